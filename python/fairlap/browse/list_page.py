@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from fairlap import __version__
 from fairlap.render.report.markup import Markup, joined, table, tag, trusted
-from fairlap.request.work import work_title
+from fairlap.request.work_title import work_title
 from fairlap.store.search import RunSummary, Wanted
 
 _STYLE = """
@@ -87,7 +87,7 @@ def _cells(run: RunSummary) -> list[Markup | str]:
         run.began_at[:16].replace("T", " ") or "unknown time",
         f"{run.state}{ended_early}",
         f"{run.recorded_processes} of {run.planned_processes}",
-        joined(tag("div", f"{work_title(work, run.data)}: {run.standing(work)}") for work in run.works),
+        joined(tag("div", f"{work_title(work, run.data, run.frameworks)}: {run.standing(work)}") for work in run.works),
         joined(*((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items())),
     ]
 

@@ -16,7 +16,8 @@ from fairlap.machine.differences import comparable_facts
 from fairlap.race.process_result import ProcessResult, values_in_force
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
-from fairlap.request.work import Conditions, work_title
+from fairlap.request.work import Conditions
+from fairlap.request.work_title import work_title
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"
 OF_FEEDING = frozenset({DATA_HASH, FEED})
@@ -112,7 +113,8 @@ class _Key:
 
 def _told(key: _Key, run: Run) -> str:
     quantity = "" if key.quantity == "wall_ns" else f", by {key.quantity}"
-    return f"{key.contestant} on {work_title(key.work, run.plan.data)}, {key.conditions}{quantity}"
+    work = work_title(key.work, run.plan.data, (name.framework for name in run.plan.contestants))
+    return f"{key.contestant} on {work}, {key.conditions}{quantity}"
 
 
 def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:

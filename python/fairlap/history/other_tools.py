@@ -18,7 +18,7 @@ from fairlap import quantity_text, verdict
 from fairlap.errors import InvalidRequest
 from fairlap.history.gate import Finding, Status
 from fairlap.race.run import Run
-from fairlap.request.work import work_title
+from fairlap.request.work_title import work_title
 from fairlap.store.regular_file import content_of
 from fairlap.verdict import Change
 

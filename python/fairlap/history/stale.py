@@ -9,7 +9,6 @@ from fairlap.history.trends import machine_named
 from fairlap.history.versions import versions_now, versions_then
 from fairlap.machine.differences import FactDifference, differences
 from fairlap.race.run import Run
-from fairlap.request.work import work_title
 from fairlap.store.search import newest_answers
 from fairlap.store.store import Store
 
@@ -61,6 +60,6 @@ def changed_since(run: Run, machine: Mapping[str, str]) -> tuple[FactDifference,
 
 
 def _stale(run_id: str, run: Run, changed: tuple[FactDifference, ...]) -> StaleResult:
-    works = tuple(work_title(work.label, run.plan.data) for work in run.plan.works)
+    works = tuple(map(run.plan.title_of, run.plan.works))
     contestants = tuple(name.text for name in run.plan.contestants)
     return StaleResult(run_id, run.began_at, works, contestants, changed, f"fairlap rerun {run_id}")

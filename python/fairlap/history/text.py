@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlap import quantity_text
 from fairlap.history.between_runs import Difference, RunsCompared
 from fairlap.history.operators import OperatorChange, OperatorsCompared
-from fairlap.request.work import work_title
+from fairlap.request.work_title import work_title
 from fairlap.verdict import Change
 
 

@@ -13,20 +13,19 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.load import Load
-from fairlap.request.names import COMMAND, ContestantName
+from fairlap.request.names import ContestantName
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
 from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
-from fairlap.request.work import Conditions, Precision, Work, work_title
+from fairlap.request.work import Conditions, Precision, Work
+from fairlap.request.work_title import work_title
 
 PLAN_FORMAT = 2
 DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
 DATA_SEEDS_TO_A_SCORE = (0, 1, 2, 3, 4)  # how long training takes depends more on the weights that it begins with
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
-CALLABLE = "callable"  # the model that stands for no model
-_NOT_MODELS = {COMMAND: "commands", "python": "callables"}  # by the framework of all contestants
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -146,11 +145,8 @@ class Plan(msgspec.Struct, frozen=True):
         )
 
     def title_of(self, work: Work) -> str:
-        """A work for people. The model that stands for no model has no name: what is raced has."""
-        kinds = {name.framework for name in self.contestants}
-        if work.model == CALLABLE and len(kinds) == 1 and kinds <= set(_NOT_MODELS):
-            return work_title(_NOT_MODELS[kinds.pop()], self.data)
-        return work_title(work.label, self.data)
+        """A work for people."""
+        return work_title(work.label, self.data, (name.framework for name in self.contestants))
 
     @property
     def precisions(self) -> tuple[Precision, ...]:

@@ -28,7 +28,7 @@ from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation, require_operation_options, selected_models
-from fairlap.race.plan import CALLABLE, Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
+from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
 from fairlap.race.scales import at_scales, scales_asked, threads_asked
 from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import contestants_of
@@ -50,6 +50,7 @@ from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, rang
 from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Precision, StartWeights, Work
+from fairlap.request.work_title import CALLABLE
 
 _MOST_SEED = 2**31
 

@@ -79,8 +79,3 @@ class Work(msgspec.Struct, frozen=True):
     def in_precision(self, precision: Precision | None) -> Work:
         """What one contestant does of it; ``precision`` is None where all contestants have the same one."""
         return msgspec.structs.replace(self, precision=precision or self.precision, together=())
-
-
-def work_title(label: str, data: str) -> str:
-    """A work for people: its label, and what its calls were fed where they were fed anything."""
-    return f"{label} · fed {data}" if data else label

@@ -42,6 +42,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     works: tuple[str, ...]
     data: str  # what the calls were fed; empty where nothing was
     contestants: tuple[str, ...]
+    frameworks: tuple[str, ...]  # of the contestants
     recorded_processes: int
     planned_processes: int
     ended_early: str
@@ -63,6 +64,9 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
     runs = _runs_found(db, wanted, limit)
     numbers = json.dumps([run["number"] for run in runs])
     works = _grouped(db, f"SELECT run, label FROM works WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
+    frameworks = _grouped(
+        db, f"SELECT run, framework FROM contestants WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers
+    )
     names = _grouped(db, f"SELECT run, name FROM contestants WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
     processes = dict(
         db.execute(f"SELECT run, count(*) FROM processes WHERE run IN ({NUMBERS}) GROUP BY run", (numbers,))
@@ -76,6 +80,7 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
             works=tuple(works.get(run["number"], ())),
             data=run["data"],
             contestants=tuple(names.get(run["number"], ())),
+            frameworks=tuple(frameworks.get(run["number"], ())),
             recorded_processes=processes.get(run["number"], 0),
             planned_processes=run["processes"],
             ended_early=run["ended_early"],

@@ -73,6 +73,7 @@ def list_of(*texts: str) -> RunList:
     run, work, contestant, data, ended_early, began_at, model, note = texts
     summary = RunSummary(
         run=run, began_at=began_at, state="finished", works=(work,), data=data, contestants=(contestant,),
+        frameworks=("torch",),
         recorded_processes=1, planned_processes=2, ended_early=ended_early, fairlap=note,
         placed=(Placed(work, contestant, "1"),),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_line import invoke, output, refusal
+from fairlap.browse.list_page import RunList, page_of
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
@@ -16,6 +17,8 @@ from fairlap.request.commands import Command, command_in, contestants_of
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest, read_request
 from fairlap.store.run_file import load_run
+from fairlap.store.search import Wanted
+from fairlap.store.store import open_store
 
 
 @pytest.mark.parametrize(
@@ -120,11 +123,37 @@ def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
 
 @pytest.mark.parametrize(
     ("contestants", "title"),
-    [("command:true", "commands"), ("python:call=os.getpid", "callables"), ("command:true,python:call=os.getpid", "")],
+    [
+        ("command:true", "commands"),
+        ("python:call=os.getpid", "callables"),
+        ("command:true,python:call=os.getpid", "commands and callables"),
+    ],
 )
 def test_a_work_without_a_model_has_the_name_of_what_is_raced(contestants: str, title: str) -> None:
     plan = plan_of(RaceRequest(models=("callable",), contestants=Contestants(contestants), blocks=1))
-    assert plan.title_of(plan.works[0]) == (title or plan.works[0].label)
+    assert plan.title_of(plan.works[0]) == title
+
+
+@pytest.mark.sanitized
+def test_a_stored_run_of_commands_is_listed_without_a_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "store.sqlite"))
+    done = invoke(
+        "compare", "--command", "a=true", "--blocks", "1", "--seconds", "0.02", "--conditions", "as-found",
+        "--quiet", "-o", str(tmp_path / "x.junit.xml"),
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    with open_store(reading=True) as store:
+        listed = store.runs()
+    texts = {
+        "runs": invoke("runs").stdout,
+        "serve": page_of(RunList(Wanted(), listed)),
+        "junit": (tmp_path / "x.junit.xml").read_text(),
+        "across": invoke("across", "last").stdout,
+    }
+    for name, text in texts.items():
+        assert "commands" in text, name
+        assert "infer" not in text, name
 
 
 @pytest.mark.sanitized

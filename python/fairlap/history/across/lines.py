@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.work import Conditions, work_title
+from fairlap.request.work import Conditions
 from fairlap.results.estimates import inverse, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, Row, judged_time_ns
@@ -108,7 +108,7 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
         machine=machine_name(run, row),
         machine_fingerprint=row.machine,
         environment_fingerprint=row.environment,
-        work=work_title(work.label if work is not None else f"{row.workload} · {row.mode} · {row.batch}", row.data),
+        work=f"{row.workload} · {row.mode} · {row.batch}" if work is None else run.plan.title_of(work),
         conditions=row.conditions,
         contestant=row.contestant,
         device=row.device,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairlap import verdict
-from fairlap.request.work import work_title
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -28,7 +27,7 @@ class JobOutcome:
 def job_outcomes(results: Results) -> Iterator[JobOutcome]:
     """Only a baseline that was named makes others slower: the fastest contestant is no demand."""
     for each, result, row in results.every_row():
-        work = f"{work_title(each.work.label, results.run.plan.data)} · {each.conditions}"
+        work = f"{results.run.plan.title_of(each.work)} · {each.conditions}"
         outcome, text = _outcome(each, result, results.baseline)
         yield JobOutcome(row, work, outcome, text)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlap.request.work import work_title
+from fairlap.request.work_title import work_title
 from fairlap.results.results import Results
 
 

@@ -31,7 +31,8 @@ from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.report.scaling_table import NOTE as NOTE_ON_SCALES
 from fairlap.render.report.scaling_table import scaling_tables
 from fairlap.render.report.settings_searches import settings_search
-from fairlap.request.work import Work, work_title
+from fairlap.request.work import Work
+from fairlap.request.work_title import work_title
 from fairlap.results.results import Results
 
 _SECTIONS = {

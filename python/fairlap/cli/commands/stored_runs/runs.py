@@ -185,12 +185,14 @@ def _note_waiting() -> None:
 
 def _lines(summary: RunSummary) -> list[str]:
     """One line; a run of several works has one more for each."""
-    from fairlap.request.work import work_title
+    from fairlap.request.work_title import work_title
 
     began = summary.began_at[:16].replace("T", " ") or "unknown time"
     count = f"{summary.recorded_processes:>4} of {summary.planned_processes:<4}"
     head = f"{summary.run}  {began:<16}  {summary.state:<11}  {count}"
-    works = [f"{work_title(work, summary.data)}: {summary.standing(work)}" for work in summary.works]
+    works = [
+        f"{work_title(work, summary.data, summary.frameworks)}: {summary.standing(work)}" for work in summary.works
+    ]
     return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {work}" for work in works[1:])]
 
 

@@ -1,0 +1,19 @@
+"""Works for people: their labels, but for works that are no model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlap.request.names import COMMAND
+
+CALLABLE = "callable"  # the model that stands for no model
+_NOT_MODELS = {COMMAND: "commands", "python": "callables"}  # by the framework of contestants
+
+
+def work_title(label: str, data: str, frameworks: Iterable[str] = ()) -> str:
+    """With what its calls were fed where they were fed anything. The model that stands for no model has no name, and no
+    mode, precision or batch: ``frameworks`` are those of the contestants, which say what was raced."""
+    kinds = set(frameworks)
+    if label.startswith(f"{CALLABLE} · ") and kinds and kinds <= set(_NOT_MODELS):
+        label = " and ".join(title for framework, title in _NOT_MODELS.items() if framework in kinds)
+    return f"{label} · fed {data}" if data else label
