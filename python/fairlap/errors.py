@@ -16,6 +16,7 @@ class FairlapError(Exception):
     """
 
     code = "E_FAIRLAP"
+    exit_status = 2  # of the command that it ends
 
     def __init__(self, *arguments: object, code: str = "") -> None:
         super().__init__(*arguments)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fairlap.machine.user_folders import user_data
 from fairlap.store.errors import (
@@ -23,6 +25,7 @@ from fairlap.store.errors import (
 from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, STEPS, add_columns, lacking_columns
 
 _WAIT_FOR_OTHERS_S = 30.0
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def shared_url() -> str:
@@ -38,15 +41,32 @@ def store_path() -> Path:
     return Path(chosen) if chosen else user_data() / "runs.sqlite"
 
 
-def open_for_writing(path: Path) -> sqlite3.Connection:
+def require_store(path: Path) -> None:
+    """Raise NoSuchRun where there is no store yet, and StoreError where none can be made either."""
+    with _reachable(path):
+        if path.exists():
+            return
+        folder = next(each for each in path.absolute().parents if each.exists())
+        with TemporaryDirectory(prefix=".fairlap-", dir=folder):  # nothing else shows what each file system allows
+            pass
+    raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
+
+
+@contextmanager
+def _reachable(path: Path) -> Iterator[None]:
     try:
+        yield
+    except OSError as error:
+        kind = StoreIsReadOnly if error.errno in _NOT_WRITABLE else StoreError
+        raise kind(
+            f"the store {path} cannot be opened or created: {error.strerror}; set FAIRLAP_STORE to a file elsewhere"
+        ) from None
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    with _reachable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         is_folder = path.is_dir()
-    except OSError as error:
-        raise StoreIsReadOnly(
-            f"{path.parent}, where runs are stored, cannot be created: {error.strerror};"
-            " set FAIRLAP_STORE to a file elsewhere"
-        ) from None
     if is_folder:
         raise StoreError(f"{path} is a folder; FAIRLAP_STORE names the store's file")
     with readable_errors(path):

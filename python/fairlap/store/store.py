@@ -23,7 +23,7 @@ from fairlap.race.run import RUN_FORMAT, Run
 from fairlap.store import run_ids
 from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
-from fairlap.store.opening import open_for_reading, open_for_writing, shared_url, store_path, writing
+from fairlap.store.opening import open_for_reading, open_for_writing, require_store, shared_url, store_path, writing
 from fairlap.store.recording import Recording, checkpoints_of
 from fairlap.store.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
@@ -61,8 +61,8 @@ def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
 
         return open_shared_store(url, reading=reading)
     path = path or store_path()
-    if reading and not path.exists():
-        raise NoSuchRun(f"no run has been stored yet; runs will be stored in {path}")
+    if reading:
+        require_store(path)
     return Store(path, open_for_reading(path) if reading else open_for_writing(path))
 
 

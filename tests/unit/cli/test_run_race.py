@@ -55,7 +55,7 @@ def test_without_storing_there_is_no_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("where", "code"),
-    [("/proc/nowhere/runs.sqlite", "E_STORE_READ_ONLY"), ("/proc/x", "E_STORE_READ_ONLY"), (".", "E_STORE")],
+    [("/proc/nowhere/runs.sqlite", "E_STORE"), ("/proc/x", "E_STORE_READ_ONLY"), (".", "E_STORE")],
 )
 def test_a_store_that_cannot_be_opened_ends_no_race_and_its_code_is_the_last_line(
     where: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

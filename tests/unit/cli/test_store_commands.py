@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from command_line import invoke, output, refusal
+from command_line import error_code, fairlap, invoke, output, refusal
 from fairlap.cli.commands.rerun import _differences
 from fairlap.engine.measurement import Notice
 from fairlap.machine.facts import machine_facts
@@ -67,6 +67,13 @@ def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_t
     with sqlite3.connect(store.path) as db:
         db.execute("UPDATE runs SET plan = '{' WHERE id = ?", (run_id,))
     assert f"{run_id}  " in output("runs")
+
+
+def test_a_store_that_cannot_be_opened_is_no_empty_list(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = fairlap("runs", FAIRLAP_STORE=tmp_path / "file" / "runs.sqlite")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert error_code(done) == "E_STORE"
 
 
 def test_a_date_that_is_none_is_refused() -> None:

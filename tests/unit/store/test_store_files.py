@@ -15,7 +15,7 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.store import opening
 from fairlap.store import schema as store_schema
-from fairlap.store.errors import StoreError, StoreIsDamaged, StoreIsNewer, StoreIsReadOnly
+from fairlap.store.errors import NoSuchRun, StoreError, StoreIsDamaged, StoreIsNewer, StoreIsReadOnly
 from fairlap.store.repair import repair_store
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
@@ -256,6 +256,22 @@ def test_a_store_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_wri
             open_store(folder / "new.sqlite")
         with pytest.raises(StoreIsReadOnly):
             open_store(folder / "sub" / "new.sqlite")
+
+
+def test_a_store_that_is_not_there_and_cannot_be_made_is_no_empty_one(folder: Path) -> None:
+    with pytest.raises(NoSuchRun):
+        open_store(folder / "sub" / "new.sqlite", reading=True)
+    assert list(folder.iterdir()) == []
+    (folder / "file").touch()
+    with pytest.raises(StoreError, match=r"Not a directory.*FAIRLAP_STORE") as raised:
+        open_store(folder / "file" / "new.sqlite", reading=True)
+    assert raised.value.code == "E_STORE"
+    folder.chmod(0o555)
+    with somebody_else(), pytest.raises(StoreIsReadOnly, match="FAIRLAP_STORE"):
+        open_store(folder / "sub" / "new.sqlite", reading=True)
+    folder.chmod(0o600)
+    with somebody_else(), pytest.raises(StoreIsReadOnly, match="FAIRLAP_STORE"):
+        open_store(folder / "new.sqlite", reading=True)
 
 
 def test_a_store_left_by_a_killed_process_in_a_folder_that_became_read_only_says_how_to_read_it(folder: Path) -> None:
