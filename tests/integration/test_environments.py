@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from command_line import output
 from fairlap.errors import InvalidRequest
 from fairlap.launch import environments as envs
 
@@ -54,7 +57,7 @@ def test_an_environment_holds_what_was_asked_for_and_fairlap_and_nothing_of_ours
             assert another.key == made.key
     assert len(reports) == 1  # made once
     (made.folder / "made-from.json").unlink()  # as a killed maker leaves it
-    assert envs.environments() == []
+    assert [each.state for each in envs.environments()] == ["incomplete"]
     with envs.environment_with(made.requirements, reports.append):
         pass
     assert len(reports) == 2
@@ -87,6 +90,32 @@ def test_a_failed_installation_gives_pips_reason_and_leaves_nothing_half_made(tm
     assert "\n" not in str(caught.value)
     assert envs.environments() == []
     assert not list((tmp_path / "envs").glob("*/bin"))
+
+
+def test_an_installation_that_was_killed_is_listed_with_its_size_and_can_be_removed(tmp_path: Path) -> None:
+    key, killed = envs.key_of(("torch==2.13.0",)), tmp_path / "killed"
+    code = (
+        "import os, subprocess\n"
+        "from fairlap.launch import environments as envs\n"
+        "def install(command, *further):\n"
+        "    (envs.environments_folder() / envs.key_of(('torch==2.13.0',)) / 'partial').write_bytes(bytes(5000))\n"
+        f"    open({str(killed)!r}, 'w').close()\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "envs._run = install\n"
+        "with envs.environment_with(('torch==2.13.0',), print): pass"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert killed.exists()
+    [listed] = json.loads(output("envs", "--json"))
+    assert (listed["key"], listed["state"], listed["made"]) == (key, "incomplete", None)
+    assert listed["requirements"] == ["torch==2.13.0"]
+    assert 5000 <= listed["size_bytes"] < 6000
+    assert "incomplete" in output("envs")
+    with envs._lock(key, fcntl.LOCK_EX):
+        assert [each.state for each in envs.environments()] == ["being made"]
+    output("envs", "remove", key)
+    assert json.loads(output("envs", "--json")) == []
+    assert not (tmp_path / "envs" / key).exists()
 
 
 def test_the_key_differs_between_versions() -> None:

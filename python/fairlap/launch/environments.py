@@ -1,7 +1,7 @@
 """Virtual environments for contestants with a version: created on demand with venv and pip, cached, shared, removable.
 
-The user's pip settings apply. The folder is named after the hash of the requirements; a file that is written last
-marks a complete environment, and a lock prevents two processes from creating the same one.
+The user's pip settings apply. The folder is named after the hash of the requirements; a file in it gets its date last,
+which marks a complete environment, and a lock prevents two processes from creating the same one.
 
 fairlap and third-party plug-ins are linked into each environment, so that its worker runs the same code as this
 process and nothing else of this environment is visible there.
@@ -19,11 +19,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Literal
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
 from fairlap.machine.user_folders import work_cache
@@ -70,6 +71,7 @@ _MARK = "made-from.json"
 _INSTALL_LIMIT_S = 3600.0
 
 Report = Callable[[str], None]
+State = Literal["complete", "incomplete", "being made"]
 
 
 class InstallFailed(FairlapError):
@@ -82,15 +84,33 @@ class InstallFailed(FairlapError):
 class Environment:
     key: str
     folder: Path
-    requirements: tuple[str, ...]
-    made: str  # date and time
+    requirements: tuple[str, ...]  # empty where an incomplete one does not say them
+    made: str  # date and time; empty while it is incomplete
 
     @property
     def python(self) -> Path:
         return self.folder / "bin" / "python"
 
+    @property
+    def state(self) -> State:
+        if self.made:
+            return "complete"
+        try:
+            with _lock(self.key, fcntl.LOCK_SH | fcntl.LOCK_NB):
+                return "incomplete"
+        except BlockingIOError:
+            return "being made"
+
     def size_bytes(self) -> int:
-        return sum(path.lstat().st_size for path in self.folder.rglob("*") if not path.is_symlink())
+        """Of what is there: pip removes files while it makes one."""
+        paths = (Path(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
+        return sum(_size(path) for path in paths)
+
+
+def _size(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        return 0 if path.is_symlink() else path.lstat().st_size
+    return 0
 
 
 def environments_folder() -> Path:
@@ -124,10 +144,10 @@ def environment_with(requirements: tuple[str, ...], report: Report) -> Iterator[
 
 
 def environments() -> list[Environment]:
-    """All complete environments, the oldest first."""
+    """All environments, the oldest first, then incomplete ones: those whose installation was killed, or goes on."""
     folder = environments_folder()
-    found = [_complete(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-    return sorted((each for each in found if each is not None), key=lambda each: each.made)
+    found = [_environment(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    return sorted(found, key=lambda each: (not each.made, each.made, each.key))
 
 
 def remove_environment(key: str) -> None:
@@ -151,12 +171,21 @@ def _lock(key: str, kind: int) -> Iterator[None]:
         yield
 
 
-def _complete(folder: Path) -> Environment | None:
+def _environment(folder: Path) -> Environment:
     try:
         mark = json.loads((folder / _MARK).read_text())
         return Environment(folder.name, folder, tuple(mark["requirements"]), mark["made"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return Environment(folder.name, folder, (), "")
+
+
+def _complete(folder: Path) -> Environment | None:
+    found = _environment(folder)
+    return found if found.made else None
+
+
+def _mark(folder: Path, requirements: tuple[str, ...], made: str) -> None:
+    (folder / _MARK).write_text(json.dumps({"requirements": list(requirements), "made": made}))
 
 
 def _log_of(folder: Path) -> Path:
@@ -167,13 +196,14 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report) -> None:
     report(f"creating an environment for {', '.join(requirements)}; this can take minutes and happens only once")
     shutil.rmtree(folder, ignore_errors=True)
     try:
+        folder.mkdir()
+        _mark(folder, requirements, "")
         with _log_of(folder).open("wb") as log:
             _run([sys.executable, "-m", "venv", str(folder)], requirements, log.fileno(), folder)
             pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
             _run([*pip, *requirements, *WORKER_NEEDS], requirements, log.fileno(), folder)
         link_packages(folder)
-        made = {"requirements": list(requirements), "made": time.strftime("%Y-%m-%dT%H:%M:%S")}
-        (folder / _MARK).write_text(json.dumps(made))
+        _mark(folder, requirements, time.strftime("%Y-%m-%dT%H:%M:%S"))
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise InstallFailed(f"cannot create an environment for {', '.join(requirements)}: {reason_of(error)}") from None

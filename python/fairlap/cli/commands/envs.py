@@ -23,7 +23,13 @@ def _list(as_json: bool) -> None:
     found = environments()
     if as_json:
         document = [
-            {"key": each.key, "made": each.made, "size_bytes": each.size_bytes(), "requirements": each.requirements}
+            {
+                "key": each.key,
+                "state": each.state,
+                "made": each.made or None,
+                "size_bytes": each.size_bytes(),
+                "requirements": each.requirements,
+            }
             for each in found
         ]
         print_json(document)
@@ -33,8 +39,11 @@ def _list(as_json: bool) -> None:
         return
     for each in found:
         size = quantity_text.size(each.size_bytes())
-        click.echo(f"{each.key}  {each.made}  {size:>9}  {', '.join(each.requirements)}")
+        made = each.made or each.state
+        click.echo(f"{each.key}  {made:<19}  {size:>9}  {', '.join(each.requirements)}".rstrip())
     click.echo(f"in {environments_folder()}")
+    if any(each.state == "incomplete" for each in found):
+        click.echo("incomplete: its installation was interrupted; `fairlap envs remove KEY` removes it")
 
 
 @command.command("remove")
