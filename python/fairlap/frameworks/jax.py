@@ -27,7 +27,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 )
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
 from fairlap.frameworks.adapter_parts.jax_on_device import on_device
-from fairlap.frameworks.adapter_parts.jax_settings import environment_for
+from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
@@ -372,7 +372,7 @@ def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
         "matmul_precision": str(jax.config.values.get("jax_default_matmul_precision") or "default"),
         "x64": str(jax.config.values.get("jax_enable_x64")).lower(),
         "async_dispatch": str(jax.config.values.get("jax_cpu_enable_async_dispatch")).lower(),
-        "compilation_cache": str(jax.config.values.get("jax_compilation_cache_dir") or "none"),
+        "compilation_cache": cache_in_force(jax.config.values.get("jax_compilation_cache_dir")),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
         **in_parts(wanted.rank),
     }

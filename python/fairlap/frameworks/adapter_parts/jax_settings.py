@@ -7,6 +7,8 @@ import os
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.contract import Settings
 
+_CACHE_OF_THE_RACE = "FAIRLAP_JAX_CACHE"
+
 
 def environment_for(settings: Settings) -> dict[str, str]:
     """The pool of XLA's client is as large as PJRT_NPROC says, in releases before it as NPROC says."""
@@ -39,9 +41,17 @@ def _cached_in(folder: str) -> dict[str, str]:
         return {}
     return {
         "JAX_COMPILATION_CACHE_DIR": folder,
+        _CACHE_OF_THE_RACE: folder,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
+
+
+def cache_in_force(folder: str | None) -> str:
+    """From the folder that JAX uses. That of the race has another path in every race and is empty at its start."""
+    if not folder:
+        return "none"
+    return "new folder of the race" if folder == os.environ.get(_CACHE_OF_THE_RACE) else folder
 
 
 def _limited(settings: Settings) -> dict[str, str]:
