@@ -16,11 +16,12 @@ class Metric:
     unit: str
     better: Literal["lower", "higher"] = "lower"
     is_speed: bool = True
+    inverse: str = ""  # what people know instead; the words are then about it
 
 
 LATENCY = Metric("latency", "ns")
 TIME_TO_SCORE = Metric("time to score", "ns")
-TIME_PER_REQUEST = Metric("time per request at the largest rate", "ns")  # the inverse of this rate
+TIME_PER_REQUEST = Metric("time per request at the largest rate", "ns", inverse="largest rate")
 THROUGHPUT = Metric("throughput", "items/s", better="higher")
 COMPILE_TIME = Metric("compile time", "ns", is_speed=False)
 TIME_TO_FIRST_GRADIENT = Metric("time to first gradient", "ns", is_speed=False)

@@ -76,6 +76,8 @@ def _claim_and_interval(compared: Comparison) -> tuple[str, str]:
         margin = quantity_text.share(compared.margin)
         return f"{compared.a} and {compared.b} are equivalent within {margin}: {ratio}", bounds
     is_ = "may be" if compared.verdict is Verdict.INCONCLUSIVE else "is"
+    if compared.metric.inverse:
+        return f"the {compared.metric.inverse} of {compared.a} {is_} {ratio} times that of {compared.b}", bounds
     if compared.metric.is_speed:
         return f"{compared.a} {is_} {ratio} times as fast as {compared.b}", bounds
     return f"{compared.metric.name} of {compared.a} {is_} {ratio} times that of {compared.b}", bounds

@@ -17,6 +17,7 @@ from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import static_spec
 from fairlap.render.plan_command import command_of
+from fairlap.render.report.answer import headline
 from fairlap.render.report.page import page_of
 from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.terminal import text_of
@@ -25,7 +26,7 @@ from fairlap.request.units import Seconds
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
-from fairlap.verdict import TIME_PER_REQUEST, Verdict
+from fairlap.verdict import TIME_PER_REQUEST, Verdict, sentence
 from runs_for_rows import a_process
 from runs_of_precisions import planned
 
@@ -80,6 +81,8 @@ def test_contestants_are_ranked_by_the_largest_rate_and_not_by_the_time_of_a_cal
     assert comparison.a == "torch"
     assert comparison.ratio == pytest.approx(1.25, rel=0.01)
     assert [each.contestant for each in work_result.contestants] == ["jax", "torch"]
+    assert sentence(comparison).claim.startswith("the largest rate of jax is 1.247")
+    assert headline(work_result) == "jax has the largest rate"
 
 
 def test_a_row_has_the_rate_its_latencies_and_the_curve() -> None:

@@ -18,7 +18,8 @@ def headline(work_result: WorkResult) -> str:
     if standing is None:
         return "No verdict"
     if standing.winner is not None:
-        return f"{standing.winner} is the fastest"
+        inverse = work_result.basis.metric.inverse
+        return f"{standing.winner} has the {inverse}" if inverse else f"{standing.winner} is the fastest"
     first = list(standing.unbeaten)
     if not first:
         return "No order: the comparisons are circular"
