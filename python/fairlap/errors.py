@@ -16,7 +16,6 @@ class FairlapError(Exception):
     """
 
     code = "E_FAIRLAP"
-    exit_status = 2  # of the command that it ends
 
     def __init__(self, *arguments: object, code: str = "") -> None:
         super().__init__(*arguments)

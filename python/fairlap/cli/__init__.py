@@ -159,4 +159,4 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         print_error(str(error), error.code, as_json=as_json)
-        sys.exit(error.exit_status)
+        sys.exit(2)

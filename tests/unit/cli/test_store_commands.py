@@ -72,7 +72,7 @@ def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_t
 def test_a_store_that_cannot_be_opened_is_no_empty_list(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = fairlap("runs", FAIRLAP_STORE=tmp_path / "file" / "runs.sqlite")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert error_code(done) == "E_STORE"
 
 

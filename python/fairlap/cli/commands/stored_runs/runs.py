@@ -31,7 +31,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
     """List stored runs, the newest first. `fairlap show RUN` shows one."""
     if ctx.invoked_subcommand is not None:
         return
-    from fairlap.store.errors import NoSuchRun, StoreError
+    from fairlap.store.errors import NoSuchRun
     from fairlap.store.search import Wanted
     from fairlap.store.store import open_store
 
@@ -41,9 +41,6 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
             found, where = store.runs(Wanted(model, on, since or ""), limit), store.where
     except NoSuchRun as error:
         print_json(found) if as_json else click.echo(str(error))
-    except StoreError as error:
-        error.exit_status = 1  # nothing was wrong with the request
-        raise
     else:
         if as_json:
             print_json(found)
