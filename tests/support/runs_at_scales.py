@@ -52,11 +52,13 @@ def a_run(
     exchange_ns: float = 0.0,
     slow_rank: int | None = None,
     slow_by: float = 0.0,
+    again: float = 1.0,
     listed: str = "torch,jax",
     seed: int = 3,
 ) -> Run:
     """Items per second are so many times those of the first scale. Of ``noise_of_a_pass`` all blocks of a pass have the
-    same. A rank takes alone what the step takes without the exchange; the slow one that much longer."""
+    same. A rank takes alone what the step takes without the exchange; the slow one that much longer. In turns with
+    steps alone, steps of all ranks take ``again`` times as long as in the measurement."""
     plan = a_plan(scales, blocks=blocks, listed=listed, seed=seed)
     drawn = random.Random(seed)
     of_pass = [1 + drawn.uniform(-noise_of_a_pass, noise_of_a_pass) for _ in range(blocks)]
@@ -70,15 +72,17 @@ def a_run(
             step_ns = STEP_NS * items / speed_ups[work.scale] * factor
             processes.append(
                 _process(
-                    block.number, plan.contestants[contestant].text, work, step_ns, exchange_ns, slow_rank, slow_by
+                    block.number,
+                    plan.contestants[contestant].text,
+                    work,
+                    step_ns,
+                    _ranks(work.scale, step_ns, exchange_ns, slow_rank, slow_by, again),
                 )
             )
     return Run(plan, processes, {"cpu model": "Imaginary 9000", "cores": "64"}, {"whole": 10.0}, "2026-01-02T03:04:05")
 
 
-def _process(
-    block: int, name: str, work: Work, step_ns: float, exchange_ns: float, slow_rank: int | None, slow_by: float
-) -> ProcessResult:
+def _process(block: int, name: str, work: Work, step_ns: float, found: RanksFound) -> ProcessResult:
     scale = work.scale
     assert scale is not None
     return ProcessResult(
@@ -94,11 +98,13 @@ def _process(
         phases_s={"import": 1.0, "first_call": 0.01},
         energy=EnergyOfBlock(10.0, 100, [EnergyRead("powercap", 480.0, 470.0, 490.0)]),
         call_cost=CallCost(1e6, 2e6, 4, 1e8, exchanged_bytes=GRADIENT_BYTES if scale.ranks > 1 else None),
-        ranks=_ranks(scale, step_ns, exchange_ns, slow_rank, slow_by) if scale.ranks > 1 else None,
+        ranks=found if scale.ranks > 1 else None,
     )
 
 
-def _ranks(scale: Scale, step_ns: float, exchange_ns: float, slow_rank: int | None, slow_by: float) -> RanksFound:
+def _ranks(
+    scale: Scale, step_ns: float, exchange_ns: float, slow_rank: int | None, slow_by: float, again: float
+) -> RanksFound:
     """The slowest rank takes alone what is left of the step without the exchange."""
     slowest_ns = step_ns - exchange_ns
     others_ns = slowest_ns / (1 + slow_by)
@@ -110,7 +116,7 @@ def _ranks(scale: Scale, step_ns: float, exchange_ns: float, slow_rank: int | No
         hosts=scale.hosts or ("here",) * scale.ranks,
         memory=tuple(Memory({"peak": 1_000_000 + 1000 * rank}) for rank in range(scale.ranks)),
         stepped=SteppedAlone(
-            tuple(step_ns * turn for turn in turns), tuple(tuple(ns * turn for turn in turns) for ns in alone)
+            tuple(step_ns * again * turn for turn in turns), tuple(tuple(ns * turn for turn in turns) for ns in alone)
         ),
     )
 

@@ -31,7 +31,7 @@ from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_ba
 from fairlap.results.columns.learning import learning_of
 from fairlap.results.columns.load import bound_does_not_limit, latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
-from fairlap.results.columns.ranks import ranks_of, straggler_notice
+from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
 from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.scores import accuracy_of, scores_of
@@ -364,6 +364,7 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         result.scattered(work_result.work),
         bound_does_not_limit(result, work_result.work),
         straggler_notice(result),
+        exchange_notice(result),
     )
     of_all = [warning for warning in for_all if warning is not None]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

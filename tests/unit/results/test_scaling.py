@@ -154,6 +154,22 @@ def test_a_planted_exchange_of_20_ms_is_found_within_a_tenth() -> None:
     assert one.absent["exchange_ns"] == "it is one process"
 
 
+@pytest.mark.parametrize("again", [1.4, 0.85])
+def test_a_warning_says_that_steps_took_another_time_in_turns_than_in_the_measurement(again: float) -> None:
+    run = a_run(THREE, dict.fromkeys(THREE, 1.0), exchange_ns=20e6, again=again)
+    row = row_at(results_of(run, "r"), THREE[1])
+    assert row.exchange_ns is not None
+    assert row.exchange_ns.value == pytest.approx(again * STEP_NS - (STEP_NS - 20e6), rel=0.1)  # that of the turns
+    assert "W_EXCHANGE_UNSTEADY" in [each.code for each in row.warnings]
+
+
+@pytest.mark.parametrize(("again", "blocks"), [(1.05, 12), (1.4, 4)])
+def test_there_is_no_such_warning_below_a_tenth_or_without_an_interval(again: float, blocks: int) -> None:
+    run = a_run(THREE, dict.fromkeys(THREE, 1.0), exchange_ns=20e6, again=again, blocks=blocks)
+    row = row_at(results_of(run, "r"), THREE[1])
+    assert "W_EXCHANGE_UNSTEADY" not in [each.code for each in row.warnings]
+
+
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_planted_straggler_is_named_with_what_it_takes_longer_within_a_tenth(rank: int) -> None:
     run = a_run(THREE, dict.fromkeys(THREE, 1.0), exchange_ns=20e6, slow_rank=rank, slow_by=0.25)

@@ -58,6 +58,32 @@ def straggler_notice(result: ContestantResult) -> Notice | None:
     return Notice("W_STRAGGLER", text)
 
 
+def exchange_notice(result: ContestantResult) -> Notice | None:
+    """Ranks may wait for each other longer in one stretch of steps than in the next, so the share is not one number."""
+    ratios = [_over_measured(each) for each in result.finished]
+    known = [each for each in ratios if each is not None]
+    if not known or len(known) < len(ratios):
+        return None
+    ratio = verdict.difference(np.array(known))
+    apart = 1 + verdict.WORTH_A_WARNING
+    if 1 / apart < ratio.value < apart or ratio.low <= 1 <= ratio.high:
+        return None
+    value, low, high = map(quantity_text.number, (ratio.value, ratio.low, ratio.high))
+    text = (
+        f"in turns with steps alone, its steps took {value} [{low}, {high}] times as long as in the measurement: "
+        "exchange_ns and exchange_share are those of the turns, not of the measured step"
+    )
+    return Notice("W_EXCHANGE_UNSTEADY", text)
+
+
+def _over_measured(process: ProcessResult) -> float | None:
+    """How many times as long steps of all ranks took in turns with steps alone as in the measurement."""
+    together, measured = _together_ns(process), process.timings.get("wall_ns")
+    if together is None or measured is None or not measured.p50_ns > 0:
+        return None
+    return together / measured.p50_ns
+
+
 def exchange_ns(process: ProcessResult) -> float | None:
     """What exchanging adds to a step: the step of all together, less that of the slowest rank alone. It may be below 0
     by noise."""
