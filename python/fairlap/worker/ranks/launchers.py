@@ -32,7 +32,14 @@ class Launch:
     command: list[str]
     environment: dict[str, str]
     input: bytes = b""
-    is_rank: bool = False
+    launcher: str = ""  # torchrun or mpirun; empty for a rank
+
+    @property
+    def is_rank(self) -> bool:
+        return not self.launcher
+
+    def has(self, number: int) -> bool:
+        return self.first <= number < self.first + self.ranks
 
     def start(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -76,16 +83,16 @@ class Launching:
         first: int,
         ranks: int,
         variables: Mapping[str, str] | None = None,
-        is_rank: bool = False,
+        launcher: str = "",
     ) -> Launch:
         """Of a command on this host, or of the same on another."""
         environment = {**self.environment, **(variables or {})}
         if place.is_here:
-            return Launch(place, first, ranks, command, environment, is_rank=is_rank)
+            return Launch(place, first, ranks, command, environment, launcher=launcher)
         of_host = {**environment, HOST: place.host}
         files = (sys.executable, *self.files)
         there = script(command, of_host, files)
-        return Launch(place, first, ranks, command_on(place.host), environment, there, is_rank)
+        return Launch(place, first, ranks, command_on(place.host), environment, there, launcher)
 
 
 def launches(kind: RankLauncher, launching: Launching) -> list[Launch]:
@@ -114,9 +121,8 @@ def _torchrun(launching: Launching) -> list[Launch]:
         command += ["--nnodes", str(len(places)), "--node-rank", str(number), "--nproc-per-node", str(place.ranks)]
         command += ["--master-addr", host, "--master-port", port]
         command += ["--monitor-interval", _WATCH_EVERY_S, "--max-restarts", "0", "--no-python"]
-        found.append(
-            launching.launch(place, [*command, *launching.worker(place)], first=place.first, ranks=place.ranks)
-        )
+        command += launching.worker(place)
+        found.append(launching.launch(place, command, first=place.first, ranks=place.ranks, launcher="torchrun"))
     return found
 
 
@@ -128,7 +134,6 @@ def _processes(launching: Launching) -> list[Launch]:
             first=number,
             ranks=1,
             variables={RANK: str(number)},
-            is_rank=True,
         )
         for place in launching.places
         for number in range(place.first, place.first + place.ranks)
@@ -164,4 +169,5 @@ def _mpirun(launching: Launching) -> list[Launch]:
             command += ["-x", name]
     here = Place("", 0, count)
     farthest = elsewhere[0] if elsewhere else here
-    return [launching.launch(here, [*command, *launching.worker(farthest)], first=0, ranks=count)]
+    command += launching.worker(farthest)
+    return [launching.launch(here, command, first=0, ranks=count, launcher="mpirun")]

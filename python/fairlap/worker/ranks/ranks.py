@@ -151,10 +151,7 @@ class Ranks:
         return [rank for rank in self.joined if not rank.replies]
 
     def launched_of(self, number: int) -> Launched | None:
-        return next(
-            (each for each in self.launched if each.launch.first <= number < each.launch.first + each.launch.ranks),
-            None,
-        )
+        return next((each for each in self.launched if each.launch.has(number)), None)
 
     def end(self) -> None:
         """Their guardians end them when the connections close; on this host they are also killed from here."""
