@@ -171,10 +171,16 @@ def test_a_host_that_does_not_see_the_files_is_named(monkeypatch: pytest.MonkeyP
 class Killer(threading.Thread):
     """Kill one rank at a random moment after the ranks have started."""
 
-    def __init__(self, latest_s: float, seed: int, victims: Callable[[], list[int]] | None = None) -> None:
+    def __init__(
+        self,
+        latest_s: float,
+        seed: int,
+        victims: Callable[[], list[int]] | None = None,
+        sent: signal.Signals = signal.SIGKILL,
+    ) -> None:
         super().__init__()
         self._random, self._latest_s = random.Random(seed), latest_s
-        self._victims = victims or rank_processes
+        self._victims, self._sent = victims or rank_processes, sent
         self.killed_s = 0.0
 
     def run(self) -> None:
@@ -184,7 +190,7 @@ class Killer(threading.Thread):
         time.sleep(self._random.uniform(0, self._latest_s))
         if found := self._victims():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._random.choice(found), signal.SIGKILL)
+                os.kill(self._random.choice(found), self._sent)
                 self.killed_s = time.monotonic()
 
 
@@ -248,6 +254,20 @@ def raced_under_torchrun() -> ProcessResult:
     work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
     limits = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
     return processes_of_one_block("torch", work, seconds=8.0, limits=limits)["torch"]
+
+
+def test_a_rank_that_is_stopped_is_named_long_before_its_time_is_over() -> None:
+    stopper = Killer(0.5, 0, rank_processes, signal.SIGSTOP)
+    stopper.start()
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    found = processes_of_one_block("ranked-numpy", work, seconds=2.5, limits=Limits())["ranked-numpy"]
+    ended_s = time.monotonic()
+    stopper.join()
+    assert stopper.killed_s, "nothing was stopped"
+    assert (found.outcome, found.code) == ("failed", "E_RANK")
+    assert "stopped" in found.message
+    assert ended_s - stopper.killed_s < 30
+    require_none_left()
 
 
 def test_torchrun_is_named_when_it_is_killed_after_its_ranks_joined() -> None:

@@ -58,6 +58,7 @@ _FEWEST_WARM_UP, _MOST_WARM_UP = 3, 10_000
 _FEWEST_STEPS = 3
 _SHORTEST_TURN_NS = 50e6  # of steps: the first ones after a change of turns are slower than those that follow
 _QUIT_S = 20.0
+_SHORTEST_LIMIT_S, _LIMIT_IN_EXPECTED = 60.0, 20.0
 
 Merged = TypeVar("Merged", bound=Reply)
 
@@ -70,6 +71,7 @@ class Conductor:
         self._ranks: Ranks | None = None
         self._prepare: Prepare | PrepareCollectives | None = None
         self._call_ns: float | None = None
+        self._prepare_s = self._answer_s = 0.0  # that a rank took for it
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -112,7 +114,9 @@ class Conductor:
                     for number in range(count)
                 ]
             )
-            replies = ranks.answers(Prepared, time.monotonic() + request.limits.prepare_s)
+            began_s = time.monotonic()
+            replies = ranks.answers(Prepared, began_s + request.limits.prepare_s)
+            self._prepare_s = time.monotonic() - began_s
         except NoLauncher as missing:
             raise FailedElsewhere(Failed(LAUNCH, "exception", str(missing), "", lost.E_RANK)) from None
         except OSError as error:
@@ -149,16 +153,18 @@ class Conductor:
         prepared = self._prepared_request
         parts = self._parts(request.path)
         requests = [msgspec.structs.replace(request, path=str(part)) for part in parts]
+        began_s = time.monotonic()
         replies = [reply for reply, _ in self._asked(requests, Answered, "answer", prepared.limits.answer_s)]
+        self._answer_s = max(self._answer_s, time.monotonic() - began_s)
         self._merge_files(parts, request.path)
         return merging.merged_answered(replies)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
         if self._call_ns is None:
-            self._call_ns = self._time_of_a_call_ns(_FIRST_SAMPLES, _FIRST_WARM_UP)
-            again = math.ceil(min(_SECOND_S * 1e9 / self._call_ns, _MOST_SAMPLES))
-            self._call_ns = self._time_of_a_call_ns(max(again, _FIRST_SAMPLES), 0)
+            first_ns = self._time_of_a_call_ns(_FIRST_SAMPLES, _FIRST_WARM_UP, self._answer_s * 1e9)
+            again = math.ceil(min(_SECOND_S * 1e9 / first_ns, _MOST_SAMPLES))
+            self._call_ns = self._time_of_a_call_ns(max(again, _FIRST_SAMPLES), 0, first_ns)
         fixed = fixed_calls(request, self._call_ns)
         parts = self._parts(request.drawn_path) if request.drawn else []
         count = self._running.count
@@ -170,7 +176,7 @@ class Conductor:
             )
             for number in range(count)
         ]
-        measured, raw = self._measured(requests)
+        measured, raw = self._measured(requests, self._call_ns)
         if parts:
             self._merge_files(parts, request.drawn_path)
         headline = np.frombuffer(raw[0], dtype="<f8")
@@ -185,8 +191,8 @@ class Conductor:
             of_a_turn_ns = max(request.seconds * 1e9 / max(2 * request.turns, 1), _SHORTEST_TURN_NS)
             steps = max(_FEWEST_STEPS, int(of_a_turn_ns / (self._call_ns or of_a_turn_ns)))
         fixed = msgspec.structs.replace(request, steps=steps)
-        limit_s = self._prepared_request.limits.measure_s
-        replies = self._asked([fixed] * self._running.count, SteppedAlone, "step alone", limit_s)
+        expected_s = self._prepare_s + 2 * request.turns * steps * (self._call_ns or 0.0) / 1e9
+        replies = self._asked_for(expected_s, [fixed] * self._running.count, SteppedAlone, "step alone")
         return merging.merged_steps([reply for reply, _ in replies])
 
     def overhead(self) -> OverheadMeasured:
@@ -221,17 +227,32 @@ class Conductor:
     def _on_one_host(self) -> bool:
         return len(self._running.launched) == 1 or all(each.launch.place.is_here for each in self._running.launched)
 
-    def _time_of_a_call_ns(self, samples: int, warmup: int) -> float:
+    def _time_of_a_call_ns(self, samples: int, warmup: int, expected_ns: float) -> float:
         request = Measure(samples=samples, warmup=warmup, calls_per_sample=1)
-        _, raw = self._measured([request] * self._running.count)
+        _, raw = self._measured([request] * self._running.count, expected_ns)
         return max(float(np.nanmedian(np.frombuffer(raw[0], dtype="<f8"))), 1.0)
 
-    def _measured(self, requests: Sequence[Measure]) -> tuple[Measured, list[memoryview]]:
-        limit_s = self._prepared_request.limits.measure_s
-        return merging.merged_measured(self._asked(requests, Measured, "measure", limit_s))
+    def _measured(self, requests: Sequence[Measure], call_ns: float) -> tuple[Measured, list[memoryview]]:
+        """Drawn calls write their answers."""
+        first = requests[0]
+        calls = (first.warmup or 0) + (first.samples or 0) * (first.calls_per_sample or 1)
+        expected_s = calls * call_ns / 1e9 + len(first.drawn) * self._answer_s
+        return merging.merged_measured(self._asked_for(expected_s, requests, Measured, "measure"))
+
+    def _asked_for(
+        self, expected_s: float, requests: Sequence[Request], kind: type[Merged], doing: str
+    ) -> list[tuple[Merged, bytes]]:
+        """What should take so long: ranks that hang are not awaited as long as any measurement may take."""
+        most_s = self._prepared_request.limits.measure_s
+        return self._asked(requests, kind, doing, limit_s(expected_s, most_s), expected_s)
 
     def _asked(
-        self, requests: Sequence[Request], kind: type[Merged], doing: str, within_s: float
+        self,
+        requests: Sequence[Request],
+        kind: type[Merged],
+        doing: str,
+        within_s: float,
+        expected_s: float = math.inf,
     ) -> list[tuple[Merged, bytes]]:
         ranks = self._running
         ranks.send(requests)
@@ -240,7 +261,7 @@ class Conductor:
         except Trouble:
             raise self._over(lost.after_trouble(ranks, doing)) from None
         except TooLate:
-            raise self._over(lost.after_deadline(ranks, doing, within_s)) from None
+            raise self._over(lost.after_deadline(ranks, doing, within_s, expected_s)) from None
 
     def _over(self, failed: Failed) -> FailedElsewhere:
         """What is left of the ranks ends."""
@@ -258,6 +279,11 @@ class Conductor:
         prepared = self._prepared_request
         assert isinstance(prepared, Prepare)
         merging.merge_files(parts, Path(path), prepared.mode)
+
+
+def limit_s(expected_s: float, most_s: float) -> float:
+    """Generous: a rank that a busy machine slows down is not lost, one that hangs never ends."""
+    return min(max(_SHORTEST_LIMIT_S, _LIMIT_IN_EXPECTED * expected_s), most_s)
 
 
 def fixed_calls(request: Measure, call_ns: float) -> Measure:

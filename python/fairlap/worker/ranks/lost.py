@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 
@@ -38,21 +39,31 @@ def after_trouble(ranks: Ranks, phase: str) -> Failed:
         return _of_lost_rank(ranks, phase)
     if ranks.in_order_of_failure:
         return _of_failed(ranks)
+    if stopped := ranks.stopped():
+        text = f"{', '.join(rank.name for rank in stopped)}: stopped by a signal such as SIGSTOP, and did not continue"
+        return Failed(phase, "exception", text, _prints(ranks), E_RANK)
     return _of_launcher(ranks, next(each for each in ranks.launched if _has_failed(each)), phase)
 
 
-def after_deadline(ranks: Ranks, doing: str, within_s: float) -> Failed:
+def after_deadline(ranks: Ranks, doing: str, within_s: float, expected_s: float = math.inf) -> Failed:
     missing = ranks.missing()
     if missing:
         hosts = {number: _host(ranks.launched_of(number)) for number in missing}
         named = ", ".join(f"rank {number} on {host}" for number, host in hosts.items())
         text = f"{named} did not start within {within_s:g} s"
     else:
-        waiting = ranks.waiting_for()
-        named = ", ".join(f"{rank.name} (in {rank.phase})" for rank in waiting)
-        text = f"{named} did not finish to {doing} within {within_s:g} s"
-    printed = "\n".join(each.text for each in ranks.launched)
-    return Failed(doing, "exception", text, printed[-_MOST_DETAILS:], E_RANK)
+        named = ", ".join(map(_with_phase, ranks.waiting_for()))
+        text = f"{named} did not answer the request to {doing} within {within_s:.3g} s"
+        text += f" (expected: {max(expected_s, 0.01):.2g} s)" if math.isfinite(expected_s) else ""
+    return Failed(doing, "exception", text, _prints(ranks), E_RANK)
+
+
+def _with_phase(rank: Connected) -> str:
+    return rank.name if rank.phase == rank.requested else f"{rank.name} (in {rank.phase})"
+
+
+def _prints(ranks: Ranks) -> str:
+    return "\n".join(each.text for each in ranks.launched)[-_MOST_DETAILS:]
 
 
 def _of_lost_rank(ranks: Ranks, phase: str) -> Failed:

@@ -54,6 +54,7 @@ def ranks(of: Any, *, missing: list[int], lost_ones: list[int] | None = None) ->
         launched=[of],
         in_order_of_loss=gone,
         in_order_of_failure=[],
+        stopped=list,
         joined=[],
         missing=lambda: missing,
         launched_of=lambda _number: of,
