@@ -11,10 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.processes import process_ids
+from fairlap.machine.scratch_folder import SHARED_MEMORY
 from fairlap.race.plan import Limits
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
@@ -177,15 +179,16 @@ class Killer(threading.Thread):
         seed: int,
         victims: Callable[[], list[int]] | None = None,
         sent: signal.Signals = signal.SIGKILL,
+        ready: Callable[[], list[Any]] | None = None,
     ) -> None:
         super().__init__()
         self._random, self._latest_s = random.Random(seed), latest_s
-        self._victims, self._sent = victims or rank_processes, sent
+        self._victims, self._sent, self._ready = victims or rank_processes, sent, ready or rank_processes
         self.killed_s = 0.0
 
     def run(self) -> None:
         until_s = time.monotonic() + 60
-        while len(rank_processes()) < 2 and time.monotonic() < until_s:
+        while len(self._ready()) < 2 and time.monotonic() < until_s:
             time.sleep(0.01)
         time.sleep(self._random.uniform(0, self._latest_s))
         if found := self._victims():
@@ -206,10 +209,12 @@ def rank_processes() -> list[int]:
 
 
 def launchers() -> list[int]:
+    """``mpirun`` becomes ``prterun``."""
     found = []
     for pid in ranks_left():
         with contextlib.suppress(OSError):
-            if b"torch.distributed.run" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"torch.distributed.run" in words or words[0].endswith(b"prterun"):
                 found.append(pid)
     return found
 
@@ -283,3 +288,24 @@ def test_torchrun_is_named_when_it_is_killed_after_its_ranks_joined() -> None:
     assert "SIGKILL" in found.message
     assert "joined" not in found.message
     require_none_left()
+
+
+@pytest.mark.skipif(not is_importable(framework_named("mpi")), reason="mpi is not installed")
+def test_nothing_stays_in_shared_memory_when_mpirun_is_killed() -> None:
+    before = set(SHARED_MEMORY.glob("sm_segment.*"))
+    killer = Killer(0.0, 0, launchers, ready=segments)
+    killer.start()
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    found = processes_of_one_block("mpi", work, seconds=8.0)["mpi"]
+    killer.join()
+    assert killer.killed_s, "nothing was killed"
+    assert (found.outcome, found.code) == ("failed", "E_RANK")
+    assert "mpirun" in found.message
+    require_none_left()
+    assert segments() == []
+    assert set(SHARED_MEMORY.glob("sm_segment.*")) == before
+
+
+def segments() -> list[Path]:
+    """Through which ranks of a launch of fairlap's share memory."""
+    return list(SHARED_MEMORY.glob("fairlap-*/sm_segment.*"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +41,7 @@ from fairlap.worker.protocol import (
     Request,
 )
 from fairlap.worker.ranks import lost, merging
-from fairlap.worker.ranks.launchers import Launching, NoLauncher, base_environment, launches
+from fairlap.worker.ranks.launchers import Folders, Launching, NoLauncher, base_environment, launches
 from fairlap.worker.ranks.placement import draw_addresses, listener_for, places_of
 from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
 from fairlap.worker.service import framework_class
@@ -96,15 +95,15 @@ class Conductor:
         places = places_of(request.scale.ranks, request.scale.hosts)
         listener = listener_for(places)
         token = secrets.token_hex(16)
-        folder = tempfile.mkdtemp(prefix="fairlap-ranks-")  # launchers leave files behind
-        environment = {**base_environment(request.threads), RANKS_TOKEN: token, "TMPDIR": folder}
+        folders = Folders(framework.rank_launcher, places)
+        environment = {**base_environment(request.threads), RANKS_TOKEN: token, **folders.environment}
         addresses = draw_addresses(places)
         launching = Launching(places, listener.getsockname()[1], addresses, environment, request.files)
         count = launching.count
         try:
             self._phase.begin(LAUNCH)
             began_s = time.monotonic()
-            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count, folder)
+            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count, folders)
             ranks.await_all(began_s + request.limits.start_s)
             self._phase.end(LAUNCH, time.monotonic() - began_s, "prepare")
             ranks.relay = self._phase.relay
@@ -118,8 +117,10 @@ class Conductor:
             replies = ranks.answers(Prepared, began_s + request.limits.prepare_s)
             self._prepare_s = time.monotonic() - began_s
         except NoLauncher as missing:
+            folders.remove()
             raise FailedElsewhere(Failed(LAUNCH, "exception", str(missing), "", lost.E_RANK)) from None
         except OSError as error:
+            folders.remove()
             text = f"{framework.rank_launcher} cannot be started: {error}"
             raise FailedElsewhere(Failed(LAUNCH, "exception", text, "", lost.E_RANK)) from None
         except Trouble:
@@ -133,8 +134,8 @@ class Conductor:
             text = f"the port of {addresses.coordinator}, where its ranks meet, is taken, as were {_TRIES - 1} others"
             raise FailedElsewhere(Failed(failed.phase, "exception", text, failed.traceback, lost.E_RANK)) from None
         except TooLate:
-            limit_s = request.limits.start_s if ranks.missing() else request.limits.prepare_s
-            raise self._over(lost.after_deadline(ranks, "prepare", limit_s)) from None
+            within_s = request.limits.start_s if ranks.missing() else request.limits.prepare_s
+            raise self._over(lost.after_deadline(ranks, "prepare", within_s)) from None
         self._phase.now = "prepare"
         hosts = [rank.join.host for rank in ranks.joined if rank.join is not None]
         return merging.merged_prepared([reply for reply, _ in replies], hosts, request)

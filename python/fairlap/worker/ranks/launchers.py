@@ -7,14 +7,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap.frameworks.contract import RankLauncher
+from fairlap.machine.scratch_folder import SHARED_MEMORY, ScratchFolder
 from fairlap.worker.ranks.joining import HOST, NUMBERS, RANK
 from fairlap.worker.ranks.placement import Addresses, Place, conductor_host_for
 from fairlap.worker.ranks.remote_shell import carried, command_on, remote_shell, script
 
+_OPENMPI_SHARES_MEMORY_IN = "OMPI_MCA_btl_sm_backing_directory"
 _WATCH_EVERY_S = "0.1"  # torchrun looks whether its ranks live
 
 
@@ -93,6 +95,22 @@ class Launching:
         files = (sys.executable, *self.files)
         there = script(command, of_host, files)
         return Launch(place, first, ranks, command_on(place.host), environment, there, launcher)
+
+
+class Folders:
+    """Where launchers and ranks of this host leave files, also when they are killed."""
+
+    def __init__(self, kind: RankLauncher, places: Sequence[Place]) -> None:
+        self._held = [ScratchFolder()]
+        self.environment = {"TMPDIR": str(self._held[0].path)}
+        # Ranks of other hosts would get the same variable, and there is no such folder there.
+        if kind == "mpirun" and all(place.is_here for place in places) and os.access(SHARED_MEMORY, os.W_OK):
+            self._held.append(ScratchFolder(SHARED_MEMORY))
+            self.environment[_OPENMPI_SHARES_MEMORY_IN] = str(self._held[1].path)
+
+    def remove(self) -> None:
+        for folder in self._held:
+            folder.remove()
 
 
 def launches(kind: RankLauncher, launching: Launching) -> list[Launch]:

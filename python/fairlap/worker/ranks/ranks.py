@@ -9,7 +9,6 @@ import contextlib
 import hmac
 import os
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from fairlap.machine.processes import process_stat
 from fairlap.worker.guardian import RANKS_TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Reply, Request, line_of
 from fairlap.worker.ranks.joining import notice_lost_host
-from fairlap.worker.ranks.launchers import Launch
+from fairlap.worker.ranks.launchers import Folders, Launch
 from fairlap.worker.received import NotAMessage, Received
 
 _CHUNK_BYTES = 2**20
@@ -94,15 +93,20 @@ class TooLate(Exception):
 
 class Ranks:
     def __init__(
-        self, launches: Sequence[Launch], listener: socket.socket, token: str, count: int, folder: str = ""
+        self,
+        launches: Sequence[Launch],
+        listener: socket.socket,
+        token: str,
+        count: int,
+        folders: Folders | None = None,
     ) -> None:
-        """``folder`` is for temporary files of the ranks of this host, and goes with them."""
+        """``folders`` go with the ranks."""
         self.count = count
         self.launched: list[Launched] = []
         self.in_order_of_loss: list[Connected] = []  # without a last message
         self.in_order_of_failure: list[Connected] = []
         self.relay: Callable[[Begin | Phase], None] = lambda _message: None  # phases of rank 0
-        self._token, self._listener, self._folder = token, listener, folder
+        self._token, self._listener, self._folders = token, listener, folders
         self._connected: list[Connected] = []
         self._next_look_s = 0.0
         self._selector = selectors.DefaultSelector()
@@ -178,8 +182,8 @@ class Ranks:
                 launched.process.stdout.close()
         self._selector.close()
         self._listener.close()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folders is not None:
+            self._folders.remove()
 
     def _wait(self, is_done: Callable[[], bool], deadline_s: float) -> None:
         while not is_done():
