@@ -77,6 +77,7 @@ class Torch(Framework):
         "xnnpack": "PyTorch's builds for servers use it for no operation of a float model; race executorch",
     }
     modes = ("infer", "grad", "train")
+    modes_of: ClassVar = {FSDP: ("train",)}  # what it divides is kept from step to step
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
