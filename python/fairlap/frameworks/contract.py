@@ -194,7 +194,8 @@ UNKNOWN = "unknown"
 
 
 RANKS = "ranks"
-"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many."""
+"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many. Of one
+process, what it lacks of what the contestant's name promises."""
 
 
 FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_SERVER"]
