@@ -78,6 +78,14 @@ def test_weights_are_divided_by_fsdp_alone() -> None:
     assert sum(held["torch:fsdp"]) < 1.2 * held["torch"][0]
 
 
+def test_one_process_of_fsdp_says_that_nothing_is_divided() -> None:
+    found = raced("torch,torch:fsdp", "digits", ranks=1)
+    assert [notice.code for notice in found["torch:fsdp"].warnings if notice.code == "W_NOT_DIVIDED"]
+    assert "one process" in found["torch:fsdp"].in_force["ranks"]
+    assert "ranks" not in found["torch"].in_force
+    assert "W_NOT_DIVIDED" not in {notice.code for notice in found["torch"].warnings}
+
+
 def test_models_that_normalise_by_the_batch_are_refused() -> None:
     result = raced("torch", "mnist")["torch"]
     assert (result.outcome, result.code) == ("unsupported", "E_UNSUPPORTED")

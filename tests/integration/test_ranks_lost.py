@@ -9,11 +9,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.processes import process_ids
+from fairlap.machine.scratch_folder import SHARED_MEMORY
 from fairlap.race.plan import Limits
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
@@ -76,6 +79,15 @@ def test_a_lost_rank_is_an_outcome_and_the_others_go_on(variant: str, how: str) 
     assert "rank 1 on " in lost.message
     assert how in lost.message
     assert found["ranked-numpy"].finished
+    require_none_left()
+
+
+@pytest.mark.skipif(not is_importable(framework_named("mpi")), reason="mpi is not installed")
+def test_a_rank_that_is_lost_under_mpirun_is_named_with_its_signal() -> None:
+    lost = raced("ranked-mpirun:dies")["ranked-mpirun:dies"]
+    assert (lost.outcome, lost.code) == ("failed", "E_RANK")
+    assert "rank 1 on " in lost.message
+    assert "SIGKILL" in lost.message
     require_none_left()
 
 
@@ -161,19 +173,27 @@ def test_a_host_that_does_not_see_the_files_is_named(monkeypatch: pytest.MonkeyP
 class Killer(threading.Thread):
     """Kill one rank at a random moment after the ranks have started."""
 
-    def __init__(self, latest_s: float, seed: int) -> None:
+    def __init__(
+        self,
+        latest_s: float,
+        seed: int,
+        victims: Callable[[], list[int]] | None = None,
+        sent: signal.Signals = signal.SIGKILL,
+        ready: Callable[[], list[Any]] | None = None,
+    ) -> None:
         super().__init__()
         self._random, self._latest_s = random.Random(seed), latest_s
+        self._victims, self._sent, self._ready = victims or rank_processes, sent, ready or rank_processes
         self.killed_s = 0.0
 
     def run(self) -> None:
         until_s = time.monotonic() + 60
-        while len(workers := rank_processes()) < 2 and time.monotonic() < until_s:
+        while len(self._ready()) < 2 and time.monotonic() < until_s:
             time.sleep(0.01)
         time.sleep(self._random.uniform(0, self._latest_s))
-        if workers := rank_processes():
+        if found := self._victims():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._random.choice(workers), signal.SIGKILL)
+                os.kill(self._random.choice(found), self._sent)
                 self.killed_s = time.monotonic()
 
 
@@ -184,6 +204,17 @@ def rank_processes() -> list[int]:
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if b"--connect" in words and b"torch.distributed.run" not in words and os.getsid(pid) == pid:
+                found.append(pid)
+    return found
+
+
+def launchers() -> list[int]:
+    """``mpirun`` becomes ``prterun``."""
+    found = []
+    for pid in ranks_left():
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"torch.distributed.run" in words or words[0].endswith(b"prterun"):
                 found.append(pid)
     return found
 
@@ -218,9 +249,63 @@ def test_a_rank_killed_under_torchrun_is_named_within_ten_seconds(seed: int) -> 
         pytest.skip("torch is not installed")
     killer = Killer(8.0, seed)
     killer.start()
-    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
-    limits = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
-    found = processes_of_one_block("torch", work, seconds=8.0, limits=limits)["torch"]
+    found = raced_under_torchrun()
     ended_s = time.monotonic()
     killer.join()
     require_named(killer, found, ended_s)
+
+
+def raced_under_torchrun() -> ProcessResult:
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    limits = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
+    return processes_of_one_block("torch", work, seconds=8.0, limits=limits)["torch"]
+
+
+def test_a_rank_that_is_stopped_is_named_long_before_its_time_is_over() -> None:
+    stopper = Killer(0.5, 0, rank_processes, signal.SIGSTOP)
+    stopper.start()
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    found = processes_of_one_block("ranked-numpy", work, seconds=2.5, limits=Limits())["ranked-numpy"]
+    ended_s = time.monotonic()
+    stopper.join()
+    assert stopper.killed_s, "nothing was stopped"
+    assert (found.outcome, found.code) == ("failed", "E_RANK")
+    assert "stopped" in found.message
+    assert ended_s - stopper.killed_s < 30
+    require_none_left()
+
+
+def test_torchrun_is_named_when_it_is_killed_after_its_ranks_joined() -> None:
+    if not is_importable(framework_named("torch")):
+        pytest.skip("torch is not installed")
+    killer = Killer(1.0, 0, launchers)
+    killer.start()
+    found = raced_under_torchrun()
+    killer.join()
+    assert killer.killed_s, "nothing was killed"
+    assert (found.outcome, found.code) == ("failed", "E_RANK")
+    assert "torchrun" in found.message
+    assert "SIGKILL" in found.message
+    assert "joined" not in found.message
+    require_none_left()
+
+
+@pytest.mark.skipif(not is_importable(framework_named("mpi")), reason="mpi is not installed")
+def test_nothing_stays_in_shared_memory_when_mpirun_is_killed() -> None:
+    before = set(SHARED_MEMORY.glob("sm_segment.*"))
+    killer = Killer(0.0, 0, launchers, ready=segments)
+    killer.start()
+    work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
+    found = processes_of_one_block("mpi", work, seconds=8.0)["mpi"]
+    killer.join()
+    assert killer.killed_s, "nothing was killed"
+    assert (found.outcome, found.code) == ("failed", "E_RANK")
+    assert "mpirun" in found.message
+    require_none_left()
+    assert segments() == []
+    assert set(SHARED_MEMORY.glob("sm_segment.*")) == before
+
+
+def segments() -> list[Path]:
+    """Through which ranks of a launch of fairlap's share memory."""
+    return list(SHARED_MEMORY.glob("fairlap-*/sm_segment.*"))

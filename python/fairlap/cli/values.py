@@ -80,13 +80,19 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _names(text: str) -> tuple[str, ...]:
+    found = _parts(text)
+    _not_empty("".join(found))
+    return found
+
+
 SHARE = Parsed(Share, "share")
 DURATION = Parsed(Seconds, "duration")
 DEVICE = Parsed(Device, "device")
 COMMAND = Parsed(command_in, "name=command")
 CONTESTANT = Parsed(contestant_named, "contestant")
 CONTESTANTS = Parsed(Contestants, "a,b,...")
-NAMES = Parsed(_parts, "name,...")
+NAMES = Parsed(_names, "name,...")
 WHOLE_NUMBERS = Parsed(_whole_numbers, "n,...")
 NUMBER_OR_AUTO = Parsed(_number_or_auto, "n|auto")
 DATE = Parsed(_date, "date")

@@ -194,7 +194,8 @@ UNKNOWN = "unknown"
 
 
 RANKS = "ranks"
-"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many."""
+"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many. Of one
+process, what it lacks of what the contestant's name promises."""
 
 
 FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_SERVER"]
@@ -235,6 +236,7 @@ class Framework(ABC):
     tunable_on: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}  # in their place by kind of device
     not_tuned: ClassVar[Mapping[str, str]] = {}  # settings that a reader may miss in the search, and why it lacks them
     modes: ClassVar[tuple[str, ...]] = ("infer",)
+    modes_of: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by variant, where it has fewer
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32",)
     no_precision: ClassVar[Mapping[Precision, str]] = {}  # why it lacks one, where that is known
     device_memory_limit: ClassVar[str] = ""  # how it limits a device's memory
@@ -274,6 +276,16 @@ class Framework(ABC):
             return ""
         why = cls.no_precision.get(precision, f"it has {', '.join(cls.precisions)}")
         return f"{cls.name} has no {precision}: {why}"
+
+    @classmethod
+    def why_no_mode(cls, variant: str, mode: str) -> str:
+        """Empty where it has it."""
+        modes = cls.modes_of.get(variant, cls.modes)
+        if mode in modes:
+            return ""
+        return (
+            f"{cls.name}{f':{variant}' * (variant in cls.modes_of)} has no mode {mode} here; it has {', '.join(modes)}"
+        )
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -317,8 +329,8 @@ def refuse_what_is_unknown(
         raise Unsupported(f"{name} needs at least one thread; requested were {wanted.threads}")
     if wanted.variant not in framework.variants:
         raise Unsupported(f"{name} has no variant {wanted.variant!r}")
-    if work.mode not in framework.modes:
-        raise Unsupported(f"{name} has no mode {work.mode} here; it has {', '.join(framework.modes)}")
+    if why := framework.why_no_mode(wanted.variant, work.mode):
+        raise Unsupported(why)
     if why := framework.why_not_in(work.precision):
         raise Unsupported(why)
     if work.spec.continuation and not framework.generates:

@@ -28,7 +28,7 @@ from fairlap.frameworks.adapter_parts.torch_settings import (
     require_fitting,
     settings_in_force,
 )
-from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, join, shared, whole
+from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, join, shared, undivided, whole
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     RANKS,
@@ -77,6 +77,7 @@ class Torch(Framework):
         "xnnpack": "PyTorch's builds for servers use it for no operation of a float model; race executorch",
     }
     modes = ("infer", "grad", "train")
+    modes_of: ClassVar = {FSDP: ("train",)}  # what it divides is kept from step to step
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
@@ -163,7 +164,7 @@ class Torch(Framework):
     def _trained(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
         from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining, in_autocast
 
-        called, exchange = (model, "") if wanted.rank is None else shared(model, wanted)
+        called, exchange = (model, undivided(wanted)) if wanted.rank is None else shared(model, wanted)
         loss = _loss_of_batch(called, work.spec.loss)
         if work.precision == "autocast":
             loss = in_autocast(loss, wanted.device)

@@ -20,7 +20,7 @@ from fairlap.launch.worker_process import python_worker
 from fairlap.machine.numa import available_cores_by_node
 from fairlap.request.names import THREADS, ContestantName
 from fairlap.request.server_address import server_address
-from fairlap.request.work import Precision
+from fairlap.request.work import Mode, Precision
 from fairlap.worker import over_http
 from fairlap.worker.process_options import (
     ProcessOptions,
@@ -132,6 +132,15 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
         if name.best and (why := _why_not_searched(name, framework)):
             raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
+
+
+def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: tuple[Mode, ...]) -> None:
+    """Refuse a variant that exists for other modes alone. A mode that a framework lacks as a whole is an outcome."""
+    for name, framework in frameworks.items():
+        for mode in modes:
+            if name.variant in framework.modes_of and (why := framework.why_no_mode(name.variant, mode)):
+                others = framework.modes_of[name.variant]
+                raise InvalidRequest(f"{why}; race it with --mode {others[0]}, or leave it out", code="E_CONTESTANT")
 
 
 def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:

@@ -18,12 +18,16 @@ from types import TracebackType
 _PREFIX = "fairlap-"
 _LOCK = ".in-use"
 
+SHARED_MEMORY = Path("/dev/shm")
+"""Where Linux keeps files that processes map to share memory."""
+
 
 class ScratchFolder:
     """Removed by ``remove``, at the end of ``with``, or after a kill by ``remove_abandoned`` of a later process."""
 
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    def __init__(self, within: Path | None = None) -> None:
+        """``within`` is ``SHARED_MEMORY``, or the folder of temporary files."""
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=within))
         lock = self.path / f"{_LOCK}.new"
         self._held = lock.open("w")
         with contextlib.suppress(OSError):  # some file systems have no locks: then nothing shows that it is abandoned
@@ -45,11 +49,12 @@ class ScratchFolder:
 
 def remove_abandoned() -> None:
     """Folders of this user's processes that were killed. What cannot be removed stays."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(tempfile.gettempdir()):
-            with contextlib.suppress(OSError):
-                if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):
-                    shutil.rmtree(entry.path, ignore_errors=True)
+    for within in (tempfile.gettempdir(), SHARED_MEMORY):
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(within):
+                with contextlib.suppress(OSError):
+                    if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):
+                        shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _is_abandoned(folder: os.DirEntry[str]) -> bool:

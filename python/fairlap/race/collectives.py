@@ -15,6 +15,7 @@ import msgspec
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.machine.scratch_folder import remove_abandoned
 from fairlap.request.names import ContestantName
 from fairlap.request.scale import Collective, Scale
 from fairlap.scenarios.ranks_messages import COPY, PrepareCollectives, RankLimits, TimeCollective, TimedOperation
@@ -64,6 +65,7 @@ def run_collectives(
     found = CollectivesRun(plan, [], {}, {}, {}, {})
     order = random.Random(plan.seed)
     with ExitStack() as stack:
+        stack.callback(remove_abandoned)  # of workers that were killed
         caches = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         runners = runners_for(tuple(contestants), plan.threads, "cpu", caches, stack, report)
         for block in range(plan.blocks):

@@ -13,7 +13,7 @@ from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
-from fairlap.launch.runners import require_known
+from fairlap.launch.runners import require_known, require_modes
 from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
@@ -49,7 +49,7 @@ from fairlap.request.server_address import require_confirmed
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.units import require_within_a_day
-from fairlap.request.work import Precision, StartWeights, Work
+from fairlap.request.work import Mode, Precision, StartWeights, Work
 from fairlap.request.work_title import CALLABLE
 
 _MOST_SEED = 2**31
@@ -67,7 +67,7 @@ def plan_of(
     request = msgspec.structs.replace(request, models=models)
     # What needs no model and no data is checked before they are read, which may take long.
     require_operation_options(request)
-    require_known(request.contestants)
+    require_modes(require_known(request.contestants), _modes(request))
     require_within_a_day("--seconds", request.seconds)
     contestants = _contestants(request)
     require_choices(request.contestants, fed=request.data is not None)
@@ -145,13 +145,16 @@ def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:
     return tuple(each for name in request.contestants for each in name.across(precisions))
 
 
+def _modes(request: RaceRequest) -> tuple[Mode, ...]:
+    return request.mode if isinstance(request.mode, tuple) else (request.mode,)
+
+
 def _precisions(request: RaceRequest) -> tuple[Precision, ...]:
     """Each once. Raises InvalidRequest for what no contestant could do."""
     found = request.precision if isinstance(request.precision, tuple) else (request.precision,)
-    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
     if "tf32" in found and request.device == "cpu":
         raise InvalidRequest("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none: add --device cuda")
-    if "int8" in found and "grad" in modes:
+    if "int8" in found and "grad" in _modes(request):
         raise InvalidRequest("int8 is for inference; a quantized model has no gradients: leave out --mode grad")
     if request.max_drop is not None and "fp32" not in found:
         raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
@@ -376,15 +379,13 @@ def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
 def _start(request: RaceRequest, spec: Spec) -> StartWeights | None:
     if request.start_from is None:
         return None
-    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
-    if set(modes) != {"train"}:
+    if set(_modes(request)) != {"train"}:
         raise InvalidRequest("--start-from is for --mode train alone", code=E_START_FROM)
     return start_weights(request.start_from, spec)
 
 
 def _combinations(request: RaceRequest, model: str, default_batch: int, batches: tuple[int, ...] = ()) -> list[Work]:
-    modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
-    precisions = _precisions(request)
+    modes, precisions = _modes(request), _precisions(request)
     batch = default_batch if request.batch is None else request.batch
     batches = batches or (batch if isinstance(batch, tuple) else (batch,))
     for each in batches:

@@ -83,6 +83,7 @@ class Race:
         with ExitStack() as stack:
             try:
                 remove_abandoned()
+                stack.callback(remove_abandoned)  # of workers that were killed
                 scratch = stack.enter_context(ScratchFolder())
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]

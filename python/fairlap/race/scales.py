@@ -10,13 +10,15 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
+from fairlap.frameworks.registry import framework_named
 from fairlap.models.spec import Spec
 from fairlap.race.operations import is_operation
 from fairlap.race.plan import require_threads
-from fairlap.request.names import THREADS
+from fairlap.request.names import THREADS, ContestantName
 from fairlap.request.race_request import MOST_BATCH, RaceRequest
 from fairlap.request.scale import E_SCALE, Scale
 from fairlap.request.work import Work
+from fairlap.worker import over_http
 
 MOST_RANKS = MOST_THREADS = 4096
 
@@ -45,17 +47,28 @@ def scales_asked(request: RaceRequest, cores: Sequence[int]) -> tuple[Scale, ...
     if len(threads) < 2 and not ranks:
         return ()
     hosts, scaling = request.hosts or (), request.scaling or "strong"
-    if len(set(hosts)) < len(hosts):
-        raise InvalidRequest(f"--hosts names a host twice: {', '.join(hosts)}", code=E_SCALE)
     found = tuple(Scale(each, count, scaling, hosts[:count]) for count in ranks or (1,) for each in threads)
     _require_contestants(request, found)
     if any(scale.ranks > 1 or scale.hosts for scale in found):
+        _require_ranks(request.contestants)
         _require_no_more(request)
     return found
 
 
+def _require_hosts(hosts: Sequence[str]) -> None:
+    if not hosts:
+        raise InvalidRequest("--hosts is empty; name hosts, or leave it out", code=E_SCALE)
+    for host in hosts:
+        if not host or host.startswith("-") or any(map(str.isspace, host)):
+            raise InvalidRequest(f"--hosts: {host!r} is not the name of a host", code=E_SCALE)
+    if len(set(hosts)) < len(hosts):
+        raise InvalidRequest(f"--hosts names a host twice: {', '.join(hosts)}", code=E_SCALE)
+
+
 def _ranks_asked(request: RaceRequest) -> tuple[int, ...]:
     """The smallest first. Hosts without a number have one each."""
+    if request.hosts is not None:
+        _require_hosts(request.hosts)
     if request.processes is None:
         return () if request.hosts is None else (len(request.hosts),)
     asked = request.processes if isinstance(request.processes, tuple) else (request.processes,)
@@ -77,6 +90,22 @@ def _require_contestants(request: RaceRequest, scales: Sequence[Scale]) -> None:
                 f"{name.text}: it names its own threads, and --threads gives it several; leave one of them out",
                 code=E_SCALE,
             )
+
+
+def _require_ranks(contestants: Sequence[ContestantName]) -> None:
+    """Programs find out by themselves."""
+    without = [
+        name.text
+        for name in contestants
+        if over_http.OPTION in name.framework_options
+        or (name.framework and not framework_named(name.framework).rank_launcher)
+    ]
+    if without:
+        raise InvalidRequest(
+            f"{', '.join(without)}: does not run as several processes; leave it out of --on, or leave out --processes "
+            "and --hosts",
+            code=E_SCALE,
+        )
 
 
 def _require_no_more(request: RaceRequest) -> None:
@@ -134,6 +163,10 @@ def _require_parts(work: Work, spec: Spec) -> None:
             f"{work.model} has inputs of a fixed size, which ranks cannot share; race a built-in model, or leave out "
             "--processes",
             code=E_SCALE,
+        )
+    if spec.continuation:
+        raise InvalidRequest(
+            f"{work.model} answers token by token, which ranks cannot share; leave out --processes", code=E_SCALE
         )
     if work.mode == "train" and spec.has_statistics():
         raise InvalidRequest(

@@ -80,3 +80,5 @@ def test_ranks_that_cannot_share_are_refused_in_a_line() -> None:
     assert refusal(*asked, "--scaling", "weak").code == "E_SCALE"
     assert invoke(*asked, "--scaling", "loose").exit_code == 2
     assert invoke(*asked, "--processes", "two").exit_code == 2
+    for empty in ("", " , "):
+        assert invoke(*asked, "--hosts", empty).exit_code == 2

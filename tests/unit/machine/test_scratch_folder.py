@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from fairlap.machine import scratch_folder
 from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 
 HOLDS_ONE = """
@@ -40,6 +41,16 @@ def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_living_one_stay
     running.wait(timeout=60)
     remove_abandoned()
     assert not folder.exists()
+
+
+def test_abandoned_folders_in_shared_memory_are_removed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch_folder, "SHARED_MEMORY", tmp_path / "shm")
+    abandoned = tmp_path / "shm" / "fairlap-of-a-killed-process"
+    abandoned.mkdir(parents=True)
+    (abandoned / ".in-use").touch()
+    with ScratchFolder(tmp_path / "shm") as held:
+        remove_abandoned()
+        assert list((tmp_path / "shm").iterdir()) == [held]
 
 
 def test_a_folder_of_this_process_stays_until_its_end() -> None:

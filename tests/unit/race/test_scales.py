@@ -127,10 +127,34 @@ TRAINING = {**RANKS, "mode": "train"}
         {"scaling": "weak"},
         {"threads": (1, 2), "scaling": "weak"},
         {**RANKS, "hosts": ("a", "a")},
+        {**RANKS, "hosts": ()},
+        {"hosts": ()},
+        {**RANKS, "hosts": ("a", "")},
+        {**RANKS, "hosts": ("-oProxyCommand=true",)},
+        {**RANKS, "on": "torch,onnxruntime"},
+        {**RANKS, "on": "torch:over=http"},
+        {"threads": 1, "hosts": ("a",), "batch": 8, "on": "onnxruntime"},
     ],
 )
 def test_what_has_no_meaning_at_several_scales_is_refused(more: dict[str, Any]) -> None:
     assert refusal(**more).code == "E_SCALE"
+
+
+def test_contestants_without_ranks_are_named_alone() -> None:
+    error = refusal(**RANKS, on="torch,onnxruntime,mpi,litert")
+    assert str(error).startswith("onnxruntime, litert: ")
+    assert len(planned(threads=(1, 2), on="torch,onnxruntime").works) == 2
+    assert scales(planned(threads=1, processes=1, on="torch,onnxruntime", batch=8)) == [Scale(1)]
+
+
+def test_a_variant_that_exists_for_training_alone_is_refused_in_other_modes() -> None:
+    assert refusal(**RANKS, on="torch,torch:fsdp").code == "E_CONTESTANT"
+    assert refusal(mode=("train", "infer"), on="torch:fsdp").code == "E_CONTESTANT"
+    assert len(planned(**TRAINING, on="torch,torch:fsdp").works) == 2
+
+
+def test_answers_token_by_token_have_no_ranks() -> None:
+    assert refusal("characters_generate", **RANKS).code == "E_SCALE"
 
 
 @pytest.mark.parametrize("model", ["gemm-m64-n1-k1216", "callable"])

@@ -9,7 +9,6 @@ from typing import Any
 from fairlap import quantity_text
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
 from fairlap.frameworks.adapter_parts.ranks import in_parts
-from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP
 from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, whole_option
 from fairlap.models.workload import Workload
 
@@ -18,10 +17,6 @@ def require_fitting(work: Workload, wanted: Settings) -> None:
     whole_option(wanted.options, "interop_threads", wanted.threads)
     if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
         raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
-    if wanted.variant == FSDP and work.mode != "train":
-        raise Unsupported(
-            "torch:fsdp divides weights, gradients and optimizer among ranks that train: use --mode train"
-        )
 
 
 def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import msgspec
 
+from fairlap.engine.measurement import Notice
+from fairlap.frameworks.contract import RANKS
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
-from fairlap.scenarios.ranks_messages import SteppedAlone
-from fairlap.worker.protocol import Ended
+from fairlap.scenarios.ranks_messages import RanksFound, SteppedAlone
+from fairlap.worker.protocol import Ended, Prepared
 
 _GRACE_S = 6.0
 """What conducts ranks reports which of them did not answer within the limits; only if it does not, the parent does."""
@@ -47,6 +49,14 @@ def plan_for(plan: Plan, work: Work) -> Plan:
     longer = {name: getattr(limits, name) + _GRACE_S for name in ("answer_s", "measure_s")}
     longer["prepare_s"] = limits.start_s + limits.prepare_s + _GRACE_S
     return msgspec.structs.replace(plan, limits=msgspec.structs.replace(limits, **longer))
+
+
+def record_ranks(result: ProcessResult, prepared: Prepared) -> None:
+    """Or that there are none, where the contestant's name promises that they divide something."""
+    if prepared.hosts:
+        result.ranks = RanksFound(prepared.hosts)
+    elif alone := prepared.in_force.get(RANKS):
+        result.warnings = [*result.warnings, Notice("W_NOT_DIVIDED", alone)]
 
 
 def step_alone(worker: WorkerProcess, plan: Plan, result: ProcessResult) -> bool:

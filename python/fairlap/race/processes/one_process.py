@@ -34,12 +34,11 @@ from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
 from fairlap.race.load.load_run import LoadRun
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import Outcome, ProcessResult
-from fairlap.race.processes.at_scale import plan_for, record_memory, runner_for, step_alone
+from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.overheads import Overheads
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.race.processes.request_for_worker import request_for
-from fairlap.scenarios.ranks_messages import RanksFound
 from fairlap.worker import protocol
 
 
@@ -141,8 +140,7 @@ class ProcessRun:
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
         self.result.warnings = [*self.result.warnings, *self._materials.notices]
-        if prepared.hosts:
-            self.result.ranks = RanksFound(prepared.hosts)
+        record_ranks(self.result, prepared)
         threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
         answers.require_settings(prepared.in_force, threads, self._materials.work.precision)
         answers.require_weights(self._materials, prepared.weights_hash)

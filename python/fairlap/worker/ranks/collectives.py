@@ -77,16 +77,22 @@ class CollectivesOfRanks(Conductor):
         if first.why or first.wrong:
             return first
         again = max(_FIRST_SAMPLES, math.ceil(min(_SECOND_S * 1e9 / _median_ns(first) / of_a_round, _MOST_SAMPLES)))
-        call_ns = _median_ns(self._of_all(msgspec.structs.replace(request, samples=again, calls_per_sample=of_a_round)))
+        timed = self._of_all(
+            msgspec.structs.replace(request, samples=again, calls_per_sample=of_a_round), _median_ns(first)
+        )
+        call_ns = _median_ns(timed)
         calls = of_a_round * max(1, math.ceil(_SHORTEST_SAMPLE_NS / (of_a_round * call_ns)))
         samples = min(max(_FEWEST_SAMPLES, round(request.seconds * 1e9 / (calls * call_ns))), _MOST_SAMPLES)
         return self._of_all(
-            msgspec.structs.replace(request, samples=samples, warmup=_WARM_UP * of_a_round, calls_per_sample=calls)
+            msgspec.structs.replace(request, samples=samples, warmup=_WARM_UP * of_a_round, calls_per_sample=calls),
+            call_ns,
         )
 
-    def _of_all(self, request: TimeCollective) -> CollectiveTimed:
-        limit_s = self._prepared_request.limits.measure_s
-        replies = self._asked([request] * self._running.count, CollectiveTimed, request.operation, limit_s)
+    def _of_all(self, request: TimeCollective, call_ns: float = math.inf) -> CollectiveTimed:
+        """Without the time of a call, the limit is that of any measurement."""
+        expected_s = (request.samples * request.calls_per_sample + request.warmup) * call_ns / 1e9
+        requests = [request] * self._running.count
+        replies = self._asked_for(expected_s, requests, CollectiveTimed, request.operation)
         of_ranks = [reply for reply, _ in replies]
         failed = next((reply for reply in of_ranks if reply.why or reply.wrong), None)
         if failed is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +41,7 @@ from fairlap.worker.protocol import (
     Request,
 )
 from fairlap.worker.ranks import lost, merging
-from fairlap.worker.ranks.launchers import Launching, NoLauncher, base_environment, launches
+from fairlap.worker.ranks.launchers import Folders, Launching, NoLauncher, base_environment, launches
 from fairlap.worker.ranks.placement import draw_addresses, listener_for, places_of
 from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
 from fairlap.worker.service import framework_class
@@ -58,6 +57,7 @@ _FEWEST_WARM_UP, _MOST_WARM_UP = 3, 10_000
 _FEWEST_STEPS = 3
 _SHORTEST_TURN_NS = 50e6  # of steps: the first ones after a change of turns are slower than those that follow
 _QUIT_S = 20.0
+_SHORTEST_LIMIT_S, _LIMIT_IN_EXPECTED = 60.0, 20.0
 
 Merged = TypeVar("Merged", bound=Reply)
 
@@ -70,6 +70,7 @@ class Conductor:
         self._ranks: Ranks | None = None
         self._prepare: Prepare | PrepareCollectives | None = None
         self._call_ns: float | None = None
+        self._prepare_s = self._answer_s = 0.0  # that a rank took for it
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
@@ -94,15 +95,15 @@ class Conductor:
         places = places_of(request.scale.ranks, request.scale.hosts)
         listener = listener_for(places)
         token = secrets.token_hex(16)
-        folder = tempfile.mkdtemp(prefix="fairlap-ranks-")  # launchers leave files behind
-        environment = {**base_environment(request.threads), RANKS_TOKEN: token, "TMPDIR": folder}
+        folders = Folders(framework.rank_launcher, places)
+        environment = {**base_environment(request.threads), RANKS_TOKEN: token, **folders.environment}
         addresses = draw_addresses(places)
         launching = Launching(places, listener.getsockname()[1], addresses, environment, request.files)
         count = launching.count
         try:
             self._phase.begin(LAUNCH)
             began_s = time.monotonic()
-            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count, folder)
+            ranks = self._ranks = Ranks(launches(framework.rank_launcher, launching), listener, token, count, folders)
             ranks.await_all(began_s + request.limits.start_s)
             self._phase.end(LAUNCH, time.monotonic() - began_s, "prepare")
             ranks.relay = self._phase.relay
@@ -112,10 +113,14 @@ class Conductor:
                     for number in range(count)
                 ]
             )
-            replies = ranks.answers(Prepared, time.monotonic() + request.limits.prepare_s)
+            began_s = time.monotonic()
+            replies = ranks.answers(Prepared, began_s + request.limits.prepare_s)
+            self._prepare_s = time.monotonic() - began_s
         except NoLauncher as missing:
+            folders.remove()
             raise FailedElsewhere(Failed(LAUNCH, "exception", str(missing), "", lost.E_RANK)) from None
         except OSError as error:
+            folders.remove()
             text = f"{framework.rank_launcher} cannot be started: {error}"
             raise FailedElsewhere(Failed(LAUNCH, "exception", text, "", lost.E_RANK)) from None
         except Trouble:
@@ -129,8 +134,8 @@ class Conductor:
             text = f"the port of {addresses.coordinator}, where its ranks meet, is taken, as were {_TRIES - 1} others"
             raise FailedElsewhere(Failed(failed.phase, "exception", text, failed.traceback, lost.E_RANK)) from None
         except TooLate:
-            limit_s = request.limits.start_s if ranks.missing() else request.limits.prepare_s
-            raise self._over(lost.after_deadline(ranks, "prepare", limit_s)) from None
+            within_s = request.limits.start_s if ranks.missing() else request.limits.prepare_s
+            raise self._over(lost.after_deadline(ranks, "prepare", within_s)) from None
         self._phase.now = "prepare"
         hosts = [rank.join.host for rank in ranks.joined if rank.join is not None]
         return merging.merged_prepared([reply for reply, _ in replies], hosts, request)
@@ -149,16 +154,18 @@ class Conductor:
         prepared = self._prepared_request
         parts = self._parts(request.path)
         requests = [msgspec.structs.replace(request, path=str(part)) for part in parts]
+        began_s = time.monotonic()
         replies = [reply for reply, _ in self._asked(requests, Answered, "answer", prepared.limits.answer_s)]
+        self._answer_s = max(self._answer_s, time.monotonic() - began_s)
         self._merge_files(parts, request.path)
         return merging.merged_answered(replies)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
         self._phase.now = "measure"
         if self._call_ns is None:
-            self._call_ns = self._time_of_a_call_ns(_FIRST_SAMPLES, _FIRST_WARM_UP)
-            again = math.ceil(min(_SECOND_S * 1e9 / self._call_ns, _MOST_SAMPLES))
-            self._call_ns = self._time_of_a_call_ns(max(again, _FIRST_SAMPLES), 0)
+            first_ns = self._time_of_a_call_ns(_FIRST_SAMPLES, _FIRST_WARM_UP, self._answer_s * 1e9)
+            again = math.ceil(min(_SECOND_S * 1e9 / first_ns, _MOST_SAMPLES))
+            self._call_ns = self._time_of_a_call_ns(max(again, _FIRST_SAMPLES), 0, first_ns)
         fixed = fixed_calls(request, self._call_ns)
         parts = self._parts(request.drawn_path) if request.drawn else []
         count = self._running.count
@@ -170,7 +177,7 @@ class Conductor:
             )
             for number in range(count)
         ]
-        measured, raw = self._measured(requests)
+        measured, raw = self._measured(requests, self._call_ns)
         if parts:
             self._merge_files(parts, request.drawn_path)
         headline = np.frombuffer(raw[0], dtype="<f8")
@@ -185,8 +192,8 @@ class Conductor:
             of_a_turn_ns = max(request.seconds * 1e9 / max(2 * request.turns, 1), _SHORTEST_TURN_NS)
             steps = max(_FEWEST_STEPS, int(of_a_turn_ns / (self._call_ns or of_a_turn_ns)))
         fixed = msgspec.structs.replace(request, steps=steps)
-        limit_s = self._prepared_request.limits.measure_s
-        replies = self._asked([fixed] * self._running.count, SteppedAlone, "step alone", limit_s)
+        expected_s = self._prepare_s + 2 * request.turns * steps * (self._call_ns or 0.0) / 1e9
+        replies = self._asked_for(expected_s, [fixed] * self._running.count, SteppedAlone, "step alone")
         return merging.merged_steps([reply for reply, _ in replies])
 
     def overhead(self) -> OverheadMeasured:
@@ -221,17 +228,32 @@ class Conductor:
     def _on_one_host(self) -> bool:
         return len(self._running.launched) == 1 or all(each.launch.place.is_here for each in self._running.launched)
 
-    def _time_of_a_call_ns(self, samples: int, warmup: int) -> float:
+    def _time_of_a_call_ns(self, samples: int, warmup: int, expected_ns: float) -> float:
         request = Measure(samples=samples, warmup=warmup, calls_per_sample=1)
-        _, raw = self._measured([request] * self._running.count)
+        _, raw = self._measured([request] * self._running.count, expected_ns)
         return max(float(np.nanmedian(np.frombuffer(raw[0], dtype="<f8"))), 1.0)
 
-    def _measured(self, requests: Sequence[Measure]) -> tuple[Measured, list[memoryview]]:
-        limit_s = self._prepared_request.limits.measure_s
-        return merging.merged_measured(self._asked(requests, Measured, "measure", limit_s))
+    def _measured(self, requests: Sequence[Measure], call_ns: float) -> tuple[Measured, list[memoryview]]:
+        """Drawn calls write their answers."""
+        first = requests[0]
+        calls = (first.warmup or 0) + (first.samples or 0) * (first.calls_per_sample or 1)
+        expected_s = calls * call_ns / 1e9 + len(first.drawn) * self._answer_s
+        return merging.merged_measured(self._asked_for(expected_s, requests, Measured, "measure"))
+
+    def _asked_for(
+        self, expected_s: float, requests: Sequence[Request], kind: type[Merged], doing: str
+    ) -> list[tuple[Merged, bytes]]:
+        """What should take so long: ranks that hang are not awaited as long as any measurement may take."""
+        most_s = self._prepared_request.limits.measure_s
+        return self._asked(requests, kind, doing, limit_s(expected_s, most_s), expected_s)
 
     def _asked(
-        self, requests: Sequence[Request], kind: type[Merged], doing: str, within_s: float
+        self,
+        requests: Sequence[Request],
+        kind: type[Merged],
+        doing: str,
+        within_s: float,
+        expected_s: float = math.inf,
     ) -> list[tuple[Merged, bytes]]:
         ranks = self._running
         ranks.send(requests)
@@ -240,7 +262,7 @@ class Conductor:
         except Trouble:
             raise self._over(lost.after_trouble(ranks, doing)) from None
         except TooLate:
-            raise self._over(lost.after_deadline(ranks, doing, within_s)) from None
+            raise self._over(lost.after_deadline(ranks, doing, within_s, expected_s)) from None
 
     def _over(self, failed: Failed) -> FailedElsewhere:
         """What is left of the ranks ends."""
@@ -258,6 +280,11 @@ class Conductor:
         prepared = self._prepared_request
         assert isinstance(prepared, Prepare)
         merging.merge_files(parts, Path(path), prepared.mode)
+
+
+def limit_s(expected_s: float, most_s: float) -> float:
+    """Generous: a rank that a busy machine slows down is not lost, one that hangs never ends."""
+    return min(max(_SHORTEST_LIMIT_S, _LIMIT_IN_EXPECTED * expected_s), most_s)
 
 
 def fixed_calls(request: Measure, call_ns: float) -> Measure:

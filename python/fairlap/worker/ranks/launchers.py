@@ -7,14 +7,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap.frameworks.contract import RankLauncher
+from fairlap.machine.scratch_folder import SHARED_MEMORY, ScratchFolder
 from fairlap.worker.ranks.joining import HOST, NUMBERS, RANK
 from fairlap.worker.ranks.placement import Addresses, Place, conductor_host_for
 from fairlap.worker.ranks.remote_shell import carried, command_on, remote_shell, script
 
+_OPENMPI_SHARES_MEMORY_IN = "OMPI_MCA_btl_sm_backing_directory"
 _WATCH_EVERY_S = "0.1"  # torchrun looks whether its ranks live
 
 
@@ -32,7 +34,14 @@ class Launch:
     command: list[str]
     environment: dict[str, str]
     input: bytes = b""
-    is_rank: bool = False
+    launcher: str = ""  # torchrun or mpirun; empty for a rank
+
+    @property
+    def is_rank(self) -> bool:
+        return not self.launcher
+
+    def has(self, number: int) -> bool:
+        return self.first <= number < self.first + self.ranks
 
     def start(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -76,16 +85,32 @@ class Launching:
         first: int,
         ranks: int,
         variables: Mapping[str, str] | None = None,
-        is_rank: bool = False,
+        launcher: str = "",
     ) -> Launch:
         """Of a command on this host, or of the same on another."""
         environment = {**self.environment, **(variables or {})}
         if place.is_here:
-            return Launch(place, first, ranks, command, environment, is_rank=is_rank)
+            return Launch(place, first, ranks, command, environment, launcher=launcher)
         of_host = {**environment, HOST: place.host}
         files = (sys.executable, *self.files)
         there = script(command, of_host, files)
-        return Launch(place, first, ranks, command_on(place.host), environment, there, is_rank)
+        return Launch(place, first, ranks, command_on(place.host), environment, there, launcher)
+
+
+class Folders:
+    """Where launchers and ranks of this host leave files, also when they are killed."""
+
+    def __init__(self, kind: RankLauncher, places: Sequence[Place]) -> None:
+        self._held = [ScratchFolder()]
+        self.environment = {"TMPDIR": str(self._held[0].path)}
+        # Ranks of other hosts would get the same variable, and there is no such folder there.
+        if kind == "mpirun" and all(place.is_here for place in places) and os.access(SHARED_MEMORY, os.W_OK):
+            self._held.append(ScratchFolder(SHARED_MEMORY))
+            self.environment[_OPENMPI_SHARES_MEMORY_IN] = str(self._held[1].path)
+
+    def remove(self) -> None:
+        for folder in self._held:
+            folder.remove()
 
 
 def launches(kind: RankLauncher, launching: Launching) -> list[Launch]:
@@ -114,9 +139,8 @@ def _torchrun(launching: Launching) -> list[Launch]:
         command += ["--nnodes", str(len(places)), "--node-rank", str(number), "--nproc-per-node", str(place.ranks)]
         command += ["--master-addr", host, "--master-port", port]
         command += ["--monitor-interval", _WATCH_EVERY_S, "--max-restarts", "0", "--no-python"]
-        found.append(
-            launching.launch(place, [*command, *launching.worker(place)], first=place.first, ranks=place.ranks)
-        )
+        command += launching.worker(place)
+        found.append(launching.launch(place, command, first=place.first, ranks=place.ranks, launcher="torchrun"))
     return found
 
 
@@ -128,7 +152,6 @@ def _processes(launching: Launching) -> list[Launch]:
             first=number,
             ranks=1,
             variables={RANK: str(number)},
-            is_rank=True,
         )
         for place in launching.places
         for number in range(place.first, place.first + place.ranks)
@@ -164,4 +187,5 @@ def _mpirun(launching: Launching) -> list[Launch]:
             command += ["-x", name]
     here = Place("", 0, count)
     farthest = elsewhere[0] if elsewhere else here
-    return [launching.launch(here, [*command, *launching.worker(farthest)], first=0, ranks=count)]
+    command += launching.worker(farthest)
+    return [launching.launch(here, command, first=0, ranks=count, launcher="mpirun")]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
-import time
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
@@ -19,6 +19,11 @@ _PORT_TAKEN = re.compile(r"EADDRINUSE|address already in use", re.IGNORECASE)
 _UNREACHABLE = 255  # the status of ssh where it cannot connect
 _LAUNCHER_MAY_TAKE_S = 2.0  # to print how a rank ended
 _MOST_DETAILS = 8192
+_REPORT = re.compile(
+    r"^.*torch/distributed/elastic/.*(closing signal|failed \(exitcode)"  # torchrun's
+    r"|^-{20,}\n.*(noticed that process|detected that one or more|returned a non-zero)",  # mpirun's
+    re.MULTILINE,
+)
 _ORDER = {"unsupported": 0, "out_of_memory": 1, "exception": 2}
 
 
@@ -31,58 +36,81 @@ def port_was_taken(ranks: Ranks) -> bool:
 def after_trouble(ranks: Ranks, phase: str) -> Failed:
     ranks.hear_out(lambda: all(rank.is_over for rank in ranks.joined) and not ranks.missing())
     if ranks.in_order_of_loss:
-        return _of_lost_rank(ranks, ranks.in_order_of_loss[0], phase)
+        return _of_lost_rank(ranks, phase)
     if ranks.in_order_of_failure:
         return _of_failed(ranks)
-    launched = next(each for each in ranks.launched if each.process.poll() not in (None, 0))
-    return _of_launcher(launched, phase)
+    if stopped := ranks.stopped():
+        text = f"{', '.join(rank.name for rank in stopped)}: stopped by a signal such as SIGSTOP, and did not continue"
+        return Failed(phase, "exception", text, _prints(ranks), E_RANK)
+    return _of_launcher(ranks, next(each for each in ranks.launched if _has_failed(each)), phase)
 
 
-def after_deadline(ranks: Ranks, doing: str, within_s: float) -> Failed:
+def after_deadline(ranks: Ranks, doing: str, within_s: float, expected_s: float = math.inf) -> Failed:
     missing = ranks.missing()
     if missing:
         hosts = {number: _host(ranks.launched_of(number)) for number in missing}
         named = ", ".join(f"rank {number} on {host}" for number, host in hosts.items())
         text = f"{named} did not start within {within_s:g} s"
     else:
-        waiting = ranks.waiting_for()
-        named = ", ".join(f"{rank.name} (in {rank.phase})" for rank in waiting)
-        text = f"{named} did not finish to {doing} within {within_s:g} s"
-    printed = "\n".join(each.text for each in ranks.launched)
-    return Failed(doing, "exception", text, printed[-_MOST_DETAILS:], E_RANK)
+        named = ", ".join(map(_with_phase, ranks.waiting_for()))
+        text = f"{named} did not answer the request to {doing} within {within_s:.3g} s"
+        text += f" (expected: {max(expected_s, 0.01):.2g} s)" if math.isfinite(expected_s) else ""
+    return Failed(doing, "exception", text, _prints(ranks), E_RANK)
 
 
-def _of_lost_rank(ranks: Ranks, rank: Connected, phase: str) -> Failed:
-    launched = ranks.launched_of(rank.number)
-    how = ""
-    if launched is not None and rank.hello is not None:
-        pid = rank.hello.pid
-        deadline_s = time.monotonic() + _LAUNCHER_MAY_TAKE_S
-        ranks.hear_out(lambda: bool(how_it_ended(launched, pid)), max(0.0, deadline_s - time.monotonic()))
-        how = how_it_ended(launched, pid)
-    text = f"{rank.name} {how or 'broke off its connection'}"
-    details = "" if launched is None else launched.text[-_MOST_DETAILS:]
-    return Failed(phase, "exception", text, details, E_RANK)
+def _with_phase(rank: Connected) -> str:
+    return rank.name if rank.phase == rank.requested else f"{rank.name} (in {rank.phase})"
 
 
-def how_it_ended(launched: Launched, pid: int) -> str:
+def _prints(ranks: Ranks) -> str:
+    return "\n".join(each.text for each in ranks.launched)[-_MOST_DETAILS:]
+
+
+def _of_lost_rank(ranks: Ranks, phase: str) -> Failed:
+    """The first whose end is known: others end because of it, and their connections may close before its own."""
+    lost = [(rank, launched) for rank in ranks.in_order_of_loss if (launched := ranks.launched_of(rank.number))]
+
+    def how_they_ended() -> list[tuple[Connected, Launched, str]]:
+        return [(rank, launched, how) for rank, launched in lost if (how := how_it_ended(launched, rank.number))]
+
+    ranks.hear_out(lambda: bool(how_they_ended()), _LAUNCHER_MAY_TAKE_S)
+    for rank, launched, how in how_they_ended():
+        return Failed(phase, "exception", f"{rank.name} {how}", launched.text[-_MOST_DETAILS:], E_RANK)
+    for _, launched in lost:
+        if _has_failed(launched):
+            return _of_launcher(ranks, launched, phase)
+    details = lost[0][1].text[-_MOST_DETAILS:] if lost else ""
+    return Failed(phase, "exception", f"{ranks.in_order_of_loss[0].name} broke off its connection", details, E_RANK)
+
+
+def how_it_ended(launched: Launched, number: int) -> str:
     """Empty while that is not known. A launcher of several ranks prints it."""
-    if launched.launch.is_rank:
+    if not launched.launch.is_rank:
+        status = reported_ends(launched).get(number)
+    else:
         status = launched.process.poll()
-        if status is None:
-            return ""
-        return described_status(status - 128 if status > 128 and not launched.launch.place.is_here else status)
-    for pattern in (
-        rf"exitcode: (-?\d+)\)[^\n]*\(pid: {pid}\)",
-        rf"exitcode\s*: (-?\d+) \(pid: {pid}\)",
-    ):
-        if found := re.search(pattern, launched.text):
-            return described_status(int(found[1]))
-    if found := re.search(r"exited on signal (\d+)", launched.text):
-        return described_status(-int(found[1]))
-    if found := re.search(r"Exit code:\s*(\d+)", launched.text):
-        return described_status(int(found[1]))
-    return ""
+        if status is not None and status > 128 and not launched.launch.place.is_here:
+            status = 128 - status
+    return "" if status is None else described_status(status)
+
+
+def reported_ends(launched: Launched) -> dict[int, int]:
+    """The statuses of ranks by their numbers, the first one that failed first, as torchrun or mpirun printed them."""
+    words = " ".join(launched.text.split())  # mpirun breaks lines within its sentences
+    found: dict[int, int] = {}
+    for status, local in re.findall(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)", words):
+        found.setdefault(launched.launch.first + int(local), int(status))
+    for number, status in re.findall(r"rank : (\d+) \(local_rank: \d+\) exitcode : (-?\d+)", words):
+        found.setdefault(int(number), int(status))
+    for number, status in re.findall(r"process rank (\d+) with PID \d+ on .{1,300}? exited on signal (\d+)", words):
+        found.setdefault(int(number), -int(status))
+    for number, status in re.findall(r"Process name: \[\S*,(\d+)\] Exit code: (\d+)", words):
+        found.setdefault(int(number), int(status))
+    return found
+
+
+def _has_failed(launched: Launched) -> bool:
+    return launched.process.poll() not in (None, 0)
 
 
 def described_status(status: int) -> str:
@@ -107,31 +135,41 @@ def _of_failed(ranks: Ranks) -> Failed:
     return Failed(found.phase, found.kind, f"{first.name}: {found.message}", found.traceback, found.code)
 
 
-def _of_launcher(launched: Launched, phase: str) -> Failed:
-    """It ended before its ranks joined."""
+def _of_launcher(ranks: Ranks, launched: Launched, phase: str) -> Failed:
+    """It ended before it was asked to, or the first of its ranks that ended did so before it joined."""
     launch, status = launched.launch, launched.process.poll() or 0
-    last = _last_line(launched.text)
+    details = launched.text[-_MOST_DETAILS:]
     host = launch.place.host
     if host and status == NOT_SEEN and NOT_SEEN_LINE in launched.text:
         file = launched.text.rpartition(NOT_SEEN_LINE)[2].strip()
         text = f"{host} does not find {file}: hosts must see the same files under the same paths"
-        return Failed(phase, "exception", text, launched.text[-_MOST_DETAILS:], E_HOST)
+        return Failed(phase, "exception", text, details, E_HOST)
+    last = _last_line(_without_report(launched.text))
     if host and status == _UNREACHABLE:
         text = f"{host} cannot be reached: {last or 'the remote shell gave no reason'}"
-        return Failed(phase, "exception", text, launched.text[-_MOST_DETAILS:], E_HOST)
-    who = (
-        f"rank {launch.first} on {_host(launched)}"
-        if launch.is_rank
-        else f"what starts {quantity_text.count(launch.ranks, 'rank')} on {_host(launched)}"
-    )
-    text = f"{who} {described_status(status)} before it joined" + (f"; last output: {last}" if last else "")
-    return Failed(phase, "exception", text, launched.text[-_MOST_DETAILS:], E_RANK)
+        return Failed(phase, "exception", text, details, E_HOST)
+    missing = [number for number in ranks.missing() if launch.has(number)]
+    first, its_status = next(iter(reported_ends(launched).items()), (launch.first, status))
+    if launch.is_rank or reported_ends(launched):
+        text = f"rank {first} on {_host(launched)} {described_status(its_status)}"
+        text += " before it joined" * (first in missing)
+    else:
+        starts = "starts" if missing else "had started"
+        text = f"{launch.launcher}, which {starts} {quantity_text.count(launch.ranks, 'rank')} on {_host(launched)}, "
+        text += described_status(status) + (f" before rank {missing[0]} joined" if missing else "")
+    return Failed(phase, "exception", text + (f"; last output: {last}" if last else ""), details, E_RANK)
 
 
 def _host(launched: Launched | None) -> str:
     if launched is None:
         return "an unknown host"
     return launched.launch.place.host or "this host"
+
+
+def _without_report(text: str) -> str:
+    """What ranks, or a launcher that does not get that far, printed before the launcher reported how ranks ended."""
+    found = _REPORT.search(text)
+    return text[: found.start()] if found else text
 
 
 def _last_line(text: str) -> str:

@@ -9,7 +9,6 @@ import contextlib
 import hmac
 import os
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,15 +19,20 @@ from typing import TypeVar
 
 import msgspec
 
+from fairlap.machine.processes import process_stat
 from fairlap.worker.guardian import RANKS_TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Reply, Request, line_of
 from fairlap.worker.ranks.joining import notice_lost_host
-from fairlap.worker.ranks.launchers import Launch
+from fairlap.worker.ranks.launchers import Folders, Launch
 from fairlap.worker.received import NotAMessage, Received
 
 _CHUNK_BYTES = 2**20
 _KEPT_OF_PRINTS_BYTES = 64 * 2**10
 _LOOK_AT_LAUNCHERS_EVERY_S = 0.2
+_LOOK_AT_RANKS_EVERY_S, _LOOKS_UNTIL_STOPPED = 1.0, 10
+"""Looks instead of a time: this process may have been stopped and continued together with its ranks."""
+
+_STOPPED = "T"
 _HEAR_OTHERS_OUT_S = 1.0
 """How long the others may still say what they saw of a loss. Those that exchange with a lost rank fail too."""
 
@@ -43,7 +47,9 @@ class Connected:
     received: Received = field(default_factory=Received)
     join: Join | None = None
     hello: Hello | None = None
-    phase: str = "start"
+    requested: str = "start"
+    phase: str = "start"  # of what was requested
+    looks_stopped: int = 0  # at how many looks in a row it was
     replies: list[tuple[Reply, bytes]] = field(default_factory=list)
     failed: Failed | None = None
     ended: bool = False  # it was asked to
@@ -78,7 +84,7 @@ class Launched:
 
 
 class Trouble(Exception):
-    """Something ended before it was asked to, or said that it failed. ``RanksLost`` finds out what."""
+    """A rank or launcher ended before it was asked to, reported that it failed, or was stopped. ``lost`` finds out."""
 
 
 class TooLate(Exception):
@@ -87,16 +93,22 @@ class TooLate(Exception):
 
 class Ranks:
     def __init__(
-        self, launches: Sequence[Launch], listener: socket.socket, token: str, count: int, folder: str = ""
+        self,
+        launches: Sequence[Launch],
+        listener: socket.socket,
+        token: str,
+        count: int,
+        folders: Folders | None = None,
     ) -> None:
-        """``folder`` is for temporary files of the ranks of this host, and goes with them."""
+        """``folders`` go with the ranks."""
         self.count = count
         self.launched: list[Launched] = []
         self.in_order_of_loss: list[Connected] = []  # without a last message
         self.in_order_of_failure: list[Connected] = []
         self.relay: Callable[[Begin | Phase], None] = lambda _message: None  # phases of rank 0
-        self._token, self._listener, self._folder = token, listener, folder
+        self._token, self._listener, self._folders = token, listener, folders
         self._connected: list[Connected] = []
+        self._next_look_s = 0.0
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
         for launch in launches:
@@ -125,6 +137,7 @@ class Ranks:
     def send(self, requests: Sequence[Request]) -> None:
         """One to each rank, in order of their numbers."""
         for rank, request in zip(self.joined, requests, strict=True):
+            rank.requested = rank.phase = type(request).__name__.lower()
             with contextlib.suppress(OSError):  # it is lost, and waiting for its answer finds out why
                 rank.connection.sendall(line_of(request))
 
@@ -150,11 +163,12 @@ class Ranks:
         """Those that have not answered yet."""
         return [rank for rank in self.joined if not rank.replies]
 
+    def stopped(self) -> list[Connected]:
+        """Those of this host that a signal stopped, and that did not continue for a while."""
+        return [rank for rank in self.joined if rank.looks_stopped >= _LOOKS_UNTIL_STOPPED]
+
     def launched_of(self, number: int) -> Launched | None:
-        return next(
-            (each for each in self.launched if each.launch.first <= number < each.launch.first + each.launch.ranks),
-            None,
-        )
+        return next((each for each in self.launched if each.launch.has(number)), None)
 
     def end(self) -> None:
         """Their guardians end them when the connections close; on this host they are also killed from here."""
@@ -168,8 +182,8 @@ class Ranks:
                 launched.process.stdout.close()
         self._selector.close()
         self._listener.close()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folders is not None:
+            self._folders.remove()
 
     def _wait(self, is_done: Callable[[], bool], deadline_s: float) -> None:
         while not is_done():
@@ -178,8 +192,24 @@ class Ranks:
             self._turn(min(deadline_s, time.monotonic() + _LOOK_AT_LAUNCHERS_EVERY_S))
             if self.in_order_of_loss or self.in_order_of_failure:
                 raise Trouble
+            self._look_at_ranks()
+            if self.stopped():
+                raise Trouble
             if any(launched.process.poll() not in (None, 0) for launched in self.launched):
                 raise Trouble
+
+    def _look_at_ranks(self) -> None:
+        if time.monotonic() < self._next_look_s:
+            return
+        self._next_look_s = time.monotonic() + _LOOK_AT_RANKS_EVERY_S
+        for rank in self.joined:
+            rank.looks_stopped = rank.looks_stopped + 1 if self._is_stopped(rank) else 0
+
+    def _is_stopped(self, rank: Connected) -> bool:
+        if rank.join is None or rank.hello is None or rank.join.host != socket.gethostname():
+            return False  # its number is one of another host
+        stat = process_stat(rank.hello.pid)
+        return stat is not None and stat.state == _STOPPED
 
     def _turn(self, until_s: float) -> None:
         for key, _ in self._selector.select(max(0.0, until_s - time.monotonic())):
@@ -230,7 +260,7 @@ class Ranks:
             reply, raw = message
             match reply:
                 case Begin() | Phase():
-                    rank.phase = reply.phase if isinstance(reply, Begin) else rank.phase
+                    rank.phase = reply.phase if isinstance(reply, Begin) else rank.requested
                     if rank.number == 0:
                         self.relay(reply)
                 case Join():

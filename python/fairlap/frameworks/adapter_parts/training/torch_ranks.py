@@ -27,6 +27,11 @@ def join(wanted: Settings) -> None:
     dist.init_process_group(_BACKENDS[kind])
 
 
+def undivided(wanted: Settings) -> str:
+    """How a contestant exchanges that is one process; empty where its name promises nothing else."""
+    return "one process: fully_shard is not used, nothing is divided" if wanted.variant == FSDP else ""
+
+
 def shared(model: Any, wanted: Settings) -> tuple[Any, str]:
     """What is called instead of the model, and how it exchanges, read back. The model's own parameters get the averaged
     gradients; ``fully_shard`` also divides them among the ranks."""
