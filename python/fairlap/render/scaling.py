@@ -20,12 +20,13 @@ def scaling_lines(results: Results) -> list[str]:
     """Nothing where every work had one scale."""
     lines: list[str] = []
     for group in scaling_groups(results):
-        rows = [HEADS, *(cells_of(row) for row in rows_of(results, group))]
+        found = rows_of(results, group)
+        rows = [HEADS, *map(cells_of, found)]
         shown = [column for column in range(len(HEADS)) if any(row[column] for row in rows[1:])]
         widths = {column: max(len(row[column]) for row in rows) for column in shown}
         lines.append(f"Scaling: {group_title(group)}")
         lines += ["  " + "  ".join(row[column].ljust(widths[column]) for column in shown).rstrip() for row in rows]
-        lines += [f"  {line}" for line in projection_lines(group)]
+        lines += [f"  {line}" for line in (*absence_lines(found), *projection_lines(group))]
     return lines
 
 
@@ -55,17 +56,25 @@ def rows_of(results: Results, group: Sequence[ScalingSeries]) -> list[Row]:
 
 
 def cells_of(row: Row) -> tuple[str, ...]:
-    """Under the heads, empty where there is nothing."""
-    speed_up = row.absent["speed_up"] if row.speed_up is None else speed_up_text(row)
+    """Under the heads, empty where there is nothing; ``absence_lines`` has the reasons."""
     return (
         row.contestant,
         row.scale,
-        _median(row),
-        speed_up,
+        _median(row) or row.outcome.replace("_", " "),
+        speed_up_text(row) or "-",
         efficiency_text(row),
         exchange_text(row),
         straggler_text(row),
     )
+
+
+def absence_lines(rows: Sequence[Row]) -> list[str]:
+    """Why scales have no speed-up, a line for each contestant and reason."""
+    scales: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.speed_up is None:
+            scales.setdefault((row.contestant, row.absent["speed_up"]), []).append(row.scale)
+    return [f"No speed-up of {name} on {', '.join(at)}: {why.rstrip('.')}." for (name, why), at in scales.items()]
 
 
 def speed_up_text(row: Row) -> str:
@@ -89,10 +98,12 @@ def straggler_text(row: Row) -> str:
 
 
 def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
-    """What the laws say, marked as such; a reason that holds for all contestants once."""
+    """What the laws say, marked as such; a reason that holds for all contestants once. Contestants without any
+    speed-up are left out, since the reason for that is the reason here too."""
     lines: list[str] = []
     reasons: dict[str, list[str]] = {}
-    for each in group:
+    measured = [each for each in group if any(point.speed_up for point in each.points)]
+    for each in measured:
         projection = each.projection
         if projection.law is None:
             reasons.setdefault(projection.why, []).append(each.contestant)
@@ -109,7 +120,7 @@ def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
         if projection.exchange is not None:
             lines.append(f"Exchange of {each.contestant} in a ring: {_exchange_law(projection.exchange)}")
     for why, names in reasons.items():
-        whose = "" if len(names) == len(group) else f" of {', '.join(names)}"
+        whose = "" if len(names) == len(measured) else f" of {', '.join(names)}"
         lines.append(f"No projection{whose}: {why}.")
     return lines
 

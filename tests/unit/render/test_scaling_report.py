@@ -58,6 +58,49 @@ def test_a_race_at_one_scale_shows_nothing_of_it() -> None:
     assert not {"speed_up", "efficiency", "exchange_share"} & charts(shown).keys()
 
 
+def without_a_scale() -> Results:
+    """torch crashed on 2 ranks, and jax on 1 rank, with which its other scales are compared."""
+    scales = ranks(1, 2, 4)
+    run = a_run(scales, dict.fromkeys(scales, 1.0))
+    for process in run.processes:
+        if (process.contestant, process.work.endswith("2 ranks of 1 thread")) == ("torch", True):
+            process.outcome, process.message, process.timings = "out_of_memory", LONG, {}
+        if (process.contestant, process.work.endswith("1 thread")) == ("jax", True) and "ranks" not in process.work:
+            process.outcome, process.message, process.timings = "crash", "SIGSEGV", {}
+    return results_of(run, "r")
+
+
+LONG = f"it needed {'very ' * 30}much memory"
+
+
+def test_a_scale_without_a_time_has_a_word_in_the_table_and_its_reason_once_below() -> None:
+    shown = without_a_scale()
+    [table] = [part for part in text_of(shown).split("\n\n") if part.startswith("Scaling:")]
+    _, heads, *lines = table.splitlines()
+    cells, below = lines[:6], lines[6:]
+    assert cells[1].split()[-4:] == ["out", "of", "memory", "-"]
+    assert cells[0].index("1.00×") == heads.index("speed-up")
+    assert sum(LONG in line for line in below) == 1
+    assert not any(LONG in line for line in cells)
+    assert len(below) == len(set(below)) == 4  # of torch, two of jax, and of the projection of torch
+
+
+def test_markdown_and_the_page_have_the_reasons_below_their_tables_too() -> None:
+    shown = without_a_scale()
+    _, table = encode(shown.rows).decode().split("**Scaling**")
+    assert "| `torch` | `2 ranks of 1 thread` | out of memory | - |" in table
+    assert table.count("SIGSEGV") == 1
+    page = page_of(shown)
+    section = page[page.index('id="scales"') :]
+    section = section[: section.index("</section>")]
+    assert section.count(LONG) == section.count("SIGSEGV") == 1
+
+
+def test_markdown_of_a_race_at_one_scale_has_no_table_of_scales() -> None:
+    [only] = ranks(2)
+    assert "**Scaling**" not in encode(results_of(a_run((only,), {only: 1.0}), "r").rows).decode()
+
+
 def test_markdown_has_a_table_of_scales_below_those_of_the_works() -> None:
     text = encode(with_ranks().rows).decode()
     head, table = text.split("**Scaling**")
