@@ -14,6 +14,7 @@ from fairlap.verdict import LatencyBandwidth
 HEADS = ("contestant", "scale", "median", "speed-up", "efficiency", "exchange", "straggler")
 _AGAINST_LINEAR = {"faster": "above linear", "slower": "below linear", "equivalent": "linear"}
 _PROJECTED = 2  # times the largest scale
+_SHORTEST_STEP_NS = 1.0
 
 
 def scaling_lines(results: Results) -> list[str]:
@@ -115,10 +116,10 @@ def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
                 f"{name} {_bounded(value.value, value.low, value.high)}"
                 for name, value in (("sigma", projection.law.sigma), ("kappa", projection.law.kappa))
             )
-            at = f"at {size} {projection.axis} {speed_up} times as fast ({law})"
-            lines.append(f"Projected, not measured: {each.contestant} {at}")
+            at = f"at {size} {projection.axis}, {speed_up} times as fast as at its smallest scale ({law})"
+            lines.append(f"Projected, not measured: {each.contestant} {at}.")
         if projection.exchange is not None:
-            lines.append(f"Exchange of {each.contestant} in a ring: {_exchange_law(projection.exchange)}")
+            lines.append(f"Fitted: exchange of {each.contestant} in a ring, {_exchange_law(projection.exchange)}.")
     for why, names in reasons.items():
         whose = "" if len(names) == len(measured) else f" of {', '.join(names)}"
         lines.append(f"No projection{whose}: {why}.")
@@ -126,10 +127,11 @@ def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
 
 
 def _exchange_law(law: LatencyBandwidth) -> str:
-    step = quantity_text.duration_interval(law.alpha_ns.value, law.alpha_ns.low, law.alpha_ns.high)
-    beta = law.beta_bytes_per_s.value
-    bytes_ = "bytes cost nothing that can be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
-    return f"{step} for each step, {bytes_} (fitted by latency and bandwidth)"
+    alpha, beta = law.alpha_ns, law.beta_bytes_per_s.value
+    seen = alpha.value >= _SHORTEST_STEP_NS
+    step = quantity_text.duration_interval(alpha.value, alpha.low, alpha.high) if seen else "no latency to be seen"
+    bytes_ = "bytes cost nothing to be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
+    return f"{step} for each step, {bytes_}"
 
 
 def _median(row: Row) -> str:

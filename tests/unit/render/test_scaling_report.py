@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fairlap.render.charts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.scaling import LINEAR, MEASURED, PROJECTED
 from fairlap.render.markdown_file import encode
 from fairlap.render.report.page import page_of
 from fairlap.render.terminal import text_of
@@ -48,6 +49,11 @@ def test_the_exchange_and_a_straggler_have_columns_where_there_are_ranks() -> No
     assert "exchange" in table
     assert "rank 1" in table
     assert "exchange" not in text_of(results())
+
+
+def test_an_exchange_without_latency_is_not_a_duration_of_zero() -> None:
+    assert "ring" in text_of(with_ranks())
+    assert "0.000 ns" not in text_of(with_ranks())
 
 
 def test_a_race_at_one_scale_shows_nothing_of_it() -> None:
@@ -141,6 +147,30 @@ def test_a_projection_is_dashed_and_goes_beyond_what_was_measured() -> None:
     spec = json.dumps(charts(shown)["speed_up"].spec)
     assert "strokeDash" in spec
     assert {row.place for row in shown.rows} <= {"1", "2", "1="}  # of two contestants at one scale
+
+
+def test_the_legend_has_the_ideal_line_and_a_projection_where_there_is_one() -> None:
+    with_law, without = charts(results()), charts(results_of(a_run(FOUR[:2], {FOUR[0]: 1.0, FOUR[1]: 1.6}), "r"))
+    assert kinds_of(with_law["speed_up"].spec) == {LINEAR, MEASURED, PROJECTED}
+    for chart in (with_law["efficiency"], without["speed_up"], without["efficiency"]):
+        assert kinds_of(chart.spec) == {LINEAR, MEASURED}
+
+
+def kinds_of(spec: dict[str, Any]) -> set[str]:
+    encodings = [layer["encoding"] for layer in spec["layer"]]
+    found = [each["strokeDash"]["scale"]["domain"] for each in encodings if "strokeDash" in each]
+    return {kind for domain in found for kind in domain}
+
+
+def test_ticks_are_at_the_scales_that_were_raced_and_at_doublings_beyond_them() -> None:
+    shown = charts(results())
+    assert ticks_of(shown["efficiency"].spec) == [1, 2, 4, 8]
+    assert ticks_of(shown["speed_up"].spec) == [1, 2, 4, 8, 16, 32, 64]
+
+
+def ticks_of(spec: dict[str, Any]) -> list[float]:
+    values: list[float] = spec["layer"][0]["encoding"]["x"]["axis"]["values"]
+    return values
 
 
 def test_a_sweep_over_batches_does_not_mix_scales() -> None:
