@@ -154,6 +154,7 @@ def test_the_legend_has_the_ideal_line_and_a_projection_where_there_is_one() -> 
     assert kinds_of(with_law["speed_up"].spec) == {LINEAR, MEASURED, PROJECTED}
     for chart in (with_law["efficiency"], without["speed_up"], without["efficiency"]):
         assert kinds_of(chart.spec) == {LINEAR, MEASURED}
+        assert "projection" not in chart.note
 
 
 def kinds_of(spec: dict[str, Any]) -> set[str]:

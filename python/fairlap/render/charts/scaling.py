@@ -17,6 +17,10 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 MEASURED, LINEAR, PROJECTED = "measured", "linear", "projected, not measured"
 _DASHES = {MEASURED: [1, 0], LINEAR: [2, 2], PROJECTED: [6, 4]}
+_ON_PROJECTIONS = (
+    "Dashed lines in a band are projections by the universal scalability law, with their intervals: they were not "
+    "measured and rank nothing. "
+)
 _LEGEND_STROKE = 400  # long enough for two dashes
 
 
@@ -96,8 +100,7 @@ def speed_up(tables: Tables) -> Chart:
         "speed_up",
         "Speed-up",
         "Items per second over those of the smallest scale, with 95 % intervals. The dotted line is linear, the ideal. "
-        "Dashed lines in a band are projections by the universal scalability law, with their intervals: they were not "
-        "measured and rank nothing. Both axes are logarithmic.",
+        f"{_ON_PROJECTIONS if tables['scaling_projection'] else ''}Both axes are logarithmic.",
         ("scaling", "scaling_linear", "scaling_projection"),
         spec_of(
             alt.layer(dashes, band, _ideal(x, y, kinds), *_measured(x, y, "speed_up", kinds)).properties(height=320)
