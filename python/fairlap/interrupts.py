@@ -21,9 +21,15 @@ class Interrupted(KeyboardInterrupt):
         self.status = 128 + number
 
 
+_came: list[int] = []
+"""Signals, at most one: libraries that look for signals themselves raise a KeyboardInterrupt of their own instead."""
+
+
 def status_of(interrupt: BaseException | None) -> int:
     """130, as after Ctrl-C, where no other signal is known."""
-    return interrupt.status if isinstance(interrupt, Interrupted) else 128 + signal.SIGINT
+    if isinstance(interrupt, Interrupted):
+        return interrupt.status
+    return 128 + (_came[0] if _came else signal.SIGINT)
 
 
 def ignore_signals() -> None:
@@ -36,6 +42,7 @@ def ignore_signals() -> None:
 def interrupted_once() -> Iterator[None]:
     """The first signal raises ``Interrupted``, later ones do nothing. Those that are off, as under nohup, stay so."""
     before = {each: signal.getsignal(each) for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN}
+    _came.clear()
     for each in before:
         signal.signal(each, _end)
     try:
@@ -74,4 +81,5 @@ def _end(number: int, frame: FrameType | None) -> None:
         threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
         return
     ignore_signals()
+    _came.append(number)
     raise Interrupted(number)

@@ -220,6 +220,63 @@ def test_a_cluster_on_this_machine_leaves_nothing_when_it_is_interrupted(
     wait_until_empty(marked_local)
 
 
+def test_a_sweep_on_this_machine_that_is_killed_leaves_nothing_and_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    begun = sweep(request_file(tmp_path, 5), **{MARK: "local"})
+    wait_for_block(begun, 2)
+    require_nothing_left_after_kill(begun)
+    resumed = sweep("--resume", "last", **{MARK: "local"})
+    _, errors = resumed.communicate(timeout=300)
+    assert resumed.returncode == 0, errors
+    assert len(re.findall(r"^\[\d+ of", errors, re.MULTILINE)) <= 3
+    with open_store(reading=True) as store:
+        require_whole(store, 5)
+
+
+def test_a_sweep_that_is_killed_while_ray_starts_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    begun = sweep(request_file(tmp_path, 5), **{MARK: "local"})
+    deadline_s = time.monotonic() + 60.0
+    while not ray_folders(descendants_of(begun.pid)):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    require_nothing_left_after_kill(begun)
+
+
+def require_nothing_left_after_kill(begun: subprocess.Popen[str]) -> None:
+    """Within ten seconds neither a process of its Ray, nor one of a block, nor the folder."""
+    started = descendants_of(begun.pid)
+    [folder] = ray_folders(started)
+    assert folder.is_dir()
+    begun.kill()
+    killed_s = time.monotonic()
+    begun.wait()
+    wait_until_empty(lambda: {pid for pid in [*started, *marked_local()] if is_alive(pid)}, within_s=10.0)
+    while folder.exists():
+        assert time.monotonic() < killed_s + 10.0
+        time.sleep(0.1)
+
+
+def descendants_of(pid: int) -> list[int]:
+    children = children_of(pid)
+    return [*children, *(each for child in children for each in descendants_of(child))]
+
+
+def ray_folders(processes: list[int]) -> set[Path]:
+    """As Ray's first process is given it."""
+    found = (re.search(rb"--log_dir=([^\0]+?)/session_", content(pid, "cmdline")) for pid in processes)
+    return {Path(each[1].decode()) for each in found if each}
+
+
+def is_alive(pid: int) -> bool:
+    stat = process_stat(pid)
+    return stat is not None and stat.state not in ("Z", "X")
+
+
 def marked_local() -> list[int]:
     return [pid for pid in process_ids() if f"{MARK}=local\0".encode() in content(pid, "environ")]
 

@@ -50,8 +50,9 @@ def place_of(name: str) -> str:
     if name not in places:
         import difflib
 
-        near = difflib.get_close_matches(name, places, n=3) or sorted(places)
-        raise InvalidRequest(f"no framework named {name!r}; did you mean {', '.join(near)}?")
+        near = difflib.get_close_matches(name, places, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list frameworks` lists them"
+        raise InvalidRequest(f"no framework named {name!r}; {hint}")
     return places[name]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fairlap import quantity_text
 from fairlap.render.markdown_table import as_code, columns_shown, table_line
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
-from fairlap.render.scaling import HEADS, cells_of
+from fairlap.render.scaling import HEADS, absence_lines, cells_of
 from fairlap.results.row import Row
 from fairlap.verdict import Verdict
 from fairlap.verdict.sentence import sensitivity
@@ -51,15 +51,21 @@ def _scaling(rows: Sequence[Row]) -> list[tuple[Row, str]]:
             groups.setdefault((*key, row.conditions), []).append(row)
     lines = []
     for group in groups.values():
+        if len({row.scale for row in group}) < 2:
+            continue
         head = f"\n**Scaling** of {as_code(group[0].workload)} {group[0].mode}, {group[0].conditions}\n\n"
         head += f"{table_line(HEADS)}\n{table_line(['---'] * len(HEADS))}\n"
         ordered = sorted(group, key=lambda row: (row.contestant, row.threads * row.ranks, row.ranks))
         for number, row in enumerate(ordered):
-            contestant, scale, time, speed_up, *cells, straggler = cells_of(row)
-            shown = [as_code(contestant), as_code(scale), time, speed_up if row.speed_up else as_code(speed_up)]
-            shown = [cell or "-" for cell in (*shown, *cells, as_code(straggler))]
-            lines.append((row, ("" if number else head) + table_line(shown)))
+            contestant, scale, *cells, straggler = cells_of(row)
+            shown = [cell or "-" for cell in (as_code(contestant), as_code(scale), *cells, as_code(straggler))]
+            below = _listed(absence_lines(ordered)) if number == len(ordered) - 1 else ""
+            lines.append((row, ("" if number else head) + table_line(shown) + below))
     return lines
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n\n" + "\n".join(f"- {as_code(line, most=300)}" for line in lines) if lines else ""
 
 
 def _mixed(rows: Sequence[Row]) -> list[str]:

@@ -14,18 +14,20 @@ from fairlap.verdict import LatencyBandwidth
 HEADS = ("contestant", "scale", "median", "speed-up", "efficiency", "exchange", "straggler")
 _AGAINST_LINEAR = {"faster": "above linear", "slower": "below linear", "equivalent": "linear"}
 _PROJECTED = 2  # times the largest scale
+_SHORTEST_STEP_NS = 1.0
 
 
 def scaling_lines(results: Results) -> list[str]:
     """Nothing where every work had one scale."""
     lines: list[str] = []
     for group in scaling_groups(results):
-        rows = [HEADS, *(cells_of(row) for row in rows_of(results, group))]
+        found = rows_of(results, group)
+        rows = [HEADS, *map(cells_of, found)]
         shown = [column for column in range(len(HEADS)) if any(row[column] for row in rows[1:])]
         widths = {column: max(len(row[column]) for row in rows) for column in shown}
         lines.append(f"Scaling: {group_title(group)}")
         lines += ["  " + "  ".join(row[column].ljust(widths[column]) for column in shown).rstrip() for row in rows]
-        lines += [f"  {line}" for line in projection_lines(group)]
+        lines += [f"  {line}" for line in (*absence_lines(found), *projection_lines(group))]
     return lines
 
 
@@ -55,17 +57,25 @@ def rows_of(results: Results, group: Sequence[ScalingSeries]) -> list[Row]:
 
 
 def cells_of(row: Row) -> tuple[str, ...]:
-    """Under the heads, empty where there is nothing."""
-    speed_up = row.absent["speed_up"] if row.speed_up is None else speed_up_text(row)
+    """Under the heads, empty where there is nothing; ``absence_lines`` has the reasons."""
     return (
         row.contestant,
         row.scale,
-        _median(row),
-        speed_up,
+        _median(row) or row.outcome.replace("_", " "),
+        speed_up_text(row) or "-",
         efficiency_text(row),
         exchange_text(row),
         straggler_text(row),
     )
+
+
+def absence_lines(rows: Sequence[Row]) -> list[str]:
+    """Why scales have no speed-up, a line for each contestant and reason."""
+    scales: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.speed_up is None:
+            scales.setdefault((row.contestant, row.absent["speed_up"]), []).append(row.scale)
+    return [f"No speed-up of {name} on {', '.join(at)}: {why.rstrip('.')}." for (name, why), at in scales.items()]
 
 
 def speed_up_text(row: Row) -> str:
@@ -89,10 +99,12 @@ def straggler_text(row: Row) -> str:
 
 
 def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
-    """What the laws say, marked as such; a reason that holds for all contestants once."""
+    """What the laws say, marked as such; a reason that holds for all contestants once. Contestants without any
+    speed-up are left out, since the reason for that is the reason here too."""
     lines: list[str] = []
     reasons: dict[str, list[str]] = {}
-    for each in group:
+    measured = [each for each in group if any(point.speed_up for point in each.points)]
+    for each in measured:
         projection = each.projection
         if projection.law is None:
             reasons.setdefault(projection.why, []).append(each.contestant)
@@ -104,21 +116,22 @@ def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
                 f"{name} {_bounded(value.value, value.low, value.high)}"
                 for name, value in (("sigma", projection.law.sigma), ("kappa", projection.law.kappa))
             )
-            at = f"at {size} {projection.axis} {speed_up} times as fast ({law})"
-            lines.append(f"Projected, not measured: {each.contestant} {at}")
+            at = f"at {size} {projection.axis}, {speed_up} times as fast as at its smallest scale ({law})"
+            lines.append(f"Projected, not measured: {each.contestant} {at}.")
         if projection.exchange is not None:
-            lines.append(f"Exchange of {each.contestant} in a ring: {_exchange_law(projection.exchange)}")
+            lines.append(f"Fitted: exchange of {each.contestant} in a ring, {_exchange_law(projection.exchange)}.")
     for why, names in reasons.items():
-        whose = "" if len(names) == len(group) else f" of {', '.join(names)}"
+        whose = "" if len(names) == len(measured) else f" of {', '.join(names)}"
         lines.append(f"No projection{whose}: {why}.")
     return lines
 
 
 def _exchange_law(law: LatencyBandwidth) -> str:
-    step = quantity_text.duration_interval(law.alpha_ns.value, law.alpha_ns.low, law.alpha_ns.high)
-    beta = law.beta_bytes_per_s.value
-    bytes_ = "bytes cost nothing that can be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
-    return f"{step} for each step, {bytes_} (fitted by latency and bandwidth)"
+    alpha, beta = law.alpha_ns, law.beta_bytes_per_s.value
+    seen = alpha.value >= _SHORTEST_STEP_NS
+    step = quantity_text.duration_interval(alpha.value, alpha.low, alpha.high) if seen else "no latency to be seen"
+    bytes_ = "bytes cost nothing to be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
+    return f"{step} for each step, {bytes_}"
 
 
 def _median(row: Row) -> str:

@@ -128,7 +128,7 @@ class _Measured:
     def why_none(self) -> str:
         """Why no scale can be compared with the smallest."""
         if self.smallest in self.whys:
-            return f"on {self.smallest.text}: {self.whys[self.smallest]}"
+            return f"it is compared with {self.smallest.text}, where it is not ranked"
         return "" if self.common else "there is no pass in which all scales finished"
 
     def no_efficiency(self, device: str) -> str:

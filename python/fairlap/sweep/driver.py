@@ -43,16 +43,19 @@ def begin(
     firsts: dict[str, Machine] = {}
     for machine in machines.known():
         firsts.setdefault(key_of(machine, spread), machine)
-    runs, refused = [], ""
+    runs: list[NewRun] = []
+    refused: list[str] = []
     for request, plan in plans.items():
         for key, machine in firsts.items():
             try:
                 runs.append(NewRun(request, key, on_cores(plan, machine.cores), machine.facts))
             except InvalidRequest as error:
-                refused = f"{machine.name} cannot run {request}: {error}"
-                report(refused)
-    if not runs:
-        raise InvalidRequest(refused or "no machine of the cluster can take part", code=CODE)
+                refused.append(f"{machine.name} cannot run {request}: {error}")
+    why = "" if runs else (refused.pop() if refused else "no machine of the cluster can take part")
+    for line in refused:
+        report(line)
+    if why:
+        raise InvalidRequest(why, code=CODE)
     return begin_sweep(store, spread, datetime.now(UTC).isoformat(timespec="seconds"), runs)
 
 

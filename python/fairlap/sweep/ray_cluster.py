@@ -7,27 +7,24 @@ import io
 import logging
 import os
 import secrets
-import shutil
 import socket
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
 from fairlap.sweep.cluster import Ended, Node
+from fairlap.sweep.local_ray import NotStarted, local_ray
 
 _REACHED_WITHIN_S = 3.0
 _CONNECTED_WITHIN_S = 10.0
 _STARTED_WITHIN_S = 60.0
 _FETCHED_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.1
-_JOINED_WITHIN_S = 1.0
 _ENDED_WITHIN_S = 25.0  # the processes of a block that is interrupted
-_OBJECTS_BYTES = 256_000_000
 _CLIENT = "ray://"
 _NO_MODULE = "No module named 'fairlap"
 
@@ -54,16 +51,11 @@ def cluster_named(name: str) -> RayCluster:
         if name.startswith(_CLIENT):
             import grpc  # noqa: F401
         if name != "local":
-            return _connected(ray, name, _CONNECTED_WITHIN_S, {}, undo)
-        folder = tempfile.mkdtemp(prefix="fl-ray-")  # short: sockets in it have paths of at most 107 bytes
-        undo.callback(shutil.rmtree, folder, ignore_errors=True)
-        options = {
-            "num_cpus": len(os.sched_getaffinity(0)),
-            "include_dashboard": False,
-            "object_store_memory": _OBJECTS_BYTES,
-            "_temp_dir": folder,
-        }
-        return _connected(ray, name, _STARTED_WITHIN_S, options, undo)
+            return _connected(ray, name, _CONNECTED_WITHIN_S, undo)
+        return _connected(ray, undo.enter_context(local_ray(_STARTED_WITHIN_S)), _STARTED_WITHIN_S, undo)
+    except NotStarted as error:
+        undo.close()
+        raise ClusterError(f"cannot start Ray on this machine: {error}") from None
     except ImportError as error:
         undo.close()
         raise NotAvailable(f"a sweep needs ray ({error}); pip install 'fairlap[sweep]'") from None
@@ -179,29 +171,20 @@ def _variables(name: str) -> Iterator[None]:
         os.environ |= before
 
 
-def _connected(
-    ray: Any, address: str, within_s: float, options: Mapping[str, Any], undo: contextlib.ExitStack
-) -> RayCluster:
-    """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself. The thread stays,
-    since the kernel ends what Ray starts together with the thread that started it."""
+def _connected(ray: Any, address: str, within_s: float, undo: contextlib.ExitStack) -> RayCluster:
+    """In a thread: Ray would otherwise wait for minutes, and take the handlers of signals for itself."""
     failed: list[BaseException] = []
-    is_up, is_over = threading.Event(), threading.Event()
+    is_up = threading.Event()
 
     def connect() -> None:
         try:
-            ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL, **options)
+            ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL)
         except BaseException as error:
             failed.append(error)
         is_up.set()
-        is_over.wait()
-
-    def end() -> None:
-        ray.shutdown()
-        is_over.set()
-        thread.join(_JOINED_WITHIN_S)
 
     thread = threading.Thread(target=connect, daemon=True)
-    undo.callback(end)
+    undo.callback(ray.shutdown)
     with _silence():
         thread.start()
         try:

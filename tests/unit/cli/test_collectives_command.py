@@ -61,6 +61,19 @@ def test_sizes_and_operations_that_are_not_known_are_refused(options: tuple[str,
     assert invoke("collectives", *options).exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["torch:compile", "torch:threads=2", "torch:best", "./program:fast"])
+def test_what_is_of_models_is_refused_since_no_model_runs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    plans = plan_and_run(monkeypatch, {})
+    assert refusal("collectives", "--on", f"mpi,{name}").code == "E_CONTESTANT"
+    assert plans == []
+
+
+def test_one_rank_exchanges_nothing_and_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = plan_and_run(monkeypatch, {})
+    assert refusal("collectives", "--on", "mpi", "--processes", "1").code == "E_REQUEST"
+    assert plans == []
+
+
 @pytest.mark.parametrize("options", [("--processes", "0"), ("--threads", "0"), ("--blocks", "0"), ("--on", "horovod")])
 def test_numbers_and_frameworks_that_cannot_be_are_refused(options: tuple[str, ...]) -> None:
     assert refusal("collectives", *options).code == "E_REQUEST"

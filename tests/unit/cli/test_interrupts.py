@@ -37,6 +37,17 @@ def test_a_signal_ends_once_and_has_its_own_status(number: signal.Signals) -> No
     assert signal.getsignal(number) is before
 
 
+def test_a_library_that_replaces_the_interrupt_does_not_change_the_status() -> None:
+    with interrupted_once():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt:
+            of_library = KeyboardInterrupt()
+    assert status_of(of_library) == 128 + signal.SIGTERM
+    with interrupted_once():
+        assert status_of(KeyboardInterrupt()) == 128 + signal.SIGINT
+
+
 def test_saving_is_not_interrupted() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with interrupted_once():

@@ -18,6 +18,8 @@ from fairlap.render.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.store.run_file import save_run
 from fairlap.store.store import open_store
+from runs_at_scales import a_run as run_at_scales
+from runs_at_scales import threads
 from runs_for_rows import a_run, crashed
 from runs_in_store import keep_whole, recording_of
 
@@ -98,6 +100,17 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     assert more.startswith(text.rstrip("\n"))
     assert "mlp · infer · fp32 · batch 4 · torch · logits: 1.0e-07 relative" in more
     assert "[E_CRASH]\n  frame one\n  frame two" in more
+
+
+def test_settings_that_differ_between_scales_are_shown_for_each_scale() -> None:
+    scales = threads(1, 2)
+    run = run_at_scales(scales, dict.fromkeys(scales, 1.0))
+    for process in run.processes:
+        process.in_force |= {"precision": "fp32"}
+    kept(run)
+    lines = output("show", "last").splitlines()
+    at = lines.index("torch (1.2.3): precision fp32")
+    assert lines[at + 1 : at + 3] == ["  1 thread: threads 1", "  2 threads: threads 2"]
 
 
 def test_warnings_that_differ_in_their_figures_only_are_one() -> None:

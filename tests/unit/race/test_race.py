@@ -141,6 +141,8 @@ def test_a_variant_or_framework_that_is_not_there_is_refused_before_anything_run
         race("example:fast")
     with pytest.raises(InvalidRequest, match="did you mean example"):
         race("exampel")
+    with pytest.raises(InvalidRequest, match="fairlap list frameworks"):
+        race("foo")
     with pytest.raises(InvalidRequest, match="did you mean mlp"):
         race("example", "mpl")
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
+import msgspec
 import numpy as np
 import pytest
 from fairlap.race.collectives import MEMORY, CollectivesPlan, CollectivesRun, Trial
+from fairlap.render.collectives.chart import FITTED, MEASURED, round_times
 from fairlap.render.collectives.files import encoded
-from fairlap.render.collectives.table import size_text, text_of
+from fairlap.render.collectives.table import about, size_texts, table_of, text_of
 from fairlap.results.collectives import CollectivesResult, latency_and_slope, result_of
 from fairlap.scenarios.ranks_messages import RankLimits
 
@@ -91,9 +94,52 @@ def test_large_arrays_that_take_no_longer_have_no_bandwidth() -> None:
     assert slope * 1_000_000 < 1e-2 * latency
 
 
-@pytest.mark.parametrize(("size", "text"), [(4000, "4 KB"), (4096, "4 KiB"), (16_000_000, "16 MB"), (2**20, "1 MiB")])
-def test_sizes_are_written_as_they_were_given(size: int, text: str) -> None:
-    assert size_text(size) == text
+@pytest.mark.parametrize(
+    ("sizes", "texts"),
+    [
+        ((4000, 16_000_000), ["4 KB", "16 MB"]),
+        ((4500, 256_000), ["4.5 KB", "256 KB"]),
+        ((4096, 2**20), ["4 KiB", "1 MiB"]),
+        ((512, 4608), ["512 B", "4.5 KiB"]),
+        ((4000, 2**20), ["4 KB", "1.048576 MB"]),
+    ],
+)
+def test_sizes_are_exact_and_in_one_system(sizes: tuple[int, ...], texts: list[str]) -> None:
+    assert list(size_texts(sizes).values()) == texts
+
+
+def test_brackets_are_explained_where_there_are_some(result: CollectivesResult) -> None:
+    assert "Brackets" in about(result)
+    few = run()
+    few.trials = [trial for trial in few.trials if trial.block == 0]
+    few.plan = msgspec.structs.replace(few.plan, blocks=1)
+    assert "[" not in text_of(result_of(few))
+    assert "Brackets" not in about(result_of(few))
+
+
+def test_measured_points_and_fitted_lines_have_their_entry_in_the_legend(result: CollectivesResult) -> None:
+    picture = encoded(result, "svg").decode()
+    assert MEASURED in picture
+    assert FITTED in picture
+    unfitted = msgspec.structs.replace(result, fits=())
+    assert FITTED not in encoded(unfitted, "svg").decode()
+
+
+def test_ticks_are_round_few_and_within_the_times() -> None:
+    assert round_times([1.1e6, 4e7]) == [2e6, 5e6, 1e7, 2e7]
+    assert round_times([5e3, 2e9]) == [1e4, 1e5, 1e6, 1e7, 1e8, 1e9]
+    assert all(0 < len(round_times([low, 2 * low])) <= 6 for low in (1e3, 2.1e4, 6e7))
+
+
+def test_a_page_has_every_heading_once(result: CollectivesResult) -> None:
+    page = encoded(result, "html").decode()
+    headings = re.findall(r"<(?:h1|h2|caption)[^>]*>(.*?)</", page)
+    assert len(headings) == len(set(headings)) > 4
+
+
+def test_no_column_of_ratios_where_there_are_none(result: CollectivesResult) -> None:
+    with_mpi, without = (table_of(result, operation) for operation in ("all_reduce", "copy"))
+    assert (len(with_mpi[0]), len(without[0])) == (5, 4)
 
 
 def test_every_format_has_every_line(result: CollectivesResult) -> None:

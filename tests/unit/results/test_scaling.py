@@ -118,7 +118,7 @@ def test_a_scale_that_failed_is_absent_with_its_reason_and_the_others_stay() -> 
             process.outcome, process.message, process.timings = "crash", "SIGSEGV", {}
     row = row_at(results_of(run, "r"), scales[1])
     assert row.speed_up is None
-    assert row.absent["speed_up"].startswith("on 1 thread")
+    assert "1 thread" in row.absent["speed_up"]
 
 
 def test_contestants_are_compared_with_each_other_at_one_scale() -> None:

@@ -267,6 +267,19 @@ def test_without_a_machine_that_has_the_cores_nothing_begins(store: Store) -> No
     assert refused.value.code == "E_SWEEP"
 
 
+def test_each_refusal_is_reported_once(store: Store) -> None:
+    machines = Machines(FakeCluster(alike(1)), ignore)
+    machines.wait_for_all()
+    reported: list[str] = []
+    many = {"digits": a_plan(threads=3), "more": a_plan(threads=4)}
+    with pytest.raises(InvalidRequest) as refused:
+        begin(store, many, machines, "alike", reported.append)
+    assert len({*reported, str(refused.value)}) == len(reported) + 1 == len(many)
+    reported.clear()
+    begin(store, {"few": a_plan(), **many}, machines, "alike", reported.append)
+    assert len(set(reported)) == len(reported) == len(many)
+
+
 def test_a_machine_that_joins_helps_if_it_is_alike(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_module, "_LOOK_EVERY_S", 0.0)
 

@@ -20,12 +20,13 @@ from fairlap.request.units import array_sizes_in
 if TYPE_CHECKING:
     from fairlap.results.collectives import CollectivesResult
 
+_FEWEST_RANKS = 2  # one rank exchanges nothing
 _LARGEST_RANKS, _LARGEST_BLOCKS = 1024, 1000
 
 
 @click.command("collectives")
 @click.option("--on", "on", type=CONTESTANTS, default="torch,jax,tensorflow,mpi", show_default=True, help="Frameworks.")
-@click.option("--processes", default=2, show_default=True, help="Processes that exchange: the ranks.")
+@click.option("--processes", default=2, show_default=True, help="Processes that exchange: the ranks, at least 2.")
 @click.option("--threads", default=1, show_default=True, help="Threads of each rank.")
 @click.option(
     "--sizes",
@@ -72,13 +73,17 @@ def command(
     from fairlap.results.collectives import result_of
     from fairlap.scenarios.ranks_messages import RankLimits
 
-    for name, value, most in (("--processes", processes, _LARGEST_RANKS), ("--blocks", blocks, _LARGEST_BLOCKS)):
-        if not 1 <= value <= most:
-            raise InvalidRequest(f"{name} must be between 1 and {most} (got {value})")
+    for name, value, least, most in (
+        ("--processes", processes, _FEWEST_RANKS, _LARGEST_RANKS),
+        ("--blocks", blocks, 1, _LARGEST_BLOCKS),
+    ):
+        if not least <= value <= most:
+            raise InvalidRequest(f"{name} must be between {least} and {most} (got {value})")
     if threads < 1:
         raise InvalidRequest(f"--threads must be 1 or more (got {threads})")
     if why := Scale(threads, processes).why_not_on(len(os.sched_getaffinity(0))):
         raise InvalidRequest(f"{why}; give fewer --processes or --threads", code=E_SCALE)
+    _require_no_variants(on)
     files = writable(output, only=SUFFIXES)
     seed = secrets.randbelow(2**32) if seed is None else seed
     limits = RankLimits(prepare_s=180.0, measure_s=180.0)
@@ -88,6 +93,17 @@ def command(
         write_output(path, encoded(result, chosen.name))
     print_json(result) if as_json else click.echo(text_of(result))
     _require_times(result)
+
+
+def _require_no_variants(on: Contestants) -> None:
+    """Variants and options are about a model, and there is none."""
+    for name in on:
+        if name.variant or name.options or name.best:
+            raise InvalidRequest(
+                f"{name.text}: no model runs here, and variants and options are those of models; name the framework "
+                "alone, such as torch or torch==2.13.0",
+                code="E_CONTESTANT",
+            )
 
 
 def _require_times(result: CollectivesResult) -> None:

@@ -92,7 +92,7 @@ def by_contestant(**further: Any) -> Any:
 def coloured() -> Any:
     alt = altair()
     scale = alt.Scale(domain=[CONTESTANTS], range=[CONTESTANT_COLOURS])
-    return alt.Color("contestant:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
+    return alt.Color("contestant:N", scale=scale, legend=alt.Legend(title=None, orient="top", symbolOpacity=1))
 
 
 def contestant_only() -> Any:

@@ -96,7 +96,11 @@ def _if_batches_were_tried(shown: Results) -> list[Chart]:
 def _if_scaled(shown: Results, tables: Tables) -> list[Chart]:
     if not shown.scaling:
         return []
-    return [scaling.speed_up(), scaling.efficiency(), *([scaling.exchange_share()] if tables["exchanges"] else [])]
+    return [
+        scaling.speed_up(tables),
+        scaling.efficiency(tables),
+        *([scaling.exchange_share()] if tables["exchanges"] else []),
+    ]
 
 
 def _if_under_roofs(shown: Results, tables: Tables) -> list[Chart]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairlap.render.charts.chart import Chart, coloured, named, spec_of
@@ -13,6 +13,15 @@ from fairlap.results.row import Estimate
 from fairlap.results.scaling_series import ScalingSeries
 
 Record = dict[str, Any]
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+MEASURED, LINEAR, PROJECTED = "measured", "linear", "projected, not measured"
+_DASHES = {MEASURED: [1, 0], LINEAR: [2, 2], PROJECTED: [6, 4]}
+_ON_PROJECTIONS = (
+    "Dashed lines in a band are projections by the universal scalability law, with their intervals: they were not "
+    "measured and rank nothing. "
+)
+_LEGEND_STROKE = 400  # long enough for two dashes
 
 
 def points(shown: Results) -> Iterator[Record]:
@@ -78,49 +87,79 @@ def _bounds(name: str, estimate: Estimate | None) -> Record:
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def speed_up() -> Chart:
+def speed_up(tables: Tables) -> Chart:
     alt = altair()
     scale = alt.Scale(type="log", base=2, nice=False, padding=12)
-    x = alt.X("cores:Q", scale=scale, axis=alt.Axis(title="threads of all ranks together", format="~g", tickCount=6))
+    x = _cores(tables, scale)
     y = alt.Y("speed_up:Q", scale=scale, axis=alt.Axis(title="times as fast as the smallest scale", format="~g"))
-    ideal = alt.Chart(named("scaling_linear")).mark_line(color=MUTED, strokeWidth=1.5).encode(x=x, y=y)
-    projection = alt.Chart(named("scaling_projection"))
+    kinds = _kinds(tables, LINEAR, MEASURED, PROJECTED)
+    projection = _of_kind("scaling_projection", PROJECTED)
     band = projection.mark_area(opacity=0.12).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=coloured())
-    dashes = projection.mark_line(strokeDash=[5, 4], strokeWidth=1.5).encode(x=x, y=y, color=coloured())
+    dashes = projection.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=coloured(), strokeDash=kinds)
     return Chart(
         "speed_up",
         "Speed-up",
-        "Items per second over those of the smallest scale, with 95 % intervals; the grey line is linear. Dashed lines "
-        "are projections by the universal scalability law, with their intervals: they were not measured and rank "
-        "nothing. Both axes are logarithmic.",
+        "Items per second over those of the smallest scale, with 95 % intervals. The dotted line is linear, the ideal. "
+        f"{_ON_PROJECTIONS if tables['scaling_projection'] else ''}Both axes are logarithmic.",
         ("scaling", "scaling_linear", "scaling_projection"),
-        spec_of(alt.layer(dashes, band, ideal, *_measured(x, y, "speed_up")).properties(height=320)),
+        spec_of(
+            alt.layer(dashes, band, _ideal(x, y, kinds), *_measured(x, y, "speed_up", kinds)).properties(height=320)
+        ),
         keyed=True,
         section="scaling",
     )
 
 
-def efficiency() -> Chart:
+def efficiency(tables: Tables) -> Chart:
     alt = altair()
-    scale = alt.Scale(type="log", base=2, nice=False, padding=12)
-    x = alt.X("cores:Q", scale=scale, axis=alt.Axis(title="threads of all ranks together", format="~g", tickCount=6))
+    x = _cores({**tables, "scaling_projection": []}, alt.Scale(type="log", base=2, nice=False, padding=12))
     y = alt.Y("efficiency:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title="share of linear", format=".0%"))
-    ideal = alt.Chart(named("scaling_linear")).mark_line(color=MUTED, strokeWidth=1.5).encode(x=x, y=y)
+    kinds = _kinds(tables, LINEAR, MEASURED)
     return Chart(
         "efficiency",
         "Efficiency",
-        "Speed-up as a share of a linear one, with 95 % intervals. The grey line is linear.",
+        "Speed-up as a share of a linear one, with 95 % intervals. The dotted line is linear, the ideal.",
         ("scaling", "scaling_linear"),
-        spec_of(alt.layer(ideal, *_measured(x, y, "efficiency")).properties(height=240)),
+        spec_of(alt.layer(_ideal(x, y, kinds), *_measured(x, y, "efficiency", kinds)).properties(height=240)),
         keyed=True,
         section="scaling",
     )
 
 
-def _measured(x: Any, y: Any, name: str) -> list[Any]:
+def _cores(tables: Tables, scale: Any) -> Any:
+    """With ticks at what was measured, and beyond it, at twice as much each time, as far as a projection goes."""
     alt = altair()
-    base = alt.Chart(named("scaling")).transform_filter(f"isValid(datum.{name})")
-    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=coloured(), detail="line:N")
+    ticks = sorted({record["cores"] for record in tables["scaling"]})
+    farthest = max((record["cores"] for record in tables["scaling_projection"]), default=0)
+    while ticks and 2 * ticks[-1] <= farthest * 1.001:  # the last size is the result of a power
+        ticks.append(2 * ticks[-1])
+    of_ranks = any("rank" in record["scale"] for record in tables["scaling"])
+    title = "threads of all ranks together" if of_ranks else "threads"
+    return alt.X("cores:Q", scale=scale, axis=alt.Axis(title=title, format="~g", values=ticks))
+
+
+def _kinds(tables: Tables, *kinds: str) -> Any:
+    """How lines look, and the legend that says so; a projection is in it where there is one."""
+    alt = altair()
+    drawn = [kind for kind in kinds if kind != PROJECTED or tables["scaling_projection"]]
+    scale = alt.Scale(domain=drawn, range=[_DASHES[kind] for kind in drawn])
+    legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=_LEGEND_STROKE)
+    return alt.StrokeDash("kind:N", scale=scale, legend=legend)
+
+
+def _of_kind(table: str, kind: str) -> Any:
+    return altair().Chart(named(table)).transform_calculate(kind=f"'{kind}'")
+
+
+def _ideal(x: Any, y: Any, kinds: Any) -> Any:
+    line = _of_kind("scaling_linear", LINEAR).mark_line(color=MUTED, strokeWidth=1.5)
+    return line.encode(x=x, y=y, strokeDash=kinds)
+
+
+def _measured(x: Any, y: Any, name: str, kinds: Any) -> list[Any]:
+    alt = altair()
+    base = _of_kind("scaling", MEASURED).transform_filter(f"isValid(datum.{name})")
+    lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=coloured(), detail="line:N", strokeDash=kinds)
     spans = (
         base.transform_filter(f"isValid(datum.{name}_low)")
         .mark_rule(strokeWidth=3, opacity=0.5)

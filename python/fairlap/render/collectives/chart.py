@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +14,46 @@ from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import FONT, picture
-from fairlap.render.collectives.table import NAMES, about, operations_of, size_text
+from fairlap.render.collectives.table import NAMES, operations_of, setting, size_texts
 from fairlap.results.collectives import CollectivesResult
 
-_WIDTH, _HEIGHT = 620, 260
+MEASURED, FITTED = "measured", "fitted: latency + bytes / bandwidth"
+_WIDTH, _HEIGHT = 780, 260
+_CHARACTERS = 120  # of a line of the title
 _POINTS_OF_A_LINE = 40
+_MOST_TICKS = 6
 
 
 def chart_of(result: CollectivesResult, *, png: bool = False) -> bytes:
+    """A picture that stands alone, with its title."""
+    lines = textwrap.wrap(f"{setting(result)} {how_to_read(result)}", _CHARACTERS)
+    title = {"text": "Collective operations", "subtitle": lines, "anchor": "start", "offset": 14, "subtitlePadding": 6}
+    return _drawn(_panels(result).properties(title=title), png=png)
+
+
+def panels_of(result: CollectivesResult) -> bytes:
+    """The same for a page, which has the title."""
+    return _drawn(_panels(result), png=False)
+
+
+def how_to_read(result: CollectivesResult) -> str:
+    points = "Points are measured medians"
+    if any(row.time_ns is not None and row.time_ns.low is not None for row in result.rows):
+        points += " with 95 % intervals over blocks"
+    if not any(_lines(result, operation) for operation in operations_of(result)):
+        return f"{points}. Both axes are logarithmic."
+    return f"{points}; lines are latency + bytes / bandwidth, fitted to them. Both axes are logarithmic."
+
+
+def _drawn(chart: Any, *, png: bool) -> bytes:
+    spec: dict[str, Any] = spec_of(chart) | {
+        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
+        "padding": 16,
+    }
+    return picture(spec, png=png)
+
+
+def _panels(result: CollectivesResult) -> Any:
     alt = altair()
     names = list(dict.fromkeys(row.contestant for row in result.rows if row.time_ns is not None))
     if not names:
@@ -26,23 +61,18 @@ def chart_of(result: CollectivesResult, *, png: bool = False) -> bytes:
     colour = alt.Color(
         "contestant:N",
         scale=alt.Scale(domain=names, range=LIGHT.colours(len(names))),
-        legend=alt.Legend(title=None, orient="top"),
+        legend=_legend(),
     )
     panels = [_panel(result, operation, colour) for operation in operations_of(result)]
-    chart = alt.vconcat(*[panel for panel in panels if panel is not None], spacing=36)
-    title = {"text": "Collective operations", "subtitle": about(result), "anchor": "start", "offset": 14}
-    spec: dict[str, Any] = spec_of(chart.properties(title=title)) | {
-        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
-        "padding": 16,
-    }
-    return picture(spec, png=png)
+    return alt.vconcat(*[panel for panel in panels if panel is not None], spacing=36)
 
 
 def _panel(result: CollectivesResult, operation: str, colour: Any) -> Any:
     """None where nothing was measured."""
     alt = altair()
-    points = [
+    points: list[dict[str, Any]] = [
         {
+            "kind": MEASURED,
             "contestant": row.contestant,
             "bytes": row.bytes,
             "time": row.time_ns.value,
@@ -54,23 +84,53 @@ def _panel(result: CollectivesResult, operation: str, colour: Any) -> Any:
     ]
     if not points:
         return None
-    sizes = sorted({row.bytes for row in result.rows if row.operation == operation})
-    labels = " : ".join(f"datum.value == {size} ? '{size_text(size)}'" for size in sizes)
-    axis = alt.Axis(title="what each rank gives", values=sizes, labelExpr=f"{labels} : ''", labelBound=False)
+    sizes = size_texts(row.bytes for row in result.rows)
+    labels = " : ".join(f"datum.value == {size} ? '{text}'" for size, text in sizes.items())
+    axis = alt.Axis(title="what each rank gives", values=sorted(sizes), labelExpr=f"{labels} : ''", labelBound=False)
     x = alt.X("bytes:Q", scale=ratio_scale(), axis=axis)
-    y = alt.Y("time:Q", scale=ratio_scale(), axis=measured_axis("duration", "time of the slowest rank"))
+    ticks = round_times([point[end] for point in points for end in ("low", "high")])
+    times = measured_axis("duration", "time of the slowest rank", ticks=_MOST_TICKS)
+    times.values = ticks or times.values
+    y = alt.Y("time:Q", scale=ratio_scale(), axis=times)
     base = alt.Chart(alt.Data(values=points))
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour)
-    marks = base.mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, color=colour)
-    fitted = alt.Chart(alt.Data(values=_lines(result, operation))).mark_line(strokeWidth=1.5, opacity=0.7)
-    layers = [bars, marks, fitted.encode(x=x, y=y, color=colour)]
-    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=NAMES[operation])
+    circle = _key(alt.Shape, MEASURED, "circle", _legend(symbolFillColor=LIGHT.muted))
+    marks = base.mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=circle)
+    solid = _key(alt.StrokeDash, FITTED, [1, 0], _legend(symbolType="stroke"))
+    layers = [bars, marks]
+    if fitted := _lines(result, operation):
+        lines = alt.Chart(alt.Data(values=fitted)).mark_line(strokeWidth=1.5, opacity=0.7)
+        layers.append(lines.encode(x=x, y=y, color=colour, strokeDash=solid))
+    return alt.layer(*layers).properties(
+        width=_WIDTH, height=_HEIGHT, title=alt.Title(NAMES[operation], anchor="start")
+    )
+
+
+def _legend(**further: Any) -> Any:
+    return altair().Legend(title=None, orient="top", labelLimit=_WIDTH, symbolOpacity=1, **further)
+
+
+def _key(channel: Any, text: str, look: Any, legend: Any) -> Any:
+    """An entry of the legend for all that a layer draws."""
+    return channel("kind:N", scale=altair().Scale(domain=[text], range=[look]), legend=legend)
+
+
+def round_times(times_ns: Sequence[float]) -> list[float]:
+    """Ticks of a logarithmic axis: the finest round steps that are few."""
+    low, high = math.floor(math.log10(min(times_ns))), math.ceil(math.log10(max(times_ns)))
+    for digits in (range(1, 10), (1, 2, 5), (1, 3), (1,)):
+        ticks = [digit * 10.0**power for power in range(low, high + 1) for digit in digits]
+        inside = [tick for tick in ticks if min(times_ns) <= tick <= max(times_ns)]
+        if len(inside) <= _MOST_TICKS:
+            break
+    return inside
 
 
 def _lines(result: CollectivesResult, operation: str) -> list[dict[str, Any]]:
     sizes = [row.bytes for row in result.rows if row.operation == operation]
     return [
         {
+            "kind": FITTED,
             "contestant": fit.contestant,
             "bytes": float(size),
             "time": (0.0 if fit.latency_ns is None else fit.latency_ns.value)

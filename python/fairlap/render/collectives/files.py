@@ -5,25 +5,26 @@ from __future__ import annotations
 import base64
 import csv
 import io
+from collections.abc import Iterator
 
 import msgspec
 
 from fairlap.render.collectives.table import (
-    FIT_HEADS,
-    HEADS,
+    FIT,
     NAMES,
+    Table,
     about,
-    cells,
     exchanges,
-    fit_cells,
+    fit_table,
     operations_of,
     reasons,
+    table_of,
 )
 from fairlap.render.csv_file import guarded
 from fairlap.render.markdown_table import as_code, table_line
 from fairlap.render.report.markup import Markup, table, tag
 from fairlap.render.report.still_page import still_page
-from fairlap.results.collectives import CollectiveFit, CollectiveRow, CollectivesResult
+from fairlap.results.collectives import CollectivesResult
 from fairlap.results.row import Estimate
 
 SUFFIXES = (".json", ".csv", ".md", ".markdown", ".html", ".svg", ".png")
@@ -63,53 +64,47 @@ def _three(found: Estimate | None) -> list[float | None]:
 
 def _markdown(result: CollectivesResult) -> bytes:
     parts = ["### fairlap: collective operations", "", about(result), ""]
-    for operation in operations_of(result):
-        rows = [table_line(_as_code(cells(row))) for row in _rows(result, operation)]
-        parts += [f"#### {NAMES[operation]}", "", table_line(HEADS), table_line(["---"] * len(HEADS)), *rows, ""]
-        fits = [table_line(_as_code(fit_cells(fit))) for fit in _fits(result, operation)]
-        if fits:
-            parts += [table_line(FIT_HEADS), table_line(["---"] * len(FIT_HEADS)), *fits, ""]
+    tables = {NAMES[operation]: table_of(result, operation) for operation in operations_of(result)}
+    for title, rows in (tables | {FIT: fit_table(result)}).items():
+        if rows:
+            parts += [f"#### {title}", "", *_markdown_table(rows), ""]
     parts += [f"- {as_code(note, 400)}" for note in (*exchanges(result), *reasons(result))]
     return ("\n".join(parts).rstrip() + "\n").encode()
 
 
-def _as_code(shown: list[str]) -> list[str]:
-    return [as_code(cell) for cell in shown]
-
-
-def _rows(result: CollectivesResult, operation: str) -> list[CollectiveRow]:
-    return [row for row in result.rows if row.operation == operation]
-
-
-def _fits(result: CollectivesResult, operation: str) -> list[CollectiveFit]:
-    return [fit for fit in result.fits if fit.operation == operation]
+def _markdown_table(rows: Table) -> Iterator[str]:
+    """Names that a user wrote are code; the rest is ours."""
+    heads, *lines = rows
+    names = heads.index("contestant")
+    yield from (table_line(heads), table_line(["---"] * len(heads)))
+    for line in lines:
+        yield table_line([as_code(cell) if place == names else cell for place, cell in enumerate(line)])
 
 
 def _page(result: CollectivesResult) -> bytes:
     notes = tag("ul", (tag("li", note) for note in (*exchanges(result), *reasons(result))), class_="caption")
     about_it = tag("p", about(result), class_="note")
-    return still_page("Collective operations", about_it, _chart(result), _sections(result), notes)
+    tables = [
+        _section(NAMES[each], f"Times of {NAMES[each]}", table_of(result, each)) for each in operations_of(result)
+    ]
+    fits = fit_table(result)
+    if fits:
+        tables.append(_section("Latency and bandwidth", FIT, fits))
+    return still_page("Collective operations", about_it, _chart(result), tables, notes)
 
 
-def _sections(result: CollectivesResult) -> list[Markup]:
-    sections = []
-    for operation in operations_of(result):
-        rows = [dict(zip(HEADS, cells(row), strict=True)) for row in _rows(result, operation)]
-        shown = [tag("div", table(NAMES[operation], list(HEADS), rows, "cards"), class_="scroll")]
-        fits = [dict(zip(FIT_HEADS, fit_cells(fit), strict=True)) for fit in _fits(result, operation)]
-        if fits:
-            heading = "time = latency + bytes / bandwidth"
-            shown.append(tag("p", heading, class_="caption"))
-            shown.append(tag("div", table(heading, list(FIT_HEADS), fits, "cards"), class_="scroll"))
-        sections.append(tag("section", tag("h2", NAMES[operation]), shown))
-    return sections
+def _section(title: str, caption: str, rows: Table) -> Markup:
+    heads, *lines = rows
+    shown = [dict(zip(heads, line, strict=True)) for line in lines]
+    return tag("section", tag("h2", title), tag("div", table(caption, heads, shown, "cards"), class_="scroll"))
 
 
 def _chart(result: CollectivesResult) -> Markup | None:
     if all(row.time_ns is None for row in result.rows):
         return None
-    from fairlap.render.collectives.chart import chart_of
+    from fairlap.render.collectives.chart import how_to_read, panels_of
 
-    source = f"data:image/svg+xml;base64,{base64.b64encode(chart_of(result)).decode()}"
+    source = f"data:image/svg+xml;base64,{base64.b64encode(panels_of(result)).decode()}"
     picture = tag("img", src=source, alt="Time by size of each collective operation", style="max-width: 100%")
-    return tag("section", tag("h2", "Time by size"), tag("figure", picture))
+    caption = tag("p", how_to_read(result), class_="caption")
+    return tag("section", tag("h2", "Time by size"), caption, tag("figure", picture))

@@ -2,59 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fairlap import quantity_text
 from fairlap.race.collectives import MEMORY
-from fairlap.results.collectives import CollectiveFit, CollectiveRow, CollectivesResult
+from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.row import Estimate
 from fairlap.scenarios.ranks_messages import COPY
 
-HEADS = ("size", "contestant", "time", "bandwidth", "× mpi")
-FIT_HEADS = ("contestant", "latency", "bandwidth", "largest miss")
-_UNITS = {1000: "KB", 1000**2: "MB", 1000**3: "GB"}
+HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
+FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")
+FIT = "Fitted: time = latency + bytes / bandwidth"
 NAMES = {"all_reduce": "all-reduce", "all_gather": "all-gather", "broadcast": "broadcast", COPY: "copy in memory"}
+_FEWEST_BLOCKS = 6  # of an interval
+_DECIMAL = ((1000**3, "GB"), (1000**2, "MB"), (1000, "KB"), (1, "B"))
+_BINARY = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B"))
+
+Table = list[list[str]]
 
 
-def about(result: CollectivesResult) -> str:
+def setting(result: CollectivesResult) -> str:
     threads = quantity_text.count(result.threads, "thread")
     blocks = quantity_text.count(result.blocks, "block")
     return (
         f"{quantity_text.count(result.ranks, 'rank')} of {threads} on one machine, {blocks}. A size is what each rank "
-        "gives; a time is that of the slowest rank. Brackets are 95 % intervals over blocks, which take six."
+        "gives; a time is that of the slowest rank."
     )
+
+
+def about(result: CollectivesResult) -> str:
+    """The setting, and what the brackets are where there are some."""
+    bounded = [row.time_ns.low is not None for row in result.rows if row.time_ns is not None]
+    if result.blocks < _FEWEST_BLOCKS:
+        return f"{setting(result)} Intervals take six blocks."
+    if not any(bounded):
+        return setting(result)
+    others = "" if all(bounded) else "; figures without them fall into separate groups of blocks"
+    return f"{setting(result)} Brackets are 95 % intervals over blocks{others}."
 
 
 def operations_of(result: CollectivesResult) -> list[str]:
     return list(dict.fromkeys(row.operation for row in result.rows))
 
 
-def size_text(size: int) -> str:
-    """As it was given: ``4 KB`` is 4000 bytes, ``4 KiB`` 4096."""
-    if size % 1000:
-        return quantity_text.size(size)
-    unit = next(unit for unit in (1000**3, 1000**2, 1000) if size >= unit)
-    return f"{size / unit:g} {_UNITS[unit]}"
+def size_texts(sizes: Iterable[int]) -> dict[int, str]:
+    """Exactly, and all in one system: thousands as in ``4.5 KB``, or powers of 1024 as in ``4 KiB``, whichever is
+    shorter for all of them together."""
+    kept = list(dict.fromkeys(sizes))
+    found = [{size: _size_text(size, units) for size in kept} for units in (_DECIMAL, _BINARY)]
+    return min(found, key=lambda texts: sum(map(len, texts.values())))
 
 
-def cells(row: CollectiveRow) -> list[str]:
+def _size_text(size: int, units: Sequence[tuple[int, str]]) -> str:
+    scale, unit = next((each for each in units if size >= each[0]), units[-1])
+    return f"{size / scale:.12g} {unit}"
+
+
+def table_of(result: CollectivesResult, operation: str) -> Table:
+    """With its heads; without the column of ratios where there are none."""
+    sizes = size_texts(row.bytes for row in result.rows)
+    cells = [list(HEADS), *(_cells(row, sizes) for row in result.rows if row.operation == operation)]
+    return cells if any(row[-1] != "-" for row in cells[1:]) else [row[:-1] for row in cells]
+
+
+def fit_table(result: CollectivesResult) -> Table:
+    """With its heads, of all operations; empty without any fit."""
+    return [list(FIT_HEADS), *map(_fit_cells, result.fits)] if result.fits else []
+
+
+def _cells(row: CollectiveRow, sizes: dict[int, str]) -> list[str]:
     if row.time_ns is None:
-        return [size_text(row.bytes), row.contestant, "-", "-", "-"]
+        return [sizes[row.bytes], row.contestant, "-", "-", "-"]
     return [
-        size_text(row.bytes),
+        sizes[row.bytes],
         f"{row.contestant} {row.version}".rstrip(),
-        duration(row.time_ns),
-        bandwidth(row.bytes_per_s),
+        quantity_text.duration_interval(*_bounds(row.time_ns)),
+        _bandwidth(row.bytes_per_s),
         "-" if row.times_mpi is None else quantity_text.ratio_interval(*_bounds(row.times_mpi)),
     ]
 
 
-def fit_cells(fit: CollectiveFit) -> list[str]:
+def _fit_cells(fit: CollectiveFit) -> list[str]:
     """Times that are far from the model have neither of its figures."""
+    names, miss = [NAMES[fit.operation], fit.contestant], quantity_text.share(fit.largest_miss)
     if not fit.holds:
-        return [fit.contestant, "-", "-", f"{fit.largest_miss:.0%}: the model does not hold"]
-    latency = "-" if fit.latency_ns is None else duration(fit.latency_ns)
-    return [fit.contestant, latency, bandwidth(fit.bytes_per_s), f"{fit.largest_miss:.0%}"]
+        return [*names, "-", "-", f"{miss}: the model does not hold"]
+    latency = "-" if fit.latency_ns is None else quantity_text.duration_interval(*_bounds(fit.latency_ns))
+    return [*names, latency, _bandwidth(fit.bytes_per_s), miss]
 
 
 def reasons(result: CollectivesResult) -> list[str]:
@@ -74,32 +108,27 @@ def text_of(result: CollectivesResult) -> str:
 def _lines(result: CollectivesResult) -> Iterator[str]:
     yield about(result)
     for operation in operations_of(result):
-        rows = [cells(row) for row in result.rows if row.operation == operation]
-        yield from ("", NAMES[operation], *_aligned([HEADS, *rows]))
-        fits = [fit_cells(fit) for fit in result.fits if fit.operation == operation]
-        if fits:
-            yield from ("time = latency + bytes / bandwidth", *_aligned([FIT_HEADS, *fits]))
+        yield from ("", NAMES[operation], *_aligned(table_of(result, operation)))
+    if fits := fit_table(result):
+        yield from ("", FIT, *_aligned(fits))
     notes = [*exchanges(result), *reasons(result)]
     if notes:
         yield from ("", *notes)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(rows: Table) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
 
 
-def duration(found: Estimate) -> str:
-    return quantity_text.duration_interval(*_bounds(found))
-
-
-def bandwidth(found: Estimate | None) -> str:
+def _bandwidth(found: Estimate | None) -> str:
     if found is None:
         return "-"
-    value, low, high = (None if each is None else f"{each / 1e9:.3g}" for each in _bounds(found))
-    return f"{value} GB/s" if low is None else f"{value} GB/s [{low}, {high}]"
+    scale, unit = next((each for each in _DECIMAL if found.value >= each[0]), _DECIMAL[-1])
+    value, low, high = (None if each is None else quantity_text.number(each / scale) for each in _bounds(found))
+    return f"{value} {unit}/s" if low is None else f"{value} {unit}/s [{low}, {high}]"
 
 
 def _bounds(found: Estimate) -> tuple[float, float | None, float | None]:

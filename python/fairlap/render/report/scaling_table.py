@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap.render.report.markup import Markup, table, tag
-from fairlap.render.scaling import HEADS, cells_of, group_title, projection_lines, rows_of, scaling_groups
+from fairlap.render.scaling import (
+    HEADS,
+    absence_lines,
+    cells_of,
+    group_title,
+    projection_lines,
+    rows_of,
+    scaling_groups,
+)
 from fairlap.results.results import Results
 from fairlap.results.scaling_series import ScalingSeries
 
@@ -20,12 +28,13 @@ def scaling_tables(shown: Results) -> list[Markup]:
 
 
 def _table(shown: Results, group: Sequence[ScalingSeries]) -> Markup:
-    cells = [(row.contestant, cells_of(row)) for row in rows_of(shown, group)]
+    found = rows_of(shown, group)
+    cells = [(row.contestant, cells_of(row)) for row in found]
     used = [place for place, _ in enumerate(HEADS) if any(row[place] for _, row in cells)]
     rows = [{HEADS[place]: row[place] for place in used if row[place]} for _, row in cells]
     heads = [HEADS[place] for place in used]
     return tag(
         "div",
         tag("div", table(group_title(group), heads, rows, "cards", [name for name, _ in cells]), class_="scroll"),
-        (tag("p", line, class_="caption") for line in projection_lines(group)),
+        (tag("p", line, class_="caption") for line in (*absence_lines(found), *projection_lines(group))),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,16 +77,37 @@ def _head(run_id: str, state: State, saved: Run) -> str:
 def _beneath(saved: Run) -> list[str]:
     lines = ["machine"]
     lines += [f"  {fact}: {value}" for fact, value in saved.machine.items()]
+    scales = {work.label: work.scale.text for work in saved.plan.works if work.scale is not None}
     for name in (contestant.text for contestant in saved.plan.contestants):
         processes = [process for process in saved.processes if process.contestant == name]
         versions = (
             ", ".join(dict.fromkeys(process.version for process in processes if process.version)) or "version unknown"
         )
-        in_force = next((process.in_force for process in processes if process.in_force), {})
-        settings = ", ".join(f"{setting} {value}" for setting, value in in_force.items()) or "settings unknown"
-        lines.append(f"{name} ({versions}): {settings}")
+        same, by_scale = _settings(processes, scales)
+        lines.append(f"{name} ({versions}): {_listed(same) or ('' if by_scale else 'settings unknown')}".rstrip())
+        lines += [f"  {scale}: {_listed(own)}" for scale, own in by_scale.items()]
         lines += [f"  ! {text}" for text in _warnings(processes)]
     return lines
+
+
+def _settings(
+    processes: Sequence[ProcessResult], scales: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Those that are the same at all scales, and those that differ, by scale; ``scales`` has that of each work."""
+    by_scale: dict[str, dict[str, str]] = {}
+    for process in processes:
+        if process.in_force:
+            by_scale.setdefault(scales.get(process.work, ""), process.in_force)
+    first = next(iter(by_scale.values()), {})
+    same = {name: value for name, value in first.items() if all(own.get(name) == value for own in by_scale.values())}
+    differing = {
+        scale: {name: value for name, value in own.items() if name not in same} for scale, own in by_scale.items()
+    }
+    return same, {scale: own for scale, own in differing.items() if own}
+
+
+def _listed(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{setting} {value}" for setting, value in settings.items())
 
 
 def _warnings(processes: Sequence[ProcessResult]) -> list[str]:
