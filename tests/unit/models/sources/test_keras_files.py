@@ -71,6 +71,7 @@ def test_tensorflow_runs_it_with_the_weights_of_the_file(tmp_path: Path, variant
     require_weights(materials, hash_of(held))
 
 
+@pytest.mark.slow
 def test_code_in_a_file_runs_only_with_trust(tmp_path: Path) -> None:
     def double(tensor: Any) -> Any:
         import keras
@@ -87,6 +88,7 @@ def test_code_in_a_file_runs_only_with_trust(tmp_path: Path) -> None:
     np.testing.assert_allclose(reference, 2 * by_hand(folder), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_layer_that_keeps_float32_leaves_no_float64_reference(tmp_path: Path) -> None:
     import keras
 
