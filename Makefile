@@ -12,6 +12,8 @@ JOBS ?= 2
 PIP := $(BIN)/pip install --quiet
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes; without kept bytecode each of them would compile fairlap again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \

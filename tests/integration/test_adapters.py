@@ -98,7 +98,7 @@ def test_a_fixed_weight_gets_no_gradient_and_a_mean_of_squares_needs_no_labels(n
     assert max(found["disagreements"]) < LARGEST_DISAGREEMENT
 
 
-@pytest.mark.parametrize("name", DIFFERENTIATE)
+@pytest.mark.parametrize("name", ["torch", "jax", pytest.param("tensorflow", marks=pytest.mark.slow)])
 def test_bfloat16_holds_the_rounded_weights_and_answers_within_its_tolerance(name: str) -> None:
     found = found_by(name, precision="bf16")
     assert found["wrong"] == []
@@ -170,5 +170,6 @@ def test_litert_reports_how_many_weights_are_left_where_its_converter_folds_them
     assert found["in_force"]["weights"].startswith("not read back: the file holds ")
 
 
+@pytest.mark.slow
 def test_xla_runs_on_as_many_threads_as_tensorflow_was_given() -> None:
     assert found_by("tensorflow", "xla", threads=2)["in_force"]["xla_threads"] == "2"

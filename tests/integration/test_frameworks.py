@@ -167,7 +167,17 @@ def test_a_file_that_cannot_be_written_does_not_end_the_race(tmp_path: Path, mon
     install_example(tmp_path / "installed", monkeypatch)
     outputs = ["-o", str(tmp_path / "out.csv"), "-o", str(tmp_path / "out.html")]
     ran = fairlap(
-        "compare", "example_model", "--on", "example", "--blocks", "2", "--no-store", *outputs, longest_file_blocks=512
+        "compare",
+        "example_model",
+        "--on",
+        "example",
+        "--blocks",
+        "1",
+        "--seconds",
+        "0.05",
+        "--no-store",
+        *outputs,
+        longest_file_blocks=512,
     )
     assert ran.returncode == 1
     assert "[E_FILE]" in ran.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fairlap.results.row import Row
@@ -34,15 +35,22 @@ numbers = strategies.floats(allow_nan=False, allow_infinity=False)
 
 @strategies.composite
 def rows(draw: strategies.DrawFn) -> Row:
-    values: dict[str, Any] = {}
+    values = {name: draw(strategy) for name, strategy in _fields().items()}
+    absent = {name: draw(texts) for name, value in values.items() if value is None}
+    return Row(**values, absent=absent)
+
+
+@cache
+def _fields() -> dict[str, SearchStrategy[Any]]:
+    """Built once, since that takes longer than drawing from them."""
     described = inspect.type_info(Row)
     assert isinstance(described, inspect.StructType)
+    found = {}
     for field in described.fields:
         assert isinstance(field.type, inspect.Metadata)
         if field.name != "absent":
-            values[field.name] = draw(_of(field.type.type))
-    absent = {name: draw(texts) for name, value in values.items() if value is None}
-    return Row(**values, absent=absent)
+            found[field.name] = _of(field.type.type)
+    return found
 
 
 def _of(kind: inspect.Type) -> SearchStrategy[Any]:

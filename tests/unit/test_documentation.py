@@ -5,7 +5,9 @@ from __future__ import annotations
 import pkgutil
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -13,13 +15,20 @@ from fairlap.cli import cli
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+SLOW = {"docs/tutorials/race-your-own-model.md", "docs/tutorials/train-to-a-score.md"}  # their examples race frameworks
 
 
 def examples(page: Path) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
+def with_slow_ones_marked(pages: Iterable[Path]) -> list[Any]:
+    names = [(page, str(page.relative_to(TOP))) for page in pages]
+    assert {name for _, name in names} >= SLOW
+    return [pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else []) for page, name in names]
+
+
+@pytest.mark.parametrize("page", with_slow_ones_marked(page for page in PAGES if examples(page)))
 def test_the_examples_of_a_page_run_one_after_another(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(examples(page), str(page), "exec"), {"__name__": "example"})
     assert capsys.readouterr().out

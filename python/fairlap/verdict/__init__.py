@@ -1,7 +1,7 @@
 """The referee: blocks of measurements in, verdicts out.
 
-Pure functions on arrays. Nothing here reads a file, knows a framework, or imports SciPy, statsmodels
-or ruptures before the one function that needs it runs.
+Pure functions on arrays. Nothing here reads a file, knows a framework, or imports SciPy or
+statsmodels before the one function that needs it runs.
 """
 
 from fairlap.verdict.blocks import (

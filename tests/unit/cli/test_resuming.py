@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -32,13 +33,22 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture
-def raced(store: Path, tmp_path: Path) -> Path:
-    """The file of a race of three blocks that is over, in the store too."""
-    file = tmp_path / "race.json"
-    done = fairlap(*RACE, "--blocks", "3", "--seconds", "0.02", "-o", str(file), "--quiet")
+@pytest.fixture(scope="module")
+def race_of_three_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the file and the store of a race that is over."""
+    folder = tmp_path_factory.mktemp("race")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLAP_STORE", str(folder / "runs.sqlite"))
+        done = fairlap(*RACE, "--blocks", "3", "--seconds", "0.02", "-o", folder / "race.json", "--quiet")
     assert done.returncode == 0, done.stderr
-    return file
+    return folder
+
+
+@pytest.fixture
+def raced(race_of_three_blocks: Path, store: Path) -> Path:
+    """The file of that race, and a store for this test alone, with the run."""
+    shutil.copytree(race_of_three_blocks, store.parent, dirs_exist_ok=True)
+    return store.parent / "race.json"
 
 
 def kept(store: Path) -> tuple[Run, list[dict[str, bytes]]]:

@@ -50,18 +50,21 @@ def bits(value: Any) -> Iterator[Any]:
         yield struct.pack("<d", built) if isinstance(built, float) else built
 
 
-@pytest.mark.parametrize("suffix", READ_BACK)
 @settings(max_examples=25)
 @given(drawn=strategies.lists(rows(), max_size=3))
-def test_rows_are_read_back_to_the_last_bit(suffix: str, drawn: list[Row]) -> None:
-    available(suffix)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"rows{suffix.upper()}"
-        write_rows(file, drawn)
-        back = read_rows(file)
-        assert list(Path(folder).iterdir()) == [file]
-    assert back == drawn
-    assert list(bits(back)) == list(bits(drawn))
+def test_rows_are_read_back_to_the_last_bit_in_every_format_that_is_available(drawn: list[Row]) -> None:
+    """The same rows for all formats, since drawing them takes the longest."""
+    suffixes = [suffix for suffix in READ_BACK if not FORMATS[suffix].missing()]
+    assert {".csv", ".json", ".jsonl", ".ndjson"} <= set(suffixes)
+    expected = list(bits(drawn))
+    for suffix in suffixes:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"rows{suffix.upper()}"
+            write_rows(file, drawn)
+            back = read_rows(file)
+            assert list(Path(folder).iterdir()) == [file]
+        assert back == drawn, suffix
+        assert list(bits(back)) == expected, suffix
 
 
 def a_row(**changes: Any) -> Row:

@@ -223,10 +223,11 @@ def test_no_table_is_no_verdict() -> None:
         decided([], design=Design(until_decided=True))
 
 
-def test_importing_the_verdict_and_judging_imports_no_heavy_library() -> None:
+def test_judging_and_looking_for_a_steady_state_import_no_heavy_library() -> None:
     program = (
         "import sys, fairlap.verdict as v\n"
         "v.judge([v.block_table({'a': range(1, 13), 'b': range(2, 14)})])\n"
+        "v.steady_state([*range(1, 31), *range(101, 131)])\n"
         "print([m for m in ('scipy', 'statsmodels', 'ruptures', 'arch', 'pandas') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

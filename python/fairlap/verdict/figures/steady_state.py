@@ -1,8 +1,8 @@
 """Did one process settle? Change points in the mean and the variance of its samples.
 
 After Barrett, Bolz-Tereick, Killick, Mount and Tratt (OOPSLA 2017): single outliers are taken out, change
-points are searched by PELT with a normal cost and a penalty of 15 ln n, and the last quarter must be one
-segment. Segments whose medians are within 1 % count as one level.
+points are those of the cheapest partition under a normal cost and a penalty of 15 ln n, and the last quarter
+must be one segment. Segments whose medians are within 1 % count as one level.
 A process without a steady state is a finding, and is never trimmed into looking like one.
 """
 
@@ -80,7 +80,7 @@ def change_points(samples: Floats) -> list[int]:
     whole = signal.size // per_point * per_point
     # The median of a group that holds a change belongs to one side of it; a mean would make a level between.
     points = np.median(signal[signal.size - whole :].reshape(-1, per_point), axis=1)
-    found = _pelt(points / np.diff(points).std())
+    found = _cheapest_cuts(points / np.diff(points).std())
     return [signal.size - whole + index * per_point for index in found]
 
 
@@ -117,28 +117,29 @@ def _without_single_outliers(logs: Floats) -> Floats:
     return np.where(far & ~in_a_run, middle, logs)
 
 
-def _pelt(points: Floats) -> list[int]:
-    import ruptures  # type: ignore[import-untyped,unused-ignore]
-
-    class NormalByPrefixSums(ruptures.base.BaseCost):  # type: ignore[misc]
-        """ruptures' CostNormal for one dimension, with running sums: the same value 20 times sooner."""
-
-        model = "normal"
-        min_size = 2
-
-        def fit(self, signal: Floats) -> "NormalByPrefixSums":
-            self.signal = signal.reshape(-1, 1)
-            centred = signal - signal.mean()
-            self.sums = np.concatenate([[0.0], np.cumsum(centred)]).tolist()
-            self.squares = np.concatenate([[0.0], np.cumsum(centred**2)]).tolist()
-            return self
-
-        def error(self, start: int, end: int) -> float:
-            size = end - start
-            mean = (self.sums[end] - self.sums[start]) / size
-            variance = (self.squares[end] - self.squares[start]) / size - mean * mean
-            return size * float(np.log(max(variance, 0.0) + 1e-6))
-
-    search = ruptures.Pelt(custom_cost=NormalByPrefixSums(), jump=1)
-    found: list[int] = search.fit_predict(points, pen=15 * float(np.log(points.size)))
-    return found[:-1]
+def _cheapest_cuts(points: Floats) -> list[int]:
+    """Where the cheapest partition into segments of two or more points is cut: each costs its size times the logarithm
+    of its variance, and a penalty. Exact, by the recursion that PELT prunes, which so few points do not need.
+    """
+    size = points.size
+    penalty = 15 * float(np.log(size))
+    centred = points - points.mean()
+    sums = np.concatenate([[0.0], np.cumsum(centred)])
+    squares = np.concatenate([[0.0], np.cumsum(centred**2)])
+    cheapest = np.full(size + 1, np.inf)  # of the points before each index
+    cheapest[0] = 0.0
+    last_cut = np.zeros(size + 1, int)
+    for end in range(2, size + 1):
+        starts = np.arange(end - 1)
+        lengths = end - starts
+        means = (sums[end] - sums[starts]) / lengths
+        variances = (squares[end] - squares[starts]) / lengths - means**2
+        costs = cheapest[starts] + lengths * np.log(np.maximum(variances, 0.0) + 1e-6) + penalty
+        last_cut[end] = int(costs.argmin())
+        cheapest[end] = costs[last_cut[end]]
+    cuts: list[int] = []
+    end = int(last_cut[size])
+    while end:
+        cuts.append(end)
+        end = int(last_cut[end])
+    return cuts[::-1]

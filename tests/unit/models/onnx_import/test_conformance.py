@@ -34,6 +34,7 @@ def test_every_case_of_the_claimed_operators_passes(cases: list[Case], library: 
     assert failed == {}
 
 
+@pytest.mark.slow
 def test_excluded_cases_are_refused_with_a_code(cases: list[Case]) -> None:
     from fairlap.models.onnx_import import build
 
@@ -50,6 +51,7 @@ def _no_arrays(case: Case) -> tuple[dict[str, object], dict[str, object]]:
     return {}, dict(case.inputs)
 
 
+@pytest.mark.slow
 def test_at_least_a_hundred_operators_are_claimed_and_tested(cases: list[Case]) -> None:
     tested = {operator for case in cases if reason_to_exclude(case.name) is None for operator in case.operators}
     assert len(claimed()) >= 100

@@ -85,6 +85,7 @@ def test_weights_are_read_from_safetensors_or_drawn_alike_each_time(tmp_path: Pa
         np.testing.assert_array_equal(stored[name], held[name])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_transformers")
 def test_further_inputs_are_those_that_are_named(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "m", "bert")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from fairlap.request.source import shapes_in
 from keras_files import ROWS, lookup
 from onnx_files import materials_of, opened, source_of
 
-pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
-pytest.importorskip("keras", reason="`make test` installs it and runs this")
+# Found, not imported: every process of pytest imports this file, and only one of them runs it.
+pytestmark = pytest.mark.skipif(
+    not all(map(find_spec, ("tensorflow", "keras"))), reason="`make test` installs TensorFlow and Keras and runs this"
+)
 
 
 def by_hand(folder: Path) -> np.ndarray:
@@ -68,6 +71,7 @@ def test_tensorflow_runs_it_with_the_weights_of_the_file(tmp_path: Path, variant
     require_weights(materials, hash_of(held))
 
 
+@pytest.mark.slow
 def test_code_in_a_file_runs_only_with_trust(tmp_path: Path) -> None:
     def double(tensor: Any) -> Any:
         import keras
@@ -84,6 +88,7 @@ def test_code_in_a_file_runs_only_with_trust(tmp_path: Path) -> None:
     np.testing.assert_allclose(reference, 2 * by_hand(folder), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_layer_that_keeps_float32_leaves_no_float64_reference(tmp_path: Path) -> None:
     import keras
 

@@ -1,6 +1,8 @@
 """Change points and courses with known answers."""
 
 import warnings
+from collections.abc import Iterator
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from fairlap.verdict import (
     steady_state,
     throughput,
 )
-from fairlap.verdict.figures.steady_state import change_points
+from fairlap.verdict.figures.steady_state import _cheapest_cuts, change_points
 from fairlap.verdict.warnings import FewSamplesBeyond, NoSteadyState, TooShortToClassify
 
 
@@ -197,3 +199,28 @@ def test_a_figure_needs_two_steady_samples_and_a_quantile_inside() -> None:
     with pytest.raises(OneSample, match="torch: 1 steady samples"):
         process_figure([1.0], steady, whose="torch")
     assert process_figure([1.0, 2.0], steady).samples == 2
+
+
+def test_the_change_points_are_those_of_the_cheapest_of_all_partitions() -> None:
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(20):
+        points = random.normal(size=12)
+        for change in random.integers(1, 12, size=2):
+            points[change:] += random.choice([0, 1000, 10**6])
+        found.append(_cheapest_cuts(points))
+        assert found[-1] == min(_partitions(12), key=lambda cuts: _cost(points, cuts))
+    assert {len(cuts) for cuts in found} >= {0, 1, 2}
+
+
+def _partitions(size: int) -> Iterator[list[int]]:
+    """All cuts that leave segments of two or more."""
+    for number in range(size // 2):
+        for cuts in combinations(range(2, size - 1), number):
+            if all(after - before >= 2 for before, after in pairwise((0, *cuts, size))):
+                yield list(cuts)
+
+
+def _cost(points: np.ndarray, cuts: list[int]) -> float:
+    segments = [points[start:end] for start, end in pairwise((0, *cuts, points.size))]
+    return sum(each.size * float(np.log(each.var() + 1e-6)) + 15 * float(np.log(points.size)) for each in segments)

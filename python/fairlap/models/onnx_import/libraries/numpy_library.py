@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import Library
@@ -23,6 +22,8 @@ class NumPyLibrary(Library):
     name = "numpy"
 
     def __init__(self, *, wide: bool = True) -> None:
+        from scipy import special  # type: ignore[import-untyped,unused-ignore]  # takes 0.3 s, and few models need it
+
         super().__init__((np, special))
         self.wide = wide
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
 from fairlap.models.onnx_import.evaluation import evaluate
 from fairlap.models.onnx_import.graph import Array, Node
@@ -21,6 +20,8 @@ _LONGEST = 14
 
 
 def _gelu(value: Array) -> Array:
+    from scipy import special  # type: ignore[import-untyped,unused-ignore]  # takes 0.3 s, and few models need it
+
     return np.asarray(value * (special.erf(value / math.sqrt(2)) + 1) / 2)
 
 
@@ -29,6 +30,8 @@ def _gelu_tanh(value: Array) -> Array:
 
 
 def _silu(value: Array) -> Array:
+    from scipy import special
+
     return np.asarray(value * special.expit(value))
 
 
