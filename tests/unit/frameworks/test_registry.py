@@ -68,7 +68,7 @@ def test_only_the_adapter_asked_for_is_imported() -> None:
 def test_an_unknown_name_is_refused_with_near_ones() -> None:
     with pytest.raises(InvalidRequest, match="tensorflow"):
         framework_named("tensorfow")
-    with pytest.raises(InvalidRequest, match=r"jax.*torch"):
+    with pytest.raises(InvalidRequest, match="fairlap list frameworks"):  # nothing is near
         framework_named("qqqq")
 
 
