@@ -30,7 +30,7 @@ def headline(work_result: WorkResult) -> str:
         return "Too few blocks for a verdict"
     if len(first) == len(work_result.standing.places if work_result.standing else ()):
         return f"Inconclusive between {listed(first)}" if len(first) == 2 else "Inconclusive: no winner"
-    return f"{listed(first)} are ahead; inconclusive between them"
+    return f"The fastest is one of {listed(first)}; which one is inconclusive"
 
 
 def answer(shown: Results, work_result: WorkResult) -> Markup:
