@@ -51,11 +51,11 @@ def begin(
                 runs.append(NewRun(request, key, on_cores(plan, machine.cores), machine.facts))
             except InvalidRequest as error:
                 refused.append(f"{machine.name} cannot run {request}: {error}")
-    why = "" if runs else (refused.pop() if refused else "no machine of the cluster can take part")
-    for line in refused:
+    *reported, last = refused or ["no machine of the cluster can take part"]
+    for line in refused if runs else reported:
         report(line)
-    if why:
-        raise InvalidRequest(why, code=CODE)
+    if not runs:
+        raise InvalidRequest(last, code=CODE)
     return begin_sweep(store, spread, datetime.now(UTC).isoformat(timespec="seconds"), runs)
 
 

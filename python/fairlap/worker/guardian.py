@@ -83,7 +83,7 @@ def die_with_parent(parent: int, read_fd: int) -> None:
 
 
 def die_with_connection(connection: int) -> None:
-    """For a rank. Its launcher may have started it in a session of its own."""
+    """For a rank. Its launcher may have started it in a separate session."""
     rank = os.getpid()
     with contextlib.suppress(OSError):  # it leads its process group already
         os.setsid()

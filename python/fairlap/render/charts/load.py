@@ -24,7 +24,7 @@ def latency_against_rate() -> Chart:
         color=coloured(),
     )
     lines = trials.mark_line(strokeWidth=1.5).encode(strokeDash=dashes, detail="block:N")
-    # A mark of its own: with the points of a line, the legend of its dashes has no strokes.
+    # Separate from the lines: points on a line leave the legend of its dashes without strokes.
     marks = trials.mark_circle(size=35, opacity=1).encode(
         tooltip=[
             "contestant:N",
