@@ -27,7 +27,7 @@ _OPTIONS = (
         "ranges",
         multiple=True,
         metavar="INPUT:LOW..HIGH",
-        help="What is drawn for an integer input.  [default: the rows of the table that it indexes, else 0..1]",
+        help="What is drawn for an input: ids:0..30521, pixels:0..255.  [default: what its graph shows of integers]",
     ),
     click.option(
         "--trust", is_flag=True, default=None, help="Allow its file to run code when it is loaded, as a pickle does."

@@ -40,11 +40,12 @@ class Uniform(msgspec.Struct, frozen=True, tag=True):
     high: float
 
 
-class Integers(msgspec.Struct, frozen=True, tag=True):
+class Integers(msgspec.Struct, frozen=True, tag=True, repr_omit_defaults=True):
     """Integers from ``low`` to ``high``, exclusive."""
 
     low: int
     high: int
+    required: bool = True  # else others may be given
 
 
 class Constant(msgspec.Struct, frozen=True, tag=True):

@@ -244,6 +244,7 @@ def _works(request: RaceRequest, scales: Sequence[Scale], notify: Callable[[str]
             found += [(each, spec) for each in at_scales(work, spec, scales)]
     works = [work for work, _ in found]
     _require_use_of_bindings(request, works)
+    _require_known_dims(request)
     if (request.optimizer or request.schedule) and not any(work.training for work in works):
         raise InvalidRequest("an optimizer and a schedule are for --mode train")
     return found
@@ -297,6 +298,7 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         ranges=tuple(map(range_in, request.ranges)),
         inputs=inputs,
         trust=request.trust,
+        among_others=len(request.models) > 1,
         metrics=_metrics(request),
         labels=str(Path(request.labels).absolute()) if request.labels else "",
     )
@@ -326,6 +328,20 @@ def _absolute(text: str) -> str:
     if colon and file.endswith(".py"):
         return f"{Path(file).absolute()}:{function}"
     return text if colon and not Path(text).exists() else str(Path(text).absolute())
+
+
+def _require_known_dims(request: RaceRequest) -> None:
+    """A single model refuses the dimensions that it lacks; one of several leaves them to the others."""
+    if len(request.models) == 1 or not request.dims:
+        return
+    named: set[str] = set()
+    for source in (source for model in request.models for source in sources_named(request, model)):
+        _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]))
+        named.update(bundle.dims)
+    if unknown := [name for name, _ in dims_in(request.dims) if name not in named]:
+        raise InvalidRequest(
+            f"none of the models has a dimension named {', '.join(unknown)}", code="E_MODEL_DIMENSIONS"
+        )
 
 
 def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:

@@ -149,7 +149,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("Inputs of your own model: a .npz or .npy file, a test_data_set folder, or file.py:function."),
     ] = None
     ranges: Annotated[
-        tuple[str, ...], _about('What is drawn for integer inputs of your own model: "ids:0..30521".')
+        tuple[str, ...], _about('What is drawn for inputs of your own model: "ids:0..30521", "pixels:0..255".')
     ] = ()
     metric: Annotated[
         str | tuple[str, ...],

@@ -13,9 +13,11 @@ CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
 _MOST_SIZE = 2**31
 _SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*\]|(?<=[:=])\d+(?:x\d+)*)\s*(?:,|$)")
-_RANGE = re.compile(r"(?P<name>.+?)[:=](?P<low>-?\d+)\.\.(?P<high>-?\d+)")
+_NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+_RANGE = re.compile(rf"(?P<name>.+?)[:=](?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
 
 Shape = tuple[str, tuple[int, ...]]
+Range = tuple[str, int | float, int | float]
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -27,11 +29,12 @@ class Source(msgspec.Struct, frozen=True):
     shapes: tuple[Shape, ...] = ()
     dims: tuple[tuple[str, int], ...] = ()
     batch: int | None = None  # the first size of every input that leaves it open
-    ranges: tuple[tuple[str, int, int], ...] = ()  # both ends included
+    ranges: tuple[Range, ...] = ()  # both ends included
     inputs: str = ""  # an absolute path, or file.py:function
     trust: bool = False  # code in the file may run
     metrics: tuple[str, ...] = ()  # of the answers to all items of the inputs
     labels: str = ""  # an absolute path
+    among_others: bool = False  # of one request, which may name dimensions that this one lacks
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
 
     @property
@@ -84,12 +87,16 @@ def dims_in(text: str) -> tuple[tuple[str, int], ...]:
     return _each_once(found, "dimension")
 
 
-def range_in(text: str) -> tuple[str, int, int]:
-    """``ids:0..30521``, both ends included."""
+def range_in(text: str) -> Range:
+    """``ids:0..30521`` or ``pixels:0..0.5``, both ends included."""
     match = _RANGE.fullmatch(text.strip())
-    if match is None or int(match["low"]) > int(match["high"]):
-        raise InvalidRequest(f"{text!r} is not a range such as ids:0..30521", code=CODE)
-    return match["name"], int(match["low"]), int(match["high"])
+    if match is None or _number(match["low"]) > _number(match["high"]):
+        raise InvalidRequest(f"{text!r} is not a range such as ids:0..30521 or pixels:0..1", code=CODE)
+    return match["name"], _number(match["low"]), _number(match["high"])
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.lstrip("-").isdecimal() else float(text)
 
 
 def _size(text: str, whole: str) -> int:

@@ -26,6 +26,7 @@ def test_dims_and_ranges() -> None:
     assert dims_in("batch=8, sequence:128") == (("batch", 8), ("sequence", 128))
     assert range_in("ids:0..30521") == ("ids", 0, 30521)
     assert range_in("offset=-3..4") == ("offset", -3, 4)
+    assert range_in("pixels:-0.5..2e2") == ("pixels", -0.5, 200.0)
 
 
 @pytest.mark.parametrize("text", ["ids", "ids:", "ids:8x", "ids:0x3", "ids:8x128,ids:8x128", "x:99999999999", "a:-1"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairlap.cli.output import print_json, print_note
 from fairlap.cli.source_options import source_options
+
+if TYPE_CHECKING:
+    from fairlap.models.spec import Tensor
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -121,11 +124,22 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
         route = each.route or f"none: {each.why_not}"
         rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", route])
     _print_table(rows)
-    inputs = ", ".join(f"{each.name} {each.dtype} [{', '.join(map(str, each.shape))}]" for each in found.inputs)
+    inputs = ", ".join(map(_input, found.inputs))
     click.echo(f"inputs: {inputs}")
     click.echo(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
     for notice in found.notices:
         click.echo(f"! {notice.text} [{notice.code}]")
+
+
+def _input(tensor: Tensor) -> str:
+    from fairlap.models.spec import Integers, Uniform
+
+    drawn = ""
+    if isinstance(tensor.fill, Integers) and tensor.dtype != "bool":
+        drawn = f" from {tensor.fill.low} to {tensor.fill.high - 1}"
+    elif isinstance(tensor.fill, Uniform):
+        drawn = f" from {tensor.fill.low:g} to {tensor.fill.high:g}"
+    return f"{tensor.name} {tensor.dtype} [{', '.join(map(str, tensor.shape))}]{drawn}"
 
 
 @command.command("devices")

@@ -75,13 +75,33 @@ def _size(dim: Any, dimensions: Mapping[str, int]) -> int | None:
 
 
 def _what_to_bind(inputs: Sequence[Any], bound: Sequence[list[int | None]]) -> list[str]:
-    lines = ["some dimensions have no size; give them with --dims NAME=SIZE, --shapes INPUT:8x128 or --batch"]
+    """With a line to paste, whose sizes are examples."""
+    examples: dict[str, int] = {}
     for each, sizes in zip(inputs, bound, strict=True):
-        if None in sizes:
-            kind = each.type.tensor_type
-            shape = ", ".join(_dimension_name(dim) for dim in kind.shape.dim) if kind.HasField("shape") else "any shape"
-            lines.append(f"{each.name}: bind ({shape})")
-    return lines
+        for place, (dim, size) in enumerate(zip(each.type.tensor_type.shape.dim, sizes, strict=False)):
+            if size is None and dim.dim_param:
+                examples.setdefault(dim.dim_param, 128 if place else 1)
+    named: dict[str, int] = {}
+    shapes, lines = [], []
+    for each, sizes in zip(inputs, bound, strict=True):
+        if None not in sizes:
+            continue
+        kind = each.type.tensor_type
+        dims = list(kind.shape.dim)
+        shape = ", ".join(map(_dimension_name, dims)) if kind.HasField("shape") else "any shape"
+        lines.append(f"{each.name}: bind ({shape})")
+        names = [dim.dim_param for dim, size in zip(dims, sizes, strict=False) if size is None]
+        if names and all(names):
+            named |= {name: examples[name] for name in names}
+        else:
+            places = enumerate(zip(sizes, dims or [None], strict=False))
+            example = [
+                size or examples.get(dim.dim_param if dim else "", 128 if at else 1) for at, (size, dim) in places
+            ]
+            shapes.append(f"{each.name}:{'x'.join(map(str, example))}")
+    options = [f"--dims {','.join(f'{name}={size}' for name, size in named.items())}"] if named else []
+    options += [f"--shapes {','.join(shapes)}"] if shapes else []
+    return [f"some dimensions have no size; give all of them, such as {' '.join(options)}", *lines]
 
 
 def _dimension_name(dim: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from fairlap.models.onnx_import.graph import Array
 
 MOST_BYTES = 2**31  # protobuf's own limit; larger models have external data
 MOST_EXTERNAL_BYTES = 2**38
+_NO_NAME = re.compile(r"[^A-Za-z]+|unk__\d+")
 _CONTAINERS = {  # TensorProto's typed fields hold one number per element, except these
     "COMPLEX64": 2,
     "COMPLEX128": 2,
@@ -45,7 +48,64 @@ def read_model(path: Path) -> Any:
     if not model.graph.node and not model.graph.output:
         raise ModelFileInvalid(f"{path} is not an ONNX model: its graph is empty")
     _check_names(model, path)
+    _name_no_open_sizes(model.graph)
+    _sort(model.graph, path)
     return model
+
+
+def _name_no_open_sizes(graph: Any) -> None:
+    """Exporters write ``?``, ``-1`` or ``unk__749`` for every size that they leave open: no name, and no size."""
+    for value in graph.input:
+        for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if _NO_NAME.fullmatch(axis.dim_param) or (axis.HasField("dim_value") and axis.dim_value < 0):
+                axis.ClearField("value")
+
+
+def _sort(graph: Any, path: Path) -> None:
+    """What a node uses is computed before it, as the format requires and some converters forget. Nodes that are in
+    order stay where they are."""
+    for node in graph.node:
+        for inner in _graphs_in(node):
+            _sort(inner, path)
+    makers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
+    uses = [{makers[name] for name in _used(node) if name in makers} for node in graph.node]
+    if all(before < number for number, own in enumerate(uses) for before in own):
+        return
+    users: dict[int, list[int]] = {}
+    for number, own in enumerate(uses):
+        for before in own:
+            users.setdefault(before, []).append(number)
+    missing = [len(own) for own in uses]
+    ready = [number for number, count in enumerate(missing) if not count]
+    order = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for number in users.get(order[-1], ()):
+            missing[number] -= 1
+            if not missing[number]:
+                heapq.heappush(ready, number)
+    if len(order) < len(missing):
+        raise ModelFileInvalid(f"{path} is not valid: some of its nodes use their own results")
+    nodes = [graph.node[number] for number in order]
+    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def _graphs_in(node: Any) -> list[Any]:
+    return [
+        inner
+        for attribute in node.attribute
+        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
+    ]
+
+
+def _used(node: Any) -> set[str]:
+    """By the node, and by the graphs inside of it, which see all that is outside."""
+    used = set(node.input)
+    for inner in _graphs_in(node):
+        used.update(*map(_used, inner.node), (each.name for each in inner.output))
+    return used
 
 
 def _check_names(model: Any, path: Path) -> None:

@@ -61,6 +61,7 @@ class Bundle(msgspec.Struct, frozen=True):
     tolerances: dict[Precision, dict[str, Tolerance]] = {}  # by precision and output
     items: int = 0  # of the data for a metric
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256; see ``Source.files``
+    dims: tuple[str, ...] = ()  # those of the source that the file has names for
     unnoticed: dict[Precision, tuple[str, ...]] = {}  # inputs that a check in this precision would not miss
 
 
@@ -79,6 +80,7 @@ class Opened:
     routes: Mapping[str, Route]
     reference: str
     example: Arrays | None = None  # inputs that come with the model
+    dims: tuple[str, ...] = ()  # those of the source that the file has names for
     multiplications: int | None = None  # of one call, where they can be counted
     notices: tuple[Notice, ...] = field(default_factory=tuple)
 

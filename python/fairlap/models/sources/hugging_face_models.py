@@ -16,8 +16,8 @@ from fairlap.errors import described
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
-from fairlap.models.sources.sizes import fill_of, require_known_ranges
-from fairlap.models.spec import Dtype, Fill, Integers
+from fairlap.models.sources.sizes import fill_of, require_known_ranges, rows
+from fairlap.models.spec import Dtype, Fill
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source
 
 SEED = 0  # draws weights that the folder lacks
@@ -28,7 +28,7 @@ _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF
 
 # What bounds the values of an input, by its name; other names that end with _ids hold tokens.
 _BOUNDS = {"token_type_ids": "type_vocab_size", "position_ids": "max_position_embeddings"}
-_DIMS = ("batch", "sequence", "height", "width")
+DIMS = ("batch", "sequence", "height", "width")
 
 
 class LocalModel:
@@ -166,9 +166,9 @@ def example_inputs(module: Any, source: Source) -> tuple[dict[str, Any], dict[st
     for name, shape in sorted(shapes.items(), key=lambda item: accepted.index(item[0])):
         dtype: Dtype = "int64" if name.endswith(("_ids", "mask", "labels")) else "float32"
         tensors[name] = torch.zeros(shape, dtype=getattr(torch, dtype))
-        fills[name] = fill_of(name, dtype, _rows(module.config, name) if dtype == "int64" else None, source)
-        if given and name in given[0] and isinstance(fills[name], Integers) and _rows(module.config, name) is None:
-            fills[name] = Integers(0, max(2, 1 + int(given[0][name].max(initial=1))))
+        known = rows(_rows(module.config, name)) if dtype == "int64" else None
+        largest = int(given[0][name].max(initial=1)) if given and name in given[0] and dtype == "int64" else None
+        fills[name] = fill_of(name, dtype, known, source, largest)
     return tensors, fills
 
 
@@ -186,12 +186,12 @@ def _rows(config: Any, name: str) -> int | None:
 def _sizes_of_main(module: Any, main: str, source: Source, accepted: list[str]) -> Mapping[str, tuple[int, ...]]:
     """Of what people call by name: batch, sequence, height, width. None where its shape or its values are given."""
     if main in dict(source.shapes) or source.inputs:
-        if source.dims:
+        if source.dims and not source.among_others:
             raise SourceError("give the sizes by --dims or by --shapes and --inputs, not both", code="E_SHAPES")
         return {}
     dims = dict(source.dims)
-    if unknown := [name for name in dims if name not in _DIMS]:
-        raise SourceError(f"no dimension is named {unknown[0]}; they are {', '.join(_DIMS)}", code="E_MODEL_DIMENSIONS")
+    if unknown := [name for name in dims if name not in DIMS and not source.among_others]:
+        raise SourceError(f"no dimension is named {unknown[0]}; they are {', '.join(DIMS)}", code="E_MODEL_DIMENSIONS")
     if source.batch is not None:
         dims["batch"] = source.batch
     image = getattr(module.config, "image_size", None)

@@ -179,7 +179,7 @@ def _fitting(tensor: Tensor, array: np.ndarray) -> np.ndarray:
         array = converted
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise SourceError(f"{tensor.name} has values that are not finite", code=CODE)
-    if isinstance(tensor.fill, Integers) and tensor.dtype != "bool" and array.size:
+    if isinstance(tensor.fill, Integers) and tensor.fill.required and tensor.dtype != "bool" and array.size:
         low, high = int(array.min()), int(array.max())
         if low < tensor.fill.low or high >= tensor.fill.high:
             raise SourceError(

@@ -133,8 +133,9 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
     casts, items = cast_notices(found.inputs, given), 0
     if order.source.metrics:
         given, items = batches_of(found.inputs, given)
-    sets = input_sets(found.inputs, given, found.example, order.sets)
-    calibrating = calibration_sets(found.inputs, given, found.example, order.sets, _batch_of(found))
+    example = None if order.source.ranges else found.example  # else what is asked for would not be drawn
+    sets = input_sets(found.inputs, given, example, order.sets)
+    calibrating = calibration_sets(found.inputs, given, example, order.sets, _batch_of(found))
     first, second = list(sets)[:2]
     references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
     for outputs in references.values():
@@ -169,6 +170,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         allowed,
         items,
         files,
+        found.dims,
         silent,
     )
     write_bundle(folder, bundle)

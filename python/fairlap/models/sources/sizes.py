@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from fairlap.models.onnx_import.dimensions import MOST_ELEMENTS
 from fairlap.models.onnx_import.errors import DimensionsUnbound
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.spec import Dtype, Fill, Integers, Normal
+from fairlap.models.spec import Dtype, Fill, Integers, Normal, Uniform
 from fairlap.request.source import Source
 
 Declared = Mapping[str, tuple[int | None, ...]]
 Shapes = dict[str, tuple[int, ...]]
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of the values of an input of integers: from ``low`` to ``high``, exclusive. Where they are
+    ``required``, it indexes a table of so many rows."""
+
+    low: int
+    high: int
+    required: bool = False
+
+
 def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[int, ...]]) -> Shapes:
     """Of every input. What is asked for goes before the shapes of the ``given`` inputs, and a batch before those."""
     if not declared:
         raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
-    if source.dims:
+    if source.dims and not source.among_others:
         raise DimensionsUnbound(f"{source.text} has no names for its dimensions; bind them with --shapes or --batch")
     asked = dict(source.shapes)
     if unknown := [name for name in asked if name not in declared]:
@@ -44,26 +55,33 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
     return bound
 
 
-def fill_of(name: str, dtype: Dtype, rows: int | None, source: Source, largest: int | None = None) -> Fill:
-    """What may be drawn for an input: as asked for, or the rows of the table that it indexes, or what was given."""
+def rows(count: int | None) -> Bounds | None:
+    """Of an input that indexes a table of so many rows; None where it indexes none."""
+    return None if count is None else Bounds(0, count, required=True)
+
+
+def fill_of(name: str, dtype: Dtype, bounds: Bounds | None, source: Source, largest: int | None = None) -> Fill:
+    """What may be drawn for an input: as asked for, or what is known of it, or as large as what was given."""
     for own, low, high in source.ranges:
         if own == name:
-            if dtype.startswith("float"):
-                raise SourceError(f"{name} is {dtype}, and --range is for integers; give --inputs", code="E_SHAPES")
-            return asked_range(name, low, high, rows)
+            return Uniform(low, high) if dtype.startswith("float") else _asked_range(name, low, high, bounds)
     if dtype.startswith("float"):
         return Normal(1.0)
-    return Integers(0, rows or max(2, 1 + (largest or 0)))
+    if bounds is not None:
+        return Integers(bounds.low, bounds.high, bounds.required)
+    return Integers(0, max(2, 1 + (largest or 0)), required=False)
 
 
-def asked_range(name: str, low: int, high: int, rows: int | None) -> Integers:
+def _asked_range(name: str, low: float, high: float, bounds: Bounds | None) -> Integers:
     """Both ends included. Indices outside of the table that they index are refused."""
-    if rows is not None and (low < 0 or high >= rows):
+    if low % 1 or high % 1:
+        raise SourceError(f"{name} takes integers, so {low}..{high} is not a range of it", code="E_SHAPES")
+    if bounds is not None and bounds.required and (low < bounds.low or high >= bounds.high):
         raise SourceError(
-            f"{name} indexes a table of {rows} rows, so its range may be within 0..{rows - 1} (got {low}..{high})",
+            f"{name} indexes a table, so its range may be within {bounds.low}..{bounds.high - 1} (got {low}..{high})",
             code="E_SHAPES",
         )
-    return Integers(low, high + 1)
+    return Integers(int(low), int(high) + 1)
 
 
 def require_known_ranges(names: list[str], source: Source) -> None:

@@ -20,9 +20,9 @@ from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
-from fairlap.models.sources.onnx_graphs.ranges import index_ranges
+from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.work import multiplications
-from fairlap.models.sources.sizes import fill_of, require_known_ranges
+from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Fill, Tensor
 from fairlap.request.source import Source
 
@@ -89,7 +89,7 @@ def wrapped(found: TorchSource) -> Any:
 
 
 def require_no_sizes(source: Source) -> None:
-    if source.shapes or source.dims or source.batch is not None:
+    if source.shapes or (source.dims and not source.among_others) or source.batch is not None:
         raise SourceError(f"the example inputs decide the sizes of {source.text}; change them there", code="E_SHAPES")
 
 
@@ -273,15 +273,15 @@ def write_openvino(model: Any, inputs: list[str], outputs: list[str], file: Path
     return file.stat().st_size + file.with_suffix(".bin").stat().st_size
 
 
-def _read_from_onnx(folder: Path) -> tuple[dict[str, int], int | None]:
-    """What only the graph shows: the tables that inputs index, and the work of a call."""
+def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], int | None]:
+    """What only the graph shows: the ranges of inputs, and the work of a call."""
     file = folder / ONNX_FILE
     if not file.is_file():
         return {}, None
     import onnx
 
     model = onnx.load_model(file)
-    return index_ranges(model), multiplications(model)
+    return integer_bounds(model), multiplications(model)
 
 
 def _float_tensors(module: Any) -> dict[str, Any]:
@@ -294,7 +294,7 @@ def _float_tensors(module: Any) -> dict[str, Any]:
 
 
 def _tensor(
-    name: str, example: Any, ranges: Mapping[str, int], source: Source, fills: Mapping[str, Fill] | None
+    name: str, example: Any, ranges: Mapping[str, Bounds], source: Source, fills: Mapping[str, Fill] | None
 ) -> Tensor:
     dtype = _dtype(name, example)
     if fills is not None:

@@ -145,11 +145,13 @@ def test_sizes_come_from_the_example_alone(tmp_path: Path, module: str) -> None:
     assert refused.value.code == "E_SHAPES"
 
 
-def test_a_range_is_for_integers_and_for_inputs_that_there_are(tmp_path: Path, module: str) -> None:
-    for name in ("x", "y"):
-        with pytest.raises(FairlapError) as refused:
-            opened(function(module, "model", tmp_path, ranges=((name, 0, 9),)), tmp_path)
-        assert refused.value.code == "E_SHAPES"
+def test_a_range_goes_before_the_example_and_is_for_inputs_that_there_are(tmp_path: Path, module: str) -> None:
+    folder, _ = opened(function(module, "model", tmp_path, ranges=(("x", 5, 9),)), tmp_path)
+    drawn = safetensors.read(inputs_file(folder, "inputs"))["x"]
+    assert 5 <= drawn.min() < drawn.max() <= 9
+    with pytest.raises(FairlapError) as refused:
+        opened(function(module, "model", tmp_path, ranges=(("y", 0, 9),)), tmp_path)
+    assert refused.value.code == "E_SHAPES"
 
 
 def test_torchscript_names_its_inputs_when_others_are_given(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
-from fairlap.models.sources.hugging_face_models import LocalModel, example_inputs, module_of
+from fairlap.models.sources.hugging_face_models import DIMS, LocalModel, example_inputs, module_of
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source
 
@@ -35,6 +35,7 @@ class HuggingFace(SourceKind):
         module, drawn = module_of(local, with_weights=True)
         tensors, fills = example_inputs(module, source)
         found = opened_module(TorchSource(module, tensors, Route("native"), fills=fills), source, folder)
+        found = replace(found, dims=tuple(name for name, _ in source.dims if name in DIMS))
         if drawn:
             found = replace(found, notices=(*found.notices, Notice("W_WEIGHTS_DRAWN", drawn)))
         return found

@@ -17,7 +17,7 @@ from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.keras_exports import FILES, exported_to_onnx, exported_to_openvino
 from fairlap.models.sources.keras_models import BACKENDS, KerasModel, in_double, load_keras, use_backend
-from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
+from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.source import Source
 from fairlap.request.work import Precision
@@ -68,7 +68,7 @@ def opened_keras(
     shapes = bound_shapes(declared, source, given)
     dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
     tensors = [
-        Tensor(name, shapes[name], fill_of(name, dtypes[name], model.rows_of(name), source), dtypes[name])
+        Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(model.rows_of(name)), source), dtypes[name])
         for name in names
     ]
     zeros = {tensor.name: np.zeros(tensor.sized(1), tensor.dtype) for tensor in tensors}

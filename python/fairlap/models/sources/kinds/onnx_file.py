@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,7 +23,7 @@ from fairlap.models.sources.onnx_graphs.binding import (
     require_room,
     save_model,
 )
-from fairlap.models.sources.onnx_graphs.ranges import index_ranges
+from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph
 from fairlap.models.sources.onnx_graphs.work import most_elements, multiplications
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
@@ -44,9 +45,11 @@ class OnnxFile(SourceKind):
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         given = given_inputs(source.inputs, source.folder)
-        names = [value.name for value in input_values(read_model(Path(source.path)))]
-        model = bound_model(source, shapes_of(given, names, source))
-        return opened_graph(model, source, folder, Route("native"))
+        values = input_values(read_model(Path(source.path)))
+        model = bound_model(source, shapes_of(given, [value.name for value in values], source))
+        found = opened_graph(model, source, folder, Route("native"))
+        names = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
+        return replace(found, dims=tuple(name for name, _ in source.dims if name in names))
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
@@ -106,12 +109,12 @@ def tensors_of(model: Any, source: Source) -> list[Tensor]:
     """The inputs with what may be drawn for them: as asked for, or found by tracing, or plain."""
     values = input_values(model)
     require_known_ranges([value.name for value in values], source)
-    rows = index_ranges(model)
+    bounds = integer_bounds(model)
     found = []
     for value in values:
         shape = tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim)
         dtype = _dtype(value)
-        found.append(Tensor(value.name, shape, fill_of(value.name, dtype, rows.get(value.name), source), dtype))
+        found.append(Tensor(value.name, shape, fill_of(value.name, dtype, bounds.get(value.name), source), dtype))
     return found
 
 

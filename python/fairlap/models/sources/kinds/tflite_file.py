@@ -16,7 +16,7 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, 
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
-from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
+from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
 from fairlap.models.sources.tflite_graph import TfliteGraph
 from fairlap.models.spec import Tensor
 from fairlap.request.source import Source
@@ -58,7 +58,7 @@ class TfliteFile(SourceKind):
         weights = graph.weights()
         dtypes = {name: graph.dtype(tensor) for name, tensor in graph.inputs.items()}
         tensors = [
-            Tensor(name, shapes[name], fill_of(name, dtypes[name], graph.rows_of(name), source), dtypes[name])
+            Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(graph.rows_of(name)), source), dtypes[name])
             for name in names
         ]
         none = dict.fromkeys(("torch", "jax", "tensorflow", "onnx"), Route(why_not=_NO_CONVERSION))

@@ -62,24 +62,7 @@ def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
     if not model.graph.output:
         raise SourceError(f"{source.text} has no outputs, so there is nothing to compare", code="E_MODEL_FILE")
     values = input_values(model)
-    shapes = dict(source.shapes)
-    dims = dict(source.dims)
-    for value in values:
-        sizes = shapes.get(value.name)
-        if sizes is None and value.name in given and not _named(value, dims):
-            sizes = shapes[value.name] = given[value.name]
-        if sizes is None and source.batch is not None:
-            _bind_first(value, source.batch, dims)
-        if sizes is not None:
-            _learn_symbols(value, sizes, dims)
-    used = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
-    asked = dict(source.dims)
-    tensors = bound_inputs(values, {name: size for name, size in dims.items() if name in used or name in asked}, shapes)
-    for value, tensor in zip(values, tensors, strict=True):
-        kind = value.type.tensor_type
-        del kind.shape.dim[:]
-        for size in tensor.shape:
-            kind.shape.dim.add().dim_value = size
+    _bind(values, source, given)
     del model.graph.value_info[:]  # they still hold the symbols
     require_memory(
         sum(file.stat().st_size for file in external_files(model, path.parent) if file.is_file()), source.text
@@ -90,6 +73,30 @@ def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
         tensor.ClearField("data_location")
         tensor.raw_data = array.tobytes()
     return model
+
+
+def _bind(values: list[Any], source: Source, given: Mapping[str, tuple[int, ...]]) -> None:
+    shapes = dict(source.shapes)
+    dims = dict(source.dims)
+    for axis in (axis for value in values for axis in value.type.tensor_type.shape.dim):
+        if axis.HasField("dim_value") and axis.dim_value == 0:  # an input without elements shows nothing
+            axis.ClearField("value")
+    for value in values:
+        sizes = shapes.get(value.name)
+        if sizes is None and value.name in given and not _named(value, dims):
+            sizes = shapes[value.name] = given[value.name]
+        if sizes is None and source.batch is not None:
+            _bind_first(value, source.batch, dims)
+        if sizes is not None:
+            _learn_symbols(value, sizes, dims)
+    used = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
+    asked = set() if source.among_others else set(dict(source.dims))
+    tensors = bound_inputs(values, {name: size for name, size in dims.items() if name in used | asked}, shapes)
+    for value, tensor in zip(values, tensors, strict=True):
+        kind = value.type.tensor_type
+        del kind.shape.dim[:]
+        for size in tensor.shape:
+            kind.shape.dim.add().dim_value = size
 
 
 def save_model(model: Any, file: Path) -> None:
@@ -114,7 +121,7 @@ def _bind_first(value: Any, batch: int, dims: dict[str, int]) -> None:
     axes = value.type.tensor_type.shape.dim
     if not axes:
         return
-    if axes[0].HasField("dim_value") and axes[0].dim_value not in (batch, 0, -1):
+    if axes[0].HasField("dim_value") and axes[0].dim_value != batch:
         raise SourceError(
             f"the first size of {value.name} is {axes[0].dim_value} in the file, so the batch cannot be {batch}",
             code="E_SHAPES",
