@@ -6,6 +6,8 @@ code with the message; ``fairlap explain CODE`` prints its section of codes.md.
 
 from __future__ import annotations
 
+import re
+
 NOT_ENOUGH_MEMORY = "there is not enough memory for the samples, eight bytes each; ask for fewer"
 
 
@@ -44,6 +46,26 @@ def shortened(text: str, most: int = 200) -> str:
     """The first line of a text, cut where it gets long."""
     line = next(iter(text.strip().splitlines()), "")
     return line if len(line) <= most else f"{line[:most]}..."
+
+
+_PLACE = re.compile(r"(Check '.*|Exception from .*|While .*|\(Refer to .*|#+ .*|[-=^~\s]+)")
+_MOST_OF_A_CAUSE = 400
+
+
+def cause_of(error: BaseException) -> str:
+    """Of a stranger's exception in one line: the first of those that led to it, without the places in its source that
+    libraries put before what went wrong."""
+    seen = {id(error)}
+    while (before := error.__cause__) is not None and id(before) not in seen:
+        seen.add(id(before))
+        error = before
+    kind = type(error).__name__
+    try:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    except BaseException:  # as in ``described``
+        return f"{kind} (its text cannot be shown)"
+    said = [line for line in lines if not _PLACE.fullmatch(line)] or lines
+    return f"{kind}: {shortened(' '.join(said), _MOST_OF_A_CAUSE)}" if said else kind
 
 
 def shown(value: object) -> str:

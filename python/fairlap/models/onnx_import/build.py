@@ -49,10 +49,9 @@ class ImportedModel:
         self._outputs = tuple((tensor.name, plan.in_file(tensor.name)) for tensor in graph.outputs)
         self.steps, self._last_uses = _with_last_uses(plan.steps, {name for _, name in self._outputs})
         used = {name for step in self.steps for name in step.inputs} | {name for _, name in self._outputs}
+        exact = isinstance(library, NumPyLibrary) and library.wide
         self._constants = {
-            name: library.constant(
-                _in_range(array.astype(graph.values[name].dtype), library) if library.name != "numpy" else array
-            )
+            name: library.constant(array if exact else _in_range(array.astype(graph.values[name].dtype), library))
             for name, array in known.items()
             if name in used
         }

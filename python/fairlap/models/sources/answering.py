@@ -18,7 +18,7 @@ from fairlap.errors import FairlapError, described
 from fairlap.models import safetensors
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.opening import hashes_of
-from fairlap.models.sources.proof import outputs_of, require_usable, tolerances
+from fairlap.models.sources.proof import outputs_of, plain_outputs, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.sources.replies import replies
 from fairlap.models.spec import Tolerance
@@ -45,7 +45,8 @@ def _answered(found: Opened, file: Path) -> Answered:
     inputs = safetensors.read(file)
     answers = outputs_of(found.forward, found.weights, inputs)
     require_usable(answers)
-    allowed = tolerances(found.forward, found.weights, inputs, answers)
+    plain = plain_outputs(found.in_float32, found.weights, inputs)
+    allowed = tolerances(found.forward, found.weights, inputs, answers, plain)
     safetensors.write(answers_beside(file), answers)
     return Answered(allowed["fp32"])
 

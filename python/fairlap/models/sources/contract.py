@@ -79,6 +79,7 @@ class Opened:
     forward: Forward  # in the precision of what it is given; float64 for the reference
     routes: Mapping[str, Route]
     reference: str
+    in_float32: Forward | None = None  # as a right framework computes it, whatever it is given
     example: Arrays | None = None  # inputs that come with the model
     dims: tuple[str, ...] = ()  # those of the source that the file has names for
     multiplications: int | None = None  # of one call, where they can be counted

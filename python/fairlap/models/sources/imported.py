@@ -14,6 +14,7 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.graph import Graph
+from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.sources.contract import Forward
 from fairlap.request.work import Precision
@@ -26,6 +27,11 @@ def imported_reference(file: Path) -> tuple[Graph, Forward]:
     """Raises FairlapError for operators that the importer lacks."""
     graph = load_graph(file)
     return graph, build(graph, "numpy")
+
+
+def imported_in_float32(graph: Graph) -> Forward:
+    """As a right framework computes it, one operation after the other."""
+    return ImportedModel(graph, NumPyLibrary(wide=False))
 
 
 class OnnxOnDisk:

@@ -124,6 +124,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
         output_types={name: _dtype(name, each) for name, each in results.items()},
         weights=weights,
         forward=forward,
+        in_float32=run,
         routes={
             "jax": Route("native"),
             "tensorflow": converted,

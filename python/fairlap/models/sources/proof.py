@@ -23,13 +23,24 @@ from fairlap.request.work import Precision
 ROUNDING = UNIT_ROUNDOFF["fp32"]
 MULTIPLE = 64.0  # of a small model, every framework's right answers stayed below a fifth of it
 MULTIPLE_OF_FEW_BITS = 8.0
+_PLAIN = (
+    1 / 16
+)  # of the error of a plain float32 computation: others may be off by MULTIPLE times as much, so four times
 _LEAST = 2.0**-22  # relative: a model whose output hardly depends on rounding still rounds its last operations
 _DRAWS = 2
 _LOOSE = 1e-2
+_SAME = 1e-9
 _COSINE = 0.999
+_LEAST_COSINE = 0.9
 _COSINE_OF_FEW_BITS = 0.99
 
 Outputs = dict[str, npt.NDArray[np.float64]]
+
+
+class DrawsNumbers(SourceError):
+    """A model whose answers are another each time cannot be compared with anything."""
+
+    code = "E_SOURCE_RANDOM"
 
 
 class InFloat64(Mapping[str, npt.NDArray[np.generic]]):
@@ -73,13 +84,17 @@ def require_usable(outputs: Outputs) -> None:
 
 
 def tolerances(
-    forward: Forward, weights: Arrays, inputs: Arrays, reference: Outputs
+    forward: Forward, weights: Arrays, inputs: Arrays, reference: Outputs, plain: Outputs | None = None
 ) -> dict[Precision, dict[str, Tolerance]]:
-    """By precision and output."""
+    """By precision and output. ``plain`` are the answers of a right computation in float32: where values cancel, it is
+    off by far more than moved inputs and weights show, and so is every other."""
     moved = [outputs_of(forward, weights, inputs, seed) for seed in range(_DRAWS)]
+    for outputs in moved:
+        require_usable(outputs)
     found: dict[Precision, dict[str, Tolerance]] = {precision: {} for precision in UNIT_ROUNDOFF}
     for name, exact in reference.items():
         differences = [np.abs(each[name] - exact) for each in moved]
+        differences += [] if plain is None else [_PLAIN * np.abs(plain[name] - exact)]
         largest = max((float(each.max(initial=0.0)) for each in differences), default=0.0)
         norm = float(np.linalg.norm(exact))
         share = max((float(np.linalg.norm(each)) for each in differences), default=0.0) / norm if norm else 0.0
@@ -87,12 +102,60 @@ def tolerances(
         for precision, roundoff in UNIT_ROUNDOFF.items():
             exact_one = precision == "fp32"
             times = (MULTIPLE if exact_one else MULTIPLE_OF_FEW_BITS) * roundoff / ROUNDING
+            relative = times * max(share, _LEAST)
             found[precision][name] = Tolerance(
-                _COSINE if exact_one else _COSINE_OF_FEW_BITS,
+                _cosine(relative) if exact_one else _COSINE_OF_FEW_BITS,
                 times * max(largest, _LEAST * scale),
-                times * max(share, _LEAST),
+                relative,
             )
     return found
+
+
+def _cosine(relative: float) -> float:
+    """That of an answer which is off by as much as it may be, in a direction of its own."""
+    return max(min(_COSINE, 1 - relative**2 / 2), _LEAST_COSINE)
+
+
+def require_no_drawing(outputs: Outputs, again: Outputs) -> None:
+    """Both are of the same inputs."""
+    for name, array in outputs.items():
+        off = np.abs(again[name] - array).max(initial=0.0)
+        if not off <= _SAME * np.abs(array).max(initial=0.0):
+            raise DrawsNumbers(
+                f"the model draws random numbers, or keeps a state: evaluated twice on the same inputs, {name} differs "
+                f"by {off:.2g}; make it give the same answer each time, or take the random numbers as an input"
+            )
+
+
+def plain_outputs(forward: Forward | None, weights: Arrays, inputs: Arrays) -> Outputs | None:
+    """None where there is no computation in float32, or it is not finite."""
+    if forward is None:
+        return None
+    with np.errstate(all="ignore"):
+        found = forward(weights, inputs)
+    outputs = {name: np.asarray(array).astype(np.float64) for name, array in found.items()}
+    return outputs if all(np.isfinite(array).all() for array in outputs.values()) else None
+
+
+def ill_conditioned(reference: Outputs, plain: Outputs | None, allowed: Mapping[str, Tolerance]) -> list[Notice]:
+    """Where rounding inside of the model moves its outputs by far more than moved inputs and weights do: then the error
+    of the plain computation determined the tolerance."""
+    off = {}
+    for name, exact in reference.items() if plain is not None else ():
+        largest = float(np.abs(plain[name] - exact).max(initial=0.0))
+        if largest and MULTIPLE * _PLAIN * largest >= allowed[name].absolute:
+            off[name] = largest
+    if not off:
+        return []
+    worst = max(off, key=lambda name: off[name])
+    return [
+        Notice(
+            "W_ILL_CONDITIONED",
+            f"on these inputs a plain float32 computation is off by {off[worst]:.1e} in {worst}, since values cancel "
+            "inside of the model: every framework will be, and wider bounds hold; inputs such as the model was made "
+            "for may be better: --range, --inputs",
+        )
+    ]
 
 
 def loose(found: Mapping[str, Tolerance]) -> list[Notice]:
@@ -104,7 +167,8 @@ def loose(found: Mapping[str, Tolerance]) -> list[Notice]:
         Notice(
             "W_LOOSE_CHECK",
             f"rounding alone moves {', '.join(names)} by so much that answers may be off by "
-            f"{100 * max(found[name].relative for name in names):.2g} % and count as right",
+            f"{100 * max(found[name].relative for name in names):.2g} % and count as right; other inputs, given with "
+            "--range or --inputs, may be better",
         )
     ]
 
@@ -118,8 +182,8 @@ def unnoticed(
     allowed: Mapping[Precision, Mapping[str, Tolerance]],
     tensors: tuple[Tensor, ...],
 ) -> dict[Precision, tuple[str, ...]]:
-    """For each precision, inputs whose values its check would not miss. Raises SourceError if it is all of them in
-    float32. The first of the ``references`` belongs to the ``inputs``."""
+    """For each precision, inputs whose values its check would not miss. The first of the ``references`` belongs to the
+    ``inputs``."""
     silent: dict[Precision, tuple[str, ...]] = {}
     for tensor in tensors:
         same = np.array_equal(inputs[tensor.name], others[tensor.name])
@@ -128,16 +192,18 @@ def unnoticed(
         for precision in (*allowed, "int8"):
             if _all_right(found, references, allowed.get(precision)):
                 silent[precision] = (*silent.get(precision, ()), tensor.name)
-    if len(silent.get("fp32", ())) == len(tensors):
-        raise SourceError(
-            "no input changes the outputs by more than rounding does, so a wrong answer would not be noticed; give "
-            "other inputs with --inputs or --range",
-            code="E_SOURCE_PROOF",
-        )
     return silent
 
 
-def unnoticed_notice(names: Sequence[str], precision: Precision) -> Notice:
+def unnoticed_notice(names: Sequence[str], precision: Precision, count: int) -> Notice:
+    """``count`` is how many inputs the model has."""
+    if len(names) == count:
+        return Notice(
+            "W_WEAK_PROOF",
+            f"in {precision} no input changes the outputs by more than rounding does: a contestant that returned an "
+            "old answer, or left out most of the work, would not be noticed; other inputs, given with --range or "
+            "--inputs, or trained weights may be better",
+        )
     outputs = "the outputs do not depend" if precision == "fp32" else f"in {precision} the outputs depend too little"
     return Notice(
         "W_INPUT_UNNOTICED",

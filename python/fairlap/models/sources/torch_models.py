@@ -117,6 +117,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         forward=_in_double(found, outputs),
         routes=routes,
         reference="the PyTorch module in float64",
+        in_float32=_in_float32(found, outputs),
         example=None if found.fills else {name: each.detach().cpu().numpy() for name, each in found.example.items()},
         multiplications=counted,
     )
@@ -308,6 +309,20 @@ def _dtype(name: str, tensor: Any) -> Dtype:
     if found not in get_args(Dtype):
         raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
     return found  # type: ignore[return-value]
+
+
+def _in_float32(source: TorchSource, outputs: list[str]) -> Forward:
+    import torch
+    from torch.func import functional_call
+
+    def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
+        held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
+        given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
+        with torch.no_grad():
+            found = flattened(functional_call(source.module, held, source.places(given), source.named(given)))
+        return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
+
+    return forward
 
 
 def _in_double(source: TorchSource, outputs: list[str]) -> Forward:

@@ -68,6 +68,11 @@ class Materials:
     _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
 
     @property
+    def tells_inputs_apart(self) -> bool:
+        """Whether another input is known to have another answer."""
+        return all(notice.code != "W_WEAK_PROOF" for notice in self.notices)
+
+    @property
     def weights_file(self) -> Path:
         return weights_file(self.folder)
 
@@ -286,8 +291,8 @@ def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:
     silent = bundle.unnoticed.get(precision, ())
     if precision == "fp32":
         return bundle.notices
-    kept = [notice for notice in bundle.notices if notice.code != "W_INPUT_UNNOTICED"]
-    return (*kept, *([unnoticed_notice(silent, precision)] if silent else []))
+    kept = [notice for notice in bundle.notices if notice.code not in ("W_INPUT_UNNOTICED", "W_WEAK_PROOF")]
+    return (*kept, *([unnoticed_notice(silent, precision, len(bundle.spec.inputs))] if silent else []))
 
 
 def without_route(contestants: Sequence[ContestantName], works: Sequence[Materials]) -> dict[ContestantName, NoRoute]:

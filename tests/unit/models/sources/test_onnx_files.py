@@ -12,7 +12,19 @@ from fairlap.models.sources.bundle import inputs_file, reference_file, weights_f
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
 from fairlap.request.source import range_in, shapes_in
-from onnx_files import BOUND, ROWS, answers_by_hand, code_of, drawn, masked_lookup, one_node, opened, source_of, weights
+from onnx_files import (
+    BOUND,
+    ROWS,
+    answers_by_hand,
+    code_of,
+    drawn,
+    masked_lookup,
+    materials_of,
+    one_node,
+    opened,
+    source_of,
+    weights,
+)
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 FLOAT, INT64, BOOL, FLOAT16 = 1, 7, 9, 10
@@ -150,10 +162,13 @@ def test_a_model_in_another_precision_is_refused(tmp_path: Path) -> None:
     assert code_of(source_of(tmp_path / "half.onnx", BOUND), tmp_path) == "E_SOURCE"
 
 
-def test_a_model_whose_inputs_change_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_model_whose_inputs_change_nothing_has_a_weak_proof(tmp_path: Path) -> None:
     node = onnx.helper.make_node("Shape", ["x"], ["out"])
     path = one_node(tmp_path / "m.onnx", node, {"x": (FLOAT, [2, 3])}, INT64)
-    assert code_of(source_of(path), tmp_path) == "E_SOURCE_PROOF"
+    _, bundle = opened(source_of(path), tmp_path)
+    assert [notice.code for notice in bundle.notices] == ["W_WEAK_PROOF"]
+    assert not materials_of(source_of(path), tmp_path).tells_inputs_apart
+    assert materials_of(source_of(masked_lookup(tmp_path / "n.onnx"), BOUND), tmp_path).tells_inputs_apart
 
 
 def test_an_input_that_changes_nothing_is_named(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def opened_keras(
         output_types={name: _dtype(name, each) for name, each in results.items()},
         weights=model.weights(),
         forward=double if exact else _Named(model),
+        in_float32=_Named(model) if exact else None,
         routes={
             **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
             "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from fairlap.errors import described
+from fairlap.engine.measurement import Notice
+from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
-from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_reference
-from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_in_float32, imported_reference
+from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
     external_files,
@@ -25,12 +25,16 @@ from fairlap.models.sources.onnx_graphs.binding import (
 )
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph
+from fairlap.models.sources.onnx_graphs.runtime_reference import RuntimeGraph
 from fairlap.models.sources.onnx_graphs.work import most_elements, multiplications
+from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.source import Source
 
 BOUND = "model.onnx"
+_AGREES = 1e-3  # relative to the largest output: what another model would exceed
+_DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 
 class OnnxFile(SourceKind):
@@ -58,19 +62,23 @@ class OnnxFile(SourceKind):
 
 def opened_graph(model: Any, source: Source, folder: Path, native: Route) -> Opened:
     """Write a bound graph into the folder, for every framework that reads it or gets it through the importer."""
+    require_no_drawing(model)
     file = folder / BOUND
     save_model(model, file)
-    weights, forward, how, missing = _reference(model, file, source.text)
+    inputs = tensors_of(model, source)
+    found, missing = _reference(model, file, inputs, source)
     imported = Route(why_not=missing) if missing else Route(IMPORTED)
     return Opened(
-        inputs=tuple(tensors_of(model, source)),
+        inputs=tuple(inputs),
         outputs=tuple(value.name for value in model.graph.output),
         output_types={value.name: _dtype(value) for value in model.graph.output},
-        weights=weights,
-        forward=forward,
+        weights=found.weights,
+        forward=found.forward,
+        in_float32=found.in_float32,
         routes={"onnx": native, **dict.fromkeys(("torch", "jax", "tensorflow"), imported)},
-        reference=how,
+        reference=found.how,
         multiplications=multiplications(model),
+        notices=found.notices,
     )
 
 
@@ -79,30 +87,76 @@ def implementation_of_graph(folder: Path, framework: str) -> Any:
     return OnnxOnDisk(file) if framework in ("onnx", "openvino") else Imported(file, framework)
 
 
-def _reference(model: Any, file: Path, name: str) -> tuple[Arrays, Forward, str, str]:
-    """By the importer; where it lacks an operator, by onnx's own evaluator, and nothing can be imported."""
+def require_no_drawing(model: Any) -> None:
+    """Frameworks draw other numbers, also from the same seed."""
+    graphs = [model.graph, *model.functions]
+    while graphs:
+        for node in graphs.pop().node:
+            training = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]
+            if node.op_type in _DRAWING or training:
+                raise DrawsNumbers(f"the model draws random numbers, by {node.op_type} {node.name!r}")
+            graphs += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+
+
+@dataclass(frozen=True)
+class _Reference:
+    weights: Arrays
+    forward: Forward
+    how: str
+    in_float32: Forward | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> tuple[_Reference, str]:
+    """By the importer; where it lacks an operator, by onnx's own evaluator where that agrees with ONNX Runtime; else by
+    ONNX Runtime in float32. And what the importer lacks, so that nothing can be imported."""
     try:
         graph, forward = imported_reference(file)
     except OperatorsUnsupported as error:
         missing = str(error)
     else:
-        require_room(max(tensor.size for tensor in graph.values.values()), name)
-        return graph.weights, forward, "the ONNX graph in NumPy float64 by fairlap's importer", ""
-    require_room(most_elements(model), name)
+        require_room(max(tensor.size for tensor in graph.values.values()), source.text)
+        plain = imported_in_float32(graph)
+        return _Reference(graph.weights, forward, "the ONNX graph in NumPy float64 by fairlap's importer", plain), ""
+    require_room(most_elements(model), source.text)
+    weights = float_weights(model)
+    given = given_inputs(source.inputs, source.folder)
+    sample = input_sets(inputs, given, None, {"inputs": 0})["inputs"]
+    double, why_no_double = _tried(DoubleGraph, model, weights, sample)
+    runtime, why_no_runtime = _tried(RuntimeGraph, model, weights, sample)
+    if double is not None and (runtime is None or _agree(double, runtime, weights, sample)):
+        return _Reference(weights, double, "the ONNX graph in double precision by onnx.reference", runtime), missing
+    if runtime is not None:
+        why = why_no_double or "disagrees with it"
+        how = f"no float64 reference: compared with ONNX Runtime in float32, not optimised, since onnx.reference {why}"
+        return _Reference(weights, runtime, how, None, (Notice("W_NO_REFERENCE", f"{how} ({missing})"),)), missing
+    reasons = f"onnx.reference {why_no_double}; ONNX Runtime {why_no_runtime}"
+    raise OperatorsUnsupported(f"{missing}; and there is nothing to compare with: {reasons}")
+
+
+def _tried(kind: Any, model: Any, weights: Arrays, sample: Arrays) -> tuple[Forward | None, str]:
+    """Computes the model with inputs and weights that are moved by rounding, or why it cannot."""
     try:
-        evaluated = DoubleGraph(model)
-    except Exception:  # of an operator or a type that it does not know either
-        raise OperatorsUnsupported(missing) from None
+        forward = kind(model)
+        moved = outputs_of(forward, weights, sample, 0)
+    except ModuleNotFoundError:
+        return None, "is not installed"
+    except MemoryError:
+        raise
+    except Exception as error:  # its operators raise what they like
+        return None, f"fails: {cause_of(error)}"
+    finite = all(np.isfinite(array).all() for array in moved.values())
+    return (forward, "") if finite else (None, "gives numbers that are not finite")
 
-    def forward_or_refuse(weights: Arrays, inputs: Arrays) -> Mapping[str, np.ndarray]:
-        try:
-            return evaluated(weights, inputs)
-        except MemoryError:
-            raise
-        except Exception as error:  # its operators raise what they like
-            raise OperatorsUnsupported(f"{missing}; and onnx.reference fails: {described(error)}") from None
 
-    return float_weights(model), forward_or_refuse, "the ONNX graph in double precision by onnx.reference", missing
+def _agree(double: Forward, runtime: Forward, weights: Arrays, sample: Arrays) -> bool:
+    """Whether both compute the same model: onnx.reference gets some operators wrong."""
+    exact, other = outputs_of(double, weights, sample), outputs_of(runtime, weights, sample)
+    return all(
+        exact[name].shape == other[name].shape
+        and np.abs(exact[name] - other[name]).max(initial=0.0) <= _AGREES * np.abs(other[name]).max(initial=0.0)
+        for name in other
+    )
 
 
 def tensors_of(model: Any, source: Source) -> list[Tensor]:

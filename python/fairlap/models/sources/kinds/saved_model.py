@@ -66,6 +66,7 @@ class SavedModelFolder(SourceKind):
             output_types={name: _dtype(name, spec) for name, spec in saved.outputs.items()},
             weights=saved.weights(),
             forward=forward,
+            in_float32=None if why else saved.forward,
             routes={
                 "tensorflow": Route("native", precisions=("fp32",)),
                 "litert": Route("from TensorFlow by its converter", precisions=("fp32",)),

@@ -1,0 +1,160 @@
+"""What answers are compared with, and how far they may be off: also where float64 is missing, or values cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlap.models import safetensors
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.bundle import inputs_file, reference_file
+from fairlap.models.sources.kinds import onnx_file
+from fairlap.models.sources.proof import require_no_drawing
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.answers import OtherWork
+from onnx_files import BOUND, code_of, drawn, masked_lookup, materials_of, one_node, opened, source_of
+
+onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+FLOAT, INT64, BOOL = 1, 7, 9
+
+
+def saved(path: Path, nodes: Sequence[Any], inputs: dict[str, tuple[int, list[int]]], arrays: dict[str, Any]) -> Path:
+    helper = onnx.helper
+    ends = [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()]
+    held = [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "graph", ends, [helper.make_tensor_value_info("out", FLOAT, None)], held)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets)
+    model.ir_version = 8
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def cancelling(path: Path) -> Path:
+    """The variance as the mean of squares less the square of the mean, as Flax's layer normalisation has it."""
+    make = onnx.helper.make_node
+    nodes = [
+        make("MatMul", ["x", "weight"], ["y"]),
+        make("Mul", ["y", "y"], ["squares"]),
+        make("ReduceMean", ["squares"], ["mean of squares"], axes=[1]),
+        make("ReduceMean", ["y"], ["mean"], axes=[1]),
+        make("Mul", ["mean", "mean"], ["square of mean"]),
+        make("Sub", ["mean of squares", "square of mean"], ["variance"]),
+        make("Relu", ["variance"], ["positive"]),
+        make("Add", ["positive", "epsilon"], ["safe"]),
+        make("Sqrt", ["safe"], ["deviation"]),
+        make("Sub", ["y", "mean"], ["centred"]),
+        make("Div", ["centred", "deviation"], ["out"]),
+    ]
+    weight = 1 + 1e-3 * drawn(16, 64)
+    return saved(path, nodes, {"x": (FLOAT, [4, 16])}, {"weight": weight, "epsilon": np.float32(1e-6)})
+
+
+def in_float32(weights: Arrays, inputs: Arrays) -> np.ndarray:
+    y = inputs["x"] @ weights["weight"]
+    variance = (y * y).mean(1, keepdims=True) - y.mean(1, keepdims=True) ** 2
+    deviation = np.sqrt(np.maximum(variance, 0) + np.float32(1e-6))
+    return np.asarray((y - y.mean(1, keepdims=True)) / deviation)
+
+
+def test_a_float32_computation_whose_values_cancel_is_right_and_the_row_says_so(tmp_path: Path) -> None:
+    materials = materials_of(source_of(cancelling(tmp_path / "m.onnx")), tmp_path)
+    assert "W_ILL_CONDITIONED" in [notice.code for notice in materials.notices]
+    answer = in_float32(materials.weights, materials.workload("inputs").inputs)
+    assert answer.dtype == np.float32
+    off = np.abs(answer - materials.reference("inputs")["out"]).max()
+    assert off > 1e-4
+    assert all(error.right for error in answers.array_errors(materials, {"out": answer}, "inputs", "before"))
+    wrong = {"out": answer + 40 * off}
+    with pytest.raises(OtherWork):
+        answers.require_right_on(
+            materials, wrong, "inputs", answers.array_errors(materials, wrong, "inputs", "before"), {}, "a call"
+        )
+
+
+def test_a_model_without_cancellation_keeps_its_bounds(tmp_path: Path) -> None:
+    _, bundle = opened(source_of(masked_lookup(tmp_path / "m.onnx"), BOUND), tmp_path)
+    assert bundle.notices == ()
+    assert bundle.tolerances["fp32"]["logits"].relative < 1e-4
+
+
+def chosen(path: Path) -> Path:
+    """A rate of 8 chooses a branch, whose LSTM neither the importer nor onnx.reference has in this form."""
+    helper = onnx.helper
+    then = [helper.make_node("MatMul", ["x", "weight"], ["product"]), helper.make_node("Tanh", ["product"], ["then"])]
+    branches = {
+        "then_branch": helper.make_graph(then, "then", [], [helper.make_tensor_value_info("then", FLOAT, None)]),
+        "else_branch": helper.make_graph(
+            [helper.make_node("Neg", ["x"], ["else"])], "else", [], [helper.make_tensor_value_info("else", FLOAT, None)]
+        ),
+    }
+    nodes = [
+        helper.make_node("Equal", ["rate", "eight"], ["is eight"]),
+        helper.make_node("If", ["is eight"], ["out"], **branches),
+    ]
+    inputs = {"x": (FLOAT, [2, 4]), "rate": (INT64, [])}
+    return saved(path, nodes, inputs, {"eight": np.int64(8), "weight": drawn(4, 4)})
+
+
+def test_a_branch_that_an_input_chooses_is_computed_by_onnx_reference(tmp_path: Path) -> None:
+    folder, bundle = opened(source_of(chosen(tmp_path / "m.onnx")), tmp_path)
+    inputs = safetensors.read(inputs_file(folder, "inputs"))
+    assert inputs["rate"] == 8
+    expected = np.tanh(inputs["x"].astype(np.float64) @ drawn(4, 4).astype(np.float64))
+    np.testing.assert_allclose(safetensors.read(reference_file(folder, "inputs"))["out"], expected, rtol=1e-12)
+    assert "onnx.reference" in bundle.reference
+    assert bundle.routes["torch"].why_not
+
+
+@pytest.fixture
+def _without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong:
+        def __init__(self, model: Any) -> None:
+            pass
+
+        def __call__(self, weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
+            return {"out": np.full((2, 4), 0.22)}
+
+    monkeypatch.setattr(onnx_file, "DoubleGraph", Wrong)
+
+
+@pytest.mark.usefixtures("_without_float64")
+def test_onnx_runtime_in_float32_serves_where_onnx_reference_computes_something_else(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    folder, bundle = opened(source_of(chosen(tmp_path / "m.onnx")), tmp_path)
+    assert "W_NO_REFERENCE" in [notice.code for notice in bundle.notices]
+    x = safetensors.read(inputs_file(folder, "inputs"))["x"]
+    found = safetensors.read(reference_file(folder, "inputs"))["out"]
+    np.testing.assert_allclose(found, np.tanh(x @ drawn(4, 4)), rtol=1e-5)
+    assert 0 < bundle.tolerances["fp32"]["out"].absolute < 1e-3
+
+
+def test_operators_of_onnx_runtime_alone_are_compared_with_it(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    node = onnx.helper.make_node("FusedMatMul", ["x", "weight"], ["out"], domain="com.microsoft", alpha=2.0)
+    path = saved(tmp_path / "m.onnx", [node], {"x": (FLOAT, [2, 4])}, {"weight": drawn(4, 3)})
+    folder, bundle = opened(source_of(path), tmp_path)
+    assert "W_NO_REFERENCE" in [notice.code for notice in bundle.notices]
+    assert bundle.routes["onnx"].name == "native"
+    x = safetensors.read(inputs_file(folder, "inputs"))["x"]
+    found = safetensors.read(reference_file(folder, "inputs"))["out"]
+    np.testing.assert_allclose(found, 2 * x @ drawn(4, 3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [{}, {"seed": 3.0}])
+def test_an_operator_that_draws_random_numbers_is_named(tmp_path: Path, seed: dict[str, float]) -> None:
+    node = onnx.helper.make_node("RandomNormalLike", ["x"], ["out"], **seed)
+    assert (
+        code_of(source_of(one_node(tmp_path / "m.onnx", node, {"x": (FLOAT, [2, 3])})), tmp_path) == "E_SOURCE_RANDOM"
+    )
+
+
+def test_answers_that_differ_on_the_same_inputs_are_those_of_a_model_that_draws() -> None:
+    first = {"out": np.array([1.0, 2.0])}
+    require_no_drawing(first, {"out": np.array([1.0, 2.0 + 1e-12])})
+    with pytest.raises(onnx_file.DrawsNumbers) as refused:
+        require_no_drawing(first, {"out": np.array([1.0, 2.1])})
+    assert refused.value.code == "E_SOURCE_RANDOM"
