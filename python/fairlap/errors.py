@@ -49,6 +49,7 @@ def shortened(text: str, most: int = 200) -> str:
 
 
 _PLACE = re.compile(r"(Check '.*|Exception from .*|While .*|\(Refer to .*|#+ .*|[-=^~\s]+)")
+_ENDS = re.compile(r"Original traceback|Traceback|To facilitate|Set TORCH")
 _MOST_OF_A_CAUSE = 400
 
 
@@ -64,7 +65,8 @@ def cause_of(error: BaseException) -> str:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     except BaseException:  # as in ``described``
         return f"{kind} (its text cannot be shown)"
-    said = [line for line in lines if not _PLACE.fullmatch(line)] or lines
+    end = next((place for place, line in enumerate(lines) if place and _ENDS.match(line)), len(lines))
+    said = [line for line in lines[:end] if not _PLACE.fullmatch(line)] or lines
     return f"{kind}: {shortened(' '.join(said), _MOST_OF_A_CAUSE)}" if said else kind
 
 

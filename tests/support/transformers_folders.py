@@ -36,6 +36,17 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "image_size": 16,
         "patch_size": 8,
     },
+    "t5": {
+        "model_type": "t5",
+        "architectures": ["T5ForConditionalGeneration"],
+        "vocab_size": 40,
+        "d_model": 16,
+        "d_kv": 8,
+        "d_ff": 32,
+        "num_layers": 1,
+        "num_heads": 2,
+        "decoder_start_token_id": 0,
+    },
     "resnet": {
         "model_type": "resnet",
         "architectures": ["ResNetForImageClassification"],

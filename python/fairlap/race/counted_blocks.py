@@ -34,7 +34,9 @@ SCENARIO_METRICS: dict[Scenario, verdict.Metric] = {
     "offline": verdict.Metric("time per sample in LoadGen's offline scenario", "ns"),
 }
 METRICS_OF_LOAD = (verdict.TIME_PER_REQUEST, *SCENARIO_METRICS.values())
+INPUTS_AT_FAULT = "E_INPUTS_AT_FAULT"
 _FEWEST_RANKED = 2
+_ALIKE = 10.0  # times apart
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
 _BUSY = 0.1
 
@@ -180,6 +182,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < _FEWEST_RANKED:
         dropped = sum(each.code == EXCEEDED for each in unqualified.values())
+        if why := inputs_at_fault(work, by_contestant):
+            return replace(found, gated=gated, why_no_verdict=f"{why} [{INPUTS_AT_FAULT}]")
         kept_out = f", and {dropped} lost more than --max-drop allows" if dropped else ""
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
@@ -195,6 +199,27 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
     return replace(found, gated=gated, compared=compared, table=table)
+
+
+def inputs_at_fault(work: Work, by_contestant: Mapping[str, Sequence[ProcessResult]]) -> str:
+    """Why nothing is wrong with the contestants, where all answers to a model of one's own are off, and off alike."""
+    if work.source is None or len(by_contestant) < _FEWEST_RANKED:
+        return ""
+    off = []
+    for processes in by_contestant.values():
+        wrong = [each for each in processes if each.outcome == "disqualified" and each.code == "E_OUTPUT"]
+        errors = [error.distance for each in wrong for error in each.errors if not error.right]
+        if not errors or not math.isfinite(max(errors)):
+            return ""
+        off.append(max(errors))
+    if max(off) > _ALIKE * min(off):
+        return ""
+    least, most = (quantity_text.relative_error(each) for each in (min(off), max(off)))
+    return (
+        f"all {len(off)} contestants are off by about as much (relative error {least} to {most}), so the inputs are at "
+        "fault, or the reference, and not the contestants; give inputs such as the model was made for, with --range or "
+        "--inputs"
+    )
 
 
 def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]], target: float) -> dict[str, Unqualified]:

@@ -9,12 +9,13 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
-from fairlap.race.counted_blocks import busy_share, gate_blocks, work_blocks
+from fairlap.race.counted_blocks import busy_share, gate_blocks, inputs_at_fault, work_blocks
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
+from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
+from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.results.other_quantities import (
     CONTEXT_SPAN,
@@ -264,3 +265,30 @@ def test_the_summary_of_a_race_on_a_gpu_shows_the_device_and_its_comparison_besi
         each.outcome, each.message = "unsupported", "it is a build without CUDA"
     text = text_of(results_of(Run(plan, processes, {}, {})))
     assert text.count("it is a build without CUDA") == len("ab")  # once for each contestant, in its line
+
+
+def _off(name: str, relative: float | None, code: str = "E_OUTPUT") -> ProcessResult:
+    made = process(0, name, 1e6)
+    made.outcome, made.code = "disqualified", code
+    made.errors = [AnswerError("out", "before", 0.9, relative, relative, right=False)]
+    return made
+
+
+OWN = Work("m.onnx", 4, source=Source("m.onnx", "/m.onnx"))
+
+
+@pytest.mark.parametrize(
+    ("errors", "at_fault"),
+    [((1e-3, 2e-3), True), ((1e-3, 2e-1), False), ((1e-3, None), False), ((1e-3,), False)],
+)
+def test_where_all_contestants_are_off_alike_the_inputs_are_at_fault(
+    errors: tuple[float | None, ...], at_fault: bool
+) -> None:
+    found = {name: [_off(name, error)] for name, error in zip("ab", errors, strict=False)}
+    assert bool(inputs_at_fault(OWN, found)) is at_fault
+    assert not inputs_at_fault(WORK, found)
+
+
+def test_a_contestant_that_is_right_or_wrong_otherwise_clears_the_inputs() -> None:
+    assert not inputs_at_fault(OWN, {"a": [_off("a", 1e-3)], "b": [process(0, "b", 1e6)]})
+    assert not inputs_at_fault(OWN, {"a": [_off("a", 1e-3)], "b": [_off("b", 1e-3, "E_STALE_ANSWER")]})

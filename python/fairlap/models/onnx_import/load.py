@@ -236,12 +236,14 @@ def _assembled(
 
 
 def _operands(nodes: Iterable[Node]) -> set[str]:
-    """What must be known when building."""
+    """What must be known when building, or is no weight."""
     found = set()
     for node in nodes:
         for place in OPERATORS[node.operator].operands.values():
             if place < len(node.inputs):
                 found.add(node.inputs[place])
+        if node.operator == "Pow":  # with another exponent it would be another model
+            found.add(node.inputs[1])
     return found
 
 

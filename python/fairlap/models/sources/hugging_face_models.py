@@ -156,6 +156,15 @@ def example_inputs(module: Any, source: Source) -> tuple[dict[str, Any], dict[st
         **dict(source.shapes),
         **shapes_of(given, accepted, source),
     }
+    decoded = "decoder_input_ids"
+    if module.config.is_encoder_decoder and decoded in accepted and decoded not in shapes and main in shapes:
+        if main != "input_ids":
+            raise SourceError(
+                f"{type(module).__name__} also takes {decoded}; name its shape with the others: --shapes "
+                f"{main}:{'x'.join(map(str, shapes[main]))},{decoded}:{shapes[main][0]}x16",
+                code="E_MODEL_DIMENSIONS",
+            )
+        shapes[decoded] = shapes[main]  # both sides are sequences of tokens
     for name in shapes:
         if name not in accepted:
             raise SourceError(

@@ -19,7 +19,7 @@ from typing import Any, get_args
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import described
+from fairlap.errors import cause_of, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.inputs import array_of
@@ -110,7 +110,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     try:
         results = {name: np.asarray(each) for name, each in jax.jit(run)(weights, dict(found.example)).items()}
     except Exception as error:  # of JAX's tracing and of the function itself
-        raise SourceError(f"JAX cannot compile {source.text}: {described(error)}") from None
+        raise SourceError(f"JAX cannot compile {source.text}: {cause_of(error)}") from None
     if not results:
         raise SourceError("the function returns no arrays")
     forward, casts = _in_double(run, weights, found.example)

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap.errors import FairlapError, described, shortened
+from fairlap.errors import FairlapError, cause_of
 from fairlap.models.sources.contract import Route
 from fairlap.models.sources.keras_models import KerasModel, load_keras, use_backend
 from fairlap.models.sources.torch_models import (
@@ -60,7 +60,7 @@ def exported_to_openvino(model: KerasModel, tensors: Sequence[Any], folder: Path
     except ModuleNotFoundError as error:
         return Route(why_not=f"the conversion needs the package {error.name}; install it")
     except Exception as error:  # of OpenVINO and of the model itself
-        return Route(why_not=f"OpenVINO cannot convert it: {described(error)}")
+        return Route(why_not=f"OpenVINO cannot convert it: {cause_of(error)}")
     return Route(_FROM_TENSORFLOW, "", time.monotonic() - began_s, size, holds_weights=False)
 
 
@@ -80,7 +80,7 @@ def exported_to_onnx(model: Path, tensors: Sequence[Any], folder: Path, *, trust
         return Route(why_not=f"PyTorch did not export it within {_LIMIT_S / 60:.0f} minutes")
     if done.returncode or not file.is_file():
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {done.returncode}"]
-        return Route(why_not=shortened(lines[-1]) if done.returncode == _CANNOT else f"the export ended: {lines[-1]}")
+        return Route(why_not=lines[-1] if done.returncode == _CANNOT else f"the export ended: {lines[-1]}")
     return Route(_FROM_TORCH, "", time.monotonic() - began_s, file.stat().st_size, holds_weights=False)
 
 
@@ -93,7 +93,7 @@ def main() -> int:
     except FairlapError as error:
         return _cannot(str(error))
     except Exception as error:  # of torch.export, of onnx's checker, and of the model itself
-        return _cannot(f"PyTorch cannot export it: {described(error)}")
+        return _cannot(f"PyTorch cannot export it: {cause_of(error)}")
     return 0
 
 

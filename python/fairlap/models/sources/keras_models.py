@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.request.work import Precision
 
 _FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
+
+_UNKNOWN_CLASS = re.compile("Could not locate (class|function)|Unknown (layer|object)")
+_NUMBERED = re.compile(r"(?<=/)variable_\d+$")  # a name that Keras makes up, and another one each time
 
 CLASSES = "keras-classes.json"  # next to a file that was saved here
 
@@ -49,6 +53,11 @@ def load_keras(file: Path, *, trust: bool) -> Any:
             raise SourceError(
                 f"{file.name} contains code (such as a Lambda layer), which was not read; add --trust if you trust it",
                 code="E_SOURCE_TRUST",
+            ) from None
+        if _UNKNOWN_CLASS.search(str(error)):
+            raise SourceError(
+                f"{file.name} has layers of your own ({described(error)}), which Keras finds only where their code is "
+                "imported: name module:function, a function in that code that loads and returns the model"
             ) from None
         raise SourceError(f"Keras cannot load {file.name}: {described(error)}") from None
 
@@ -108,7 +117,7 @@ class KerasModel:
         self.variables: dict[str, Any] = {}
         for number, variable in enumerate(model.variables):
             if "float" in str(variable.dtype):
-                name = variable.path
+                name = _NUMBERED.sub("variable", variable.path)
                 self.variables[name if name not in self.variables else f"{name}#{number}"] = variable
 
     def arguments(self, inputs: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,28 @@ def _called_by(node: Any) -> Iterator[str]:
         yield from (each.name for each in value.list.func)
 
 
+def _loaded(folder: Path) -> Any:
+    """What is saved by Keras 2 with an optimizer loads without what that keeps for each variable."""
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    try:
+        return tf.saved_model.load(str(folder))
+    except AttributeError as error:
+        if "add_slot" not in str(error):
+            raise
+    saved = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    for graph in saved.meta_graphs:
+        for node in graph.object_graph_def.nodes:
+            del node.slot_variables[:]
+    with tempfile.TemporaryDirectory() as scratch:
+        for each in folder.resolve().iterdir():
+            if each.name != "saved_model.pb":
+                (Path(scratch) / each.name).symlink_to(each)
+        (Path(scratch) / "saved_model.pb").write_bytes(saved.SerializeToString())
+        return tf.saved_model.load(scratch)
+
+
 class SavedFunction:
     """The signature of a SavedModel that is raced, its float32 variables, and its inputs and outputs by name."""
 
@@ -64,7 +87,7 @@ class SavedFunction:
         import tensorflow as tf
 
         try:
-            self.loaded = tf.saved_model.load(str(folder))
+            self.loaded = _loaded(folder)
         except Exception as error:  # TensorFlow raises many errors
             raise SourceError(f"TensorFlow cannot load {folder.name}: {described(error)}") from None
         signatures = self.loaded.signatures

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fairlap.errors import described
+from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
@@ -170,7 +170,7 @@ def _exported(found: TorchSource, outputs: list[str], folder: Path) -> dict[str,
     try:
         program = torch.export.export(wrapped(found), (), dict(found.example), strict=False)
     except Exception as error:  # of torch.export and of the module itself
-        none = Route(why_not=f"PyTorch cannot export it: {described(error)}")
+        none = Route(why_not=f"PyTorch cannot export it: {cause_of(error)}")
         return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
     exported_s = time.monotonic() - began_s
     inputs = list(found.example)
@@ -190,7 +190,7 @@ def _converted(write: Callable[[], int], before_s: float) -> Route:
     except ModuleNotFoundError as error:
         return Route(why_not=f"the conversion needs the package {error.name}; install it")
     except Exception as error:  # every converter raises its own errors
-        return Route(why_not=described(error))
+        return Route(why_not=cause_of(error))
     return Route("converted", conversion_s=before_s + time.monotonic() - began_s, conversion_bytes=size)
 
 

@@ -12,13 +12,13 @@ from fairlap.errors import FairlapError
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
-from fairlap.models.sources.hugging_face_models import LocalModel, module_of
+from fairlap.models.sources.hugging_face_models import LocalModel, example_inputs, module_of
 from fairlap.models.sources.kinds.hugging_face import HuggingFace
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Integers
 from fairlap.request.source import Source, dims_in, shapes_in
 from onnx_files import opened
-from transformers_folders import CONFIGURATIONS, SIZES, folder_of
+from transformers_folders import SIZES, folder_of
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_folder_and_a_configuration_are_known_by_their_prefix() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_transformers")
-@pytest.mark.parametrize("name", list(CONFIGURATIONS))
+@pytest.mark.parametrize("name", list(SIZES))
 def test_each_architecture_opens_with_a_float64_reference_and_routes(tmp_path: Path, name: str) -> None:
     import torch
 
@@ -100,6 +100,19 @@ def test_further_inputs_are_those_that_are_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "own.npz", input_ids=own)
     opened_in, _ = opened(source_of(folder, inputs=str(tmp_path / "own.npz")), tmp_path)
     np.testing.assert_array_equal(safetensors.read(inputs_file(opened_in, "inputs"))["input_ids"], own)
+
+
+@pytest.mark.usefixtures("_transformers")
+@pytest.mark.parametrize("shapes", ["", "input_ids:2x6", "input_ids:2x6,decoder_input_ids:2x3"])
+def test_an_encoder_with_a_decoder_takes_tokens_for_both(tmp_path: Path, shapes: str) -> None:
+    module, _ = module_of(LocalModel(source_of(folder_of(tmp_path / "m", "t5"))), with_weights=False)
+    dims = () if shapes else dims_in("batch=2,sequence=6")
+    tensors, fills = example_inputs(module, source_of(tmp_path / "m", dims=dims, shapes=shapes_in(shapes)))
+    assert {name: tuple(each.shape) for name, each in tensors.items()} == {
+        "input_ids": (2, 6),
+        "decoder_input_ids": (2, 3) if "decoder" in shapes else (2, 6),
+    }
+    assert fills["decoder_input_ids"] == Integers(0, 40)
 
 
 @pytest.mark.usefixtures("_transformers")

@@ -14,6 +14,7 @@ from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to, weights_file
+from fairlap.models.sources.keras_models import KerasModel, use_backend
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.answers import answer_error, require_weights
 from fairlap.request.source import shapes_in
@@ -135,3 +136,39 @@ def test_half_precision_and_damaged_files_are_one_line(tmp_path: Path) -> None:
         assert refused.value.code == "E_SOURCE"
         assert "\n" not in str(refused.value)
     assert not (tmp_path.parent / "outside.txt").exists()
+
+
+def test_weights_without_a_name_have_the_same_one_each_time(tmp_path: Path) -> None:
+    use_backend("tensorflow")
+    import keras
+
+    class Scale(keras.layers.Layer):  # type: ignore[misc]
+        def build(self, shape: Any) -> None:
+            self.scale = self.add_weight(shape=(shape[-1],))
+
+        def call(self, x: Any) -> Any:
+            return x * self.scale
+
+    def names() -> list[str]:
+        x = keras.Input((4,), name="x")
+        return list(KerasModel(keras.Model(x, Scale(name="scale")(x))).variables)
+
+    assert names() == names()
+
+
+def test_a_layer_of_ones_own_is_refused_with_what_to_name_instead(tmp_path: Path) -> None:
+    use_backend("tensorflow")
+    import keras
+
+    class Own(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return x + 1
+
+    registered = keras.saving.register_keras_serializable("mine")(Own)
+    x = keras.Input((4,), name="x")
+    keras.Model(x, registered()(x)).save(tmp_path / "m.keras")
+    keras.saving.get_custom_objects().clear()
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(tmp_path / "m.keras", batch=2), tmp_path)
+    assert refused.value.code == "E_SOURCE"
+    assert "module:function" in str(refused.value)

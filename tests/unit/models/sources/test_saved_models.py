@@ -34,6 +34,8 @@ def saved(folder: Path, extra: Any = lambda tensor: tensor) -> Path:
             super().__init__()
             self.kernel = tf.Variable(drawn(WIDTH, CLASSES), name="kernel")
             self.bias = tf.Variable(drawn(CLASSES), name="bias")
+            self.optimizer = tf.Module()
+            self.momentum = tf.Variable(drawn(WIDTH, CLASSES), name="momentum")
 
         @tf.function(input_signature=[tf.TensorSpec((None, WIDTH), name="x")])  # type: ignore[untyped-decorator]
         def __call__(self, x: Any) -> dict[str, Any]:
@@ -135,3 +137,19 @@ def test_a_damaged_folder_is_one_line(tmp_path: Path) -> None:
             opened(source_of(tmp_path / name, batch=2), tmp_path)
         assert refused.value.code == "E_SOURCE"
         assert "\n" not in str(refused.value)
+
+
+def test_what_an_optimizer_kept_for_each_variable_is_not_needed(tmp_path: Path) -> None:
+    """As Keras 2 saves it: TensorFlow's loader fails on an object that has no class here."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    folder = saved(tmp_path / "m")
+    model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    nodes = model.meta_graphs[0].object_graph_def.nodes
+    places = {each.local_name: each.node_id for each in nodes[0].children}
+    nodes[places["optimizer"]].slot_variables.add(
+        original_variable_node_id=places["kernel"], slot_name="m", slot_variable_node_id=places["momentum"]
+    )
+    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
+    _, found = opened(source_of(folder, batch=3), tmp_path)
+    assert found.spec.inputs[0].shape == (3, WIDTH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -89,13 +90,18 @@ def implementation_of_graph(folder: Path, framework: str) -> Any:
 
 def require_no_drawing(model: Any) -> None:
     """Frameworks draw other numbers, also from the same seed."""
-    graphs = [model.graph, *model.functions]
-    while graphs:
-        for node in graphs.pop().node:
-            training = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]
-            if node.op_type in _DRAWING or training:
-                raise DrawsNumbers(f"the model draws random numbers, by {node.op_type} {node.name!r}")
-            graphs += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    for node in (node for graph in (model.graph, *model.functions) for node in _nodes_in(graph)):
+        if node.op_type in _DRAWING:
+            raise DrawsNumbers(f"the model draws random numbers, by {node.op_type} {node.name!r}")
+
+
+def _nodes_in(graph: Any) -> Iterator[Any]:
+    """Those inside of others too."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes_in(attribute.g)
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     if double is not None and (runtime is None or _agree(double, runtime, weights, sample)):
         return _Reference(weights, double, "the ONNX graph in double precision by onnx.reference", runtime), missing
     if runtime is not None:
-        why = why_no_double or "disagrees with it"
+        why = (why_no_double or "disagrees with it").rstrip(".")
         how = f"no float64 reference: compared with ONNX Runtime in float32, not optimised, since onnx.reference {why}"
         return _Reference(weights, runtime, how, None, (Notice("W_NO_REFERENCE", f"{how} ({missing})"),)), missing
     reasons = f"onnx.reference {why_no_double}; ONNX Runtime {why_no_runtime}"
@@ -173,13 +179,15 @@ def tensors_of(model: Any, source: Source) -> list[Tensor]:
 
 
 def float_weights(model: Any) -> dict[str, np.ndarray]:
-    """The float32 initializers, which every framework holds by name. Others are constants of the graph."""
+    """The float32 initializers, which every framework holds by name. Others are constants of the graph, and so are
+    single numbers and exponents, as for the importer: a negative number to the power of 2.0000001 is not a number."""
     from onnx import TensorProto, numpy_helper
 
+    exponents = {node.input[1] for node in _nodes_in(model.graph) if node.op_type == "Pow"}
     return {
         tensor.name: numpy_helper.to_array(tensor)
         for tensor in model.graph.initializer
-        if tensor.data_type == TensorProto.FLOAT
+        if tensor.data_type == TensorProto.FLOAT and tensor.dims and tensor.name not in exponents
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import FairlapError, described
+from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
@@ -142,7 +142,7 @@ def _openvino(path: Path, file: Path, saved: SavedFunction, shapes: Mapping[str,
     except ModuleNotFoundError:
         return Route(why_not="the folder is read by the package openvino, which is not installed here")
     except Exception as error:  # OpenVINO raises its own errors
-        return Route(why_not=described(error))
+        return Route(why_not=cause_of(error))
     return Route("native", holds_weights=False)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import described
+from fairlap.errors import cause_of, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
@@ -136,7 +136,7 @@ def _openvino(file: Path, graph: TfliteGraph, shapes: Mapping[str, tuple[int, ..
     except KeyError as error:
         return Route(why_not=f"OpenVINO reads no tensor named {error}")
     except Exception as error:  # OpenVINO raises its own errors
-        return Route(why_not=described(error))
+        return Route(why_not=cause_of(error))
     return Route("native", holds_weights=False)
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript (``.pt``, ``.pth``). Nothing in them is unpickled."""
+"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript. Nothing in them is unpickled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairlap.errors import described
+from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import given_inputs
@@ -22,7 +22,7 @@ _FROM_SCRIPT = "from TorchScript by PyTorch's converter"
 
 class TorchFile(SourceKind):
     title = "PyTorch"
-    suffixes = (".pt2", ".pt", ".pth")
+    suffixes = (".pt2", ".pt", ".pth", ".jit", ".torchscript")
 
     @classmethod
     def check(cls, source: Source) -> None:
@@ -118,12 +118,19 @@ def _from_script(path: Path, source: Source) -> Any:
         script = torch.jit.load(path, map_location="cpu")
     except RuntimeError as error:
         raise SourceError(f"{path.name} is not TorchScript ({described(error)}); {_INSTEAD}") from None
-    names = [each.name for each in script.forward.schema.arguments[1:]]
+    arguments = script.forward.schema.arguments[1:]
+    if others := [f"{each.name} ({each.type})" for each in arguments if str(each.type) != "Tensor"]:
+        raise SourceError(
+            f"{path.name} takes {', '.join(others)}, and only tensors are drawn; name module:function, a function that "
+            "returns a torch.nn.Module which fills in the rest, and its example inputs",
+            code="E_SOURCE_INPUTS",
+        )
+    names = [each.name for each in arguments]
     example = _example_for(names, source)
     try:
         return TS2EPConverter(script.eval(), tuple(example.values()), None).convert()
     except Exception as error:  # the converter raises its own errors
-        raise SourceError(f"PyTorch cannot convert {path.name} to an ExportedProgram: {described(error)}") from None
+        raise SourceError(f"PyTorch cannot convert {path.name} to an ExportedProgram: {cause_of(error)}") from None
 
 
 def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
