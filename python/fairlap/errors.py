@@ -60,6 +60,11 @@ def cause_of(error: BaseException) -> str:
     while (before := error.__cause__) is not None and id(before) not in seen:
         seen.add(id(before))
         error = before
+    return detail_of(error)
+
+
+def detail_of(error: BaseException) -> str:
+    """As ``cause_of``, of this exception alone."""
     kind = type(error).__name__
     try:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]

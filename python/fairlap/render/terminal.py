@@ -310,6 +310,9 @@ def _on_device(result: ContestantResult, row: Row) -> list[str]:
     return lines if row.device_span_ns is not None else [*lines, f"no device span: {row.absent['device_span_ns']}"]
 
 
+_WEAK = ("W_WEAK_PROOF", "W_ILL_CONDITIONED")
+
+
 def _route(row: Row) -> list[str]:
     """How a user's model got here, and how exact it is there."""
     if not row.route:
@@ -317,7 +320,8 @@ def _route(row: Row) -> list[str]:
     error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
     took = [] if row.conversion_s is None else [f"converted in {quantity_text.seconds(row.conversion_s.value)}"]
     without = [warning.text for warning in row.warnings if warning.code == "W_NO_REFERENCE"][:1]
-    return [", ".join([row.route, *error, *took, *without])]
+    weak = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _WEAK]
+    return [", ".join([row.route, *error, *took, *without]), *weak]
 
 
 def _scores(row: Row) -> list[str]:

@@ -9,7 +9,7 @@ import errno
 import traceback
 
 from fairlap.engine.measurement import CallableRaised
-from fairlap.errors import FairlapError, described, shortened
+from fairlap.errors import FairlapError, described, detail_of, shortened
 from fairlap.frameworks.contract import ContestantFailed, Unsupported
 from fairlap.worker.protocol import Failed, FailureKind
 
@@ -87,7 +87,7 @@ def _message(error: BaseException) -> str:
     """fairlap's own advice, to take fewer samples or slots, does not apply to a race, so its cause is shown instead."""
     lack = _memory_error_behind(error)
     if lack is None:
-        return described(error)
+        return described(error) if isinstance(error, FairlapError) else detail_of(error)
     return described(lack) if isinstance(error, FairlapError) else f"{described(error)}; caused by {described(lack)}"
 
 

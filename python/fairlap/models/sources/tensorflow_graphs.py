@@ -97,7 +97,7 @@ class SavedFunction:
             )
         self.function = signatures["serving_default"]
         self.inputs: dict[str, Any] = dict(self.function.structured_input_signature[1])
-        self.outputs: dict[str, Any] = dict(self.function.structured_outputs)
+        self.outputs: dict[str, Any] = dict(sorted(self.function.structured_outputs.items()))  # in any order
         self.variables: dict[str, Any] = {}
         for number, variable in enumerate(self.function.variables):
             if variable.dtype == tf.float32:

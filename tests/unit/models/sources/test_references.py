@@ -158,3 +158,30 @@ def test_answers_that_differ_on_the_same_inputs_are_those_of_a_model_that_draws(
     with pytest.raises(onnx_file.DrawsNumbers) as refused:
         require_no_drawing(first, {"out": np.array([1.0, 2.1])})
     assert refused.value.code == "E_SOURCE_RANDOM"
+
+
+def test_a_branch_that_is_not_taken_need_not_fit_the_bound_sizes(tmp_path: Path) -> None:
+    """As silero-vad's, whose other branch is for another rate, and for other sizes of its input."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    model = onnx.load(chosen(tmp_path / "m.onnx"))
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "width"
+    for attribute in model.graph.node[1].attribute:
+        if attribute.name == "else_branch":
+            product = onnx.helper.make_node("MatMul", ["x", "other"], ["else"])
+            attribute.g.node[0].CopyFrom(product)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(drawn(3, 4), "other"))
+    (tmp_path / "two.onnx").write_bytes(model.SerializeToString())
+    folder, bundle = opened(source_of(tmp_path / "two.onnx", "width=4"), tmp_path)
+    assert bundle.spec.inputs[0].shape == (2, 4)
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    (answer,) = session.run(None, safetensors.read(inputs_file(folder, "inputs")))
+    expected = safetensors.read(reference_file(folder, "inputs"))["out"]
+    np.testing.assert_allclose(answer, expected, rtol=1e-5)
+
+
+def test_the_answers_of_a_model_with_powers_are_finite_when_its_weights_are_moved(tmp_path: Path) -> None:
+    """The exponent is no weight: a negative number to the power of 2.0000001 is not a number."""
+    node = onnx.helper.make_node("Pow", ["x", "two"], ["out"])
+    path = saved(tmp_path / "m.onnx", [node], {"x": (FLOAT, [2, 4])}, {"two": np.array([2.0], np.float32)})
+    _, bundle = opened(source_of(path), tmp_path)
+    assert 0 < bundle.tolerances["fp32"]["out"].absolute < 1e-3

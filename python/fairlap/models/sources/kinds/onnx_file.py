@@ -26,7 +26,7 @@ from fairlap.models.sources.onnx_graphs.binding import (
 )
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph
-from fairlap.models.sources.onnx_graphs.runtime_reference import RuntimeGraph
+from fairlap.models.sources.onnx_graphs.runtime_reference import RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import most_elements, multiplications
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
@@ -52,7 +52,7 @@ class OnnxFile(SourceKind):
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, shapes_of(given, [value.name for value in values], source))
-        found = opened_graph(model, source, folder, Route("native"))
+        found = opened_graph(model, source, folder, Route("native"), values)
         names = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
         return replace(found, dims=tuple(name for name, _ in source.dims if name in names))
 
@@ -61,13 +61,38 @@ class OnnxFile(SourceKind):
         return implementation_of_graph(folder, framework)
 
 
-def opened_graph(model: Any, source: Source, folder: Path, native: Route) -> Opened:
-    """Write a bound graph into the folder, for every framework that reads it or gets it through the importer."""
+def _as_it_loads(model: Any, declared: list[Any]) -> Any:
+    """With the sizes that the file leaves open, where a branch that is not taken does not fit the bound ones: ONNX
+    Runtime then refuses the whole graph."""
+    if not any(attribute.HasField("g") for node in model.graph.node for attribute in node.attribute):
+        return model
+    by_name = {value.name: value for value in declared}
+    with_open_sizes = type(model)()
+    with_open_sizes.CopyFrom(model)
+    for value in with_open_sizes.graph.input:
+        value.CopyFrom(by_name.get(value.name, value))
+    return model if _loads(model) or not _loads(with_open_sizes) else with_open_sizes
+
+
+def _loads(model: Any) -> bool:
+    try:
+        session_of(model)
+    except ModuleNotFoundError:
+        return True
+    except Exception:  # of ONNX Runtime
+        return False
+    return True
+
+
+def opened_graph(model: Any, source: Source, folder: Path, native: Route, declared: list[Any]) -> Opened:
+    """Write a bound graph into the folder, for every framework that reads it or gets it through the importer.
+    ``declared`` are its inputs as the file has them."""
     require_no_drawing(model)
     file = folder / BOUND
-    save_model(model, file)
+    loaded = _as_it_loads(model, declared)
+    save_model(loaded, file)
     inputs = tensors_of(model, source)
-    found, missing = _reference(model, file, inputs, source)
+    found, missing = _reference(loaded, file, inputs, source)
     imported = Route(why_not=missing) if missing else Route(IMPORTED)
     return Opened(
         inputs=tuple(inputs),

@@ -12,12 +12,19 @@ from fairlap.models.arrays import Arrays
 _FATAL = 4  # the least that it logs
 
 
+def session_of(model: Any) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = _FATAL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
 class RuntimeGraph:
     """Weights are inputs of the graph, so that they can be perturbed, where its operators allow that."""
 
     def __init__(self, model: Any) -> None:
-        import onnxruntime
-
         copy = type(model)()
         copy.CopyFrom(model)
         weights = [tensor for tensor in copy.graph.initializer if tensor.data_type == 1]
@@ -29,14 +36,10 @@ class RuntimeGraph:
                 for size in tensor.dims:
                     value.type.tensor_type.shape.dim.add().dim_value = size
         copy.ir_version = max(copy.ir_version, 4)  # from which on an input may have a default value
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = _FATAL
-        here = ["CPUExecutionProvider"]
         try:
-            self._session = onnxruntime.InferenceSession(copy.SerializeToString(), options, providers=here)
+            self._session = session_of(copy)
         except Exception:  # some operators want constants
-            self._session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=here)
+            self._session = session_of(model)
         self._types = {each.name: _numpy_type(model, each.name) for each in self._session.get_inputs()}
         self._names = [value.name for value in model.graph.output]
         self._weights = {each.name for each in self._session.get_overridable_initializers()}
