@@ -140,8 +140,10 @@ def plain_outputs(forward: Forward | None, weights: Arrays, inputs: Arrays) -> O
 def ill_conditioned(reference: Outputs, plain: Outputs | None, allowed: Mapping[str, Tolerance]) -> list[Notice]:
     """Where rounding inside of the model moves its outputs by far more than moved inputs and weights do: then the error
     of the plain computation determined the tolerance."""
+    if plain is None:
+        return []
     off = {}
-    for name, exact in reference.items() if plain is not None else ():
+    for name, exact in reference.items():
         largest = float(np.abs(plain[name] - exact).max(initial=0.0))
         if largest and MULTIPLE * _PLAIN * largest >= allowed[name].absolute:
             off[name] = largest

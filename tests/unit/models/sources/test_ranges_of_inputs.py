@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.models import safetensors
-from fairlap.models.sources.bundle import inputs_file
+from fairlap.models.sources.bundle import inputs_file, reference_file
+from fairlap.models.sources.onnx_graphs.ranges import LOOPS
 from fairlap.models.spec import Integers, Uniform
 from fairlap.request.source import range_in
 from onnx_files import code_of, one_node, opened, source_of
@@ -133,3 +134,20 @@ def test_a_broken_range_of_integers_is_refused(tmp_path: Path) -> None:
     nodes, constants = padding()
     path = graph_of(tmp_path / "m.onnx", nodes, constants)
     assert code_of(source_of(path, ranges=(range_in("x:0.5..3"),)), tmp_path) == "E_SHAPES"
+
+
+def test_the_count_of_a_loop_is_more_than_once_and_not_many_times(tmp_path: Path) -> None:
+    helper = onnx.helper
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go on"], ["still"]), helper.make_node("Add", ["sum", "sum"], ["doubled"])],
+        "body",
+        [value("number", INT64, []), value("go on", BOOL, []), value("sum", FLOAT, [2])],
+        [value("still", BOOL, []), value("doubled", FLOAT, [2])],
+    )
+    nodes = [helper.make_node("Loop", ["x", "", "start"], ["out"], body=body)]
+    path = graph_of(tmp_path / "m.onnx", nodes, {"start": np.ones(2, np.float32)}, shape=[])
+    folder, bundle = opened(source_of(path), tmp_path)
+    assert bundle.spec.inputs[0].fill == Integers(LOOPS.start, LOOPS.stop, required=False)
+    count = int(safetensors.read(inputs_file(folder, "inputs"))["x"])
+    assert safetensors.read(reference_file(folder, "inputs"))["out"].tolist() == [2.0**count] * 2

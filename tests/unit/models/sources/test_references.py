@@ -12,7 +12,7 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.models.sources.kinds import onnx_file
-from fairlap.models.sources.proof import require_no_drawing
+from fairlap.models.sources.proof import DrawsNumbers, require_no_drawing
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from onnx_files import BOUND, code_of, drawn, masked_lookup, materials_of, one_node, opened, source_of
@@ -155,7 +155,7 @@ def test_an_operator_that_draws_random_numbers_is_named(tmp_path: Path, seed: di
 def test_answers_that_differ_on_the_same_inputs_are_those_of_a_model_that_draws() -> None:
     first = {"out": np.array([1.0, 2.0])}
     require_no_drawing(first, {"out": np.array([1.0, 2.0 + 1e-12])})
-    with pytest.raises(onnx_file.DrawsNumbers) as refused:
+    with pytest.raises(DrawsNumbers) as refused:
         require_no_drawing(first, {"out": np.array([1.0, 2.1])})
     assert refused.value.code == "E_SOURCE_RANDOM"
 

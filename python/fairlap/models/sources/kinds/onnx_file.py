@@ -76,7 +76,7 @@ def _as_it_loads(model: Any, declared: list[Any]) -> Any:
 
 def _loads(model: Any) -> bool:
     try:
-        session_of(model)
+        session_of(model, optimised=True)
     except ModuleNotFoundError:
         return True
     except Exception:  # of ONNX Runtime

@@ -12,11 +12,12 @@ from fairlap.models.arrays import Arrays
 _FATAL = 4  # the least that it logs
 
 
-def session_of(model: Any) -> Any:
+def session_of(model: Any, *, optimised: bool = False) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = _FATAL
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
