@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -147,6 +147,10 @@ trust-real: $(VENV)/.dev build/release/.module  ## Measure the verdict's error r
 PROCESSES ?= 2400
 trust-peers: $(VENV)/.dev $(VENV)/.bench build/release/.module  ## Compare the verdicts of other tools on the same processes.
 	$(BIN)/python -m tests.trust.peers --out build/trust --processes $(PROCESSES)
+
+AGREEMENT_PAIRS ?= 10
+trust-agreement: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare figures with loops written by hand, in every scenario (hours; ONLY=latency,train ON=torch THREADS=2).
+	$(BIN)/python -m tests.trust.agreement --out build/trust --pairs $(AGREEMENT_PAIRS) --only "$(ONLY)" --on "$(ON)" $(if $(THREADS),--threads $(THREADS))
 
 RACES ?= 200
 NEIGHBOURS ?= 0

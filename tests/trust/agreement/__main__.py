@@ -1,0 +1,81 @@
+"""Whether what fairlap reports agrees with the loop that an expert would write by hand, in every scenario.
+
+python -m tests.trust.agreement                              all cases, ten pairs of each: hours on two cores
+python -m tests.trust.agreement --only latency,train --pairs 6 --threads 2
+python -m tests.trust.agreement --on torch
+
+The loops are in by_hand/ and import nothing of fairlap. Exit status 1 if a ratio is beyond what is allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+
+from .cases import CASES, Case
+from .pairs import Agreement, Pair, agreement_of, pairs_of
+from .table import as_table
+
+
+def write_models(folder: Path) -> None:
+    """The files of ONNX Runtime: the graphs that fairlap races."""
+    from fairlap.models.draw import draw_weights
+    from fairlap.models.registry import find
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, batch, file in (
+        ("convnet", 8, "convnet-8.onnx"),
+        ("convnet", 1, "convnet-1.onnx"),
+        ("characters_generate", 1, "characters.onnx"),
+    ):
+        model = find(name)
+        graph = import_module(f"{model.package}.onnx_model").build(draw_weights(model.spec, 0), batch)
+        (folder / file).write_bytes(graph.SerializeToString())
+
+
+def chosen(cases: Sequence[Case], only: str) -> list[Case]:
+    wanted = [each for each in only.split(",") if each]
+    unknown = set(wanted) - {case.name for case in cases}
+    if unknown:
+        sys.exit(f"no case named {', '.join(sorted(unknown))}; there are {', '.join(case.name for case in cases)}")
+    return [case for case in cases if not wanted or case.name in wanted]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.trust.agreement")
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--only", default="", help="cases, separated by commas")
+    parser.add_argument("--on", default="", help="contestants, separated by commas")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--out", type=Path, default=Path("build/trust"))
+    given = parser.parse_args()
+    write_models(given.out / "models")
+    found: list[Agreement] = []
+    taken: list[Pair] = []
+    for case in chosen(CASES, given.only):
+        on = [name for name in case.contestants if not given.on or name in given.on.split(",")]
+        for threads in case.threads:
+            if str(threads) not in given.threads.split(",") or not on:
+                continue
+            by_contestant: dict[str, list[Pair]] = defaultdict(list)
+            for number in range(given.pairs):
+                for pair in pairs_of(case, threads, number, given.out / "models", on):
+                    by_contestant[pair.contestant].append(pair)
+            for pairs in by_contestant.values():
+                taken += pairs
+                found.append(agreement_of(pairs, case.allowed))
+                print(as_table(found[-1:]).splitlines()[-1], flush=True)
+            kept = {"pairs": [asdict(each) for each in taken], "agreements": [asdict(each) for each in found]}
+            (given.out / "agreement.json").write_text(json.dumps(kept, indent=1))
+    print(as_table(found))
+    sys.exit(any(each.agrees is False for each in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""A callable of 20 microseconds, and the loop that times it as a user would."""
+
+import json
+
+from timing import median_call_ns
+
+NUMBERS = [(each * 7919) % 2000 for each in range(400)]
+
+
+def call() -> None:
+    sorted(NUMBERS)
+
+
+if __name__ == "__main__":
+    print(json.dumps(median_call_ns(call)))

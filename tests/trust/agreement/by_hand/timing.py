@@ -1,0 +1,68 @@
+"""What all loops by hand share: the clock, a warm-up, and an open loop of requests. Nothing of fairlap is used here."""
+
+import json
+import random
+import sys
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+WARM_UP_S = 0.5
+MEASURED_S = 0.5
+
+
+def warm_up(call: Callable[[], Any]) -> None:
+    until_ns = perf_counter_ns() + int(WARM_UP_S * 1e9)
+    call()
+    while perf_counter_ns() < until_ns:
+        call()
+
+
+def median_call_ns(call: Callable[[], Any]) -> float:
+    warm_up(call)
+    taken_ns: list[int] = []
+    until_ns = perf_counter_ns() + int(MEASURED_S * 1e9)
+    while perf_counter_ns() < until_ns or len(taken_ns) < 5:
+        began_ns = perf_counter_ns()
+        call()
+        taken_ns.append(perf_counter_ns() - began_ns)
+    return median(taken_ns)
+
+
+def latencies_ns(call: Callable[[], Any], rate_per_s: float, seconds: float) -> list[int]:
+    """Of requests that arrive at random: from when each was due until it was answered, one at a time."""
+    now_ns, due_ns, found = perf_counter_ns(), [], []
+    next_ns = float(now_ns)
+    while next_ns < now_ns + seconds * 1e9:
+        next_ns += random.expovariate(rate_per_s) * 1e9
+        due_ns.append(int(next_ns))
+    for each_ns in due_ns:
+        while perf_counter_ns() < each_ns:
+            pass
+        call()
+        found.append(perf_counter_ns() - each_ns)
+    return found
+
+
+def percentile(values: list[int], share: float) -> float:
+    return sorted(values)[min(int(share * len(values)), len(values) - 1)]
+
+
+def largest_rate_per_s(call: Callable[[], Any], bound_ns: float) -> float:
+    """The largest rate at which 99 of 100 requests are answered within the bound, by halving."""
+    warm_up(call)
+    low, high = 0.0, 1e9 / median_call_ns(call)
+    while high > 1.01 * low:
+        rate = (low + high) / 2
+        if percentile(latencies_ns(call, rate, 2.0), 0.99) <= bound_ns:
+            low = rate
+        else:
+            high = rate
+    return low
+
+
+def report(scenarios: dict[str, Callable[..., float]]) -> None:
+    """Run the one that the command line names, with its further numbers, and print its figure."""
+    name, *given = sys.argv[1:]
+    print(json.dumps(scenarios[name](*map(float, given))))

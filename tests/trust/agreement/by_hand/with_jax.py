@@ -1,0 +1,209 @@
+"""Loops as a user of JAX writes them: the first argument is the scenario, the second the number of threads."""
+
+import sys
+from functools import partial
+from itertools import pairwise
+from time import perf_counter_ns
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+
+DRAW = np.random.default_rng(1)
+
+
+def drawn(*shape):
+    return DRAW.standard_normal(shape).astype(np.float32)
+
+
+def convnet(channels=(3, 32, 64, 64)):
+    convs = [
+        (drawn(3, 3, inward, outward) * (2 / (9 * inward)) ** 0.5, np.zeros(outward, np.float32))
+        for inward, outward in pairwise(channels)
+    ]
+    head = (drawn(channels[-1], 10) * (1 / channels[-1]) ** 0.5, np.zeros(10, np.float32))
+    return jax.device_put((convs, head))
+
+
+def forward(params, image):
+    convs, (weight, bias) = params
+    hidden = jnp.transpose(image, (0, 2, 3, 1))
+    for stride, (kernel, shift) in zip((1, 2, 2), convs, strict=True):
+        hidden = jax.lax.conv_general_dilated(
+            hidden, kernel, (stride, stride), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        hidden = jax.nn.relu(hidden + shift)
+    return hidden.mean(axis=(1, 2)) @ weight + bias
+
+
+def loss(params, image, labels):
+    return optax.softmax_cross_entropy_with_integer_labels(forward(params, image), labels).mean()
+
+
+def images(batch):
+    return jax.device_put(drawn(batch, 3, 64, 64)), jax.device_put(DRAW.integers(10, size=batch).astype(np.int32))
+
+
+def latency(batch=8):
+    params, call, (image, _) = convnet(), jax.jit(forward), images(int(batch))
+    return median_call_ns(lambda: call(params, image).block_until_ready())
+
+
+def grad():
+    params, call, batch = convnet(), jax.jit(jax.value_and_grad(loss)), images(8)
+    return median_call_ns(lambda: jax.block_until_ready(call(params, *batch)))
+
+
+def stepping(params, rate):
+    optimizer = optax.sgd(rate, momentum=0.9)
+    kept = optimizer.init(params)
+
+    @partial(jax.jit, donate_argnums=(0, 1))
+    def train(params, kept, image, labels):
+        value, gradients = jax.value_and_grad(loss)(params, image, labels)
+        updates, kept = optimizer.update(gradients, kept, params)
+        return optax.apply_updates(params, updates), kept, value
+
+    def step(image, labels):
+        nonlocal params, kept
+        params, kept, value = train(params, kept, image, labels)
+        value.block_until_ready()
+
+    return step
+
+
+def train():
+    return median_call_ns(partial(stepping(convnet(), 1e-4), *images(8)))
+
+
+def to_score(steps):
+    """Seconds of so many steps on the digits."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    pixels, labels = (digits.images / 16).astype(np.float32)[:, None], digits.target.astype(np.int32)
+    step = stepping(convnet((1, 16, 32, 32)), 0.1)
+    warm_up(partial(step, pixels[:32], labels[:32]))
+    taken_ns, left = 0, int(steps)
+    while left:
+        order = DRAW.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)[:left]
+        batches = [(jax.device_put(pixels[places]), jax.device_put(labels[places])) for places in order]
+        began_ns = perf_counter_ns()
+        for batch in batches:
+            step(*batch)
+        taken_ns += perf_counter_ns() - began_ns
+        left -= len(batches)
+    return taken_ns / 1e9
+
+
+def fed():
+    """Nanoseconds for each batch, taken from a large array in random order."""
+    params, call, data = convnet(), jax.jit(forward), drawn(680, 3, 64, 64)
+
+    def epochs(seconds):
+        batches, began_ns = 0, perf_counter_ns()
+        while perf_counter_ns() < began_ns + seconds * 1e9:
+            for places in DRAW.permutation(len(data)).reshape(-1, 8):
+                call(params, data[places]).block_until_ready()
+                batches += 1
+        return (perf_counter_ns() - began_ns) / batches
+
+    epochs(WARM_UP_S)
+    return epochs(MEASURED_S)
+
+
+def one_image():
+    params, call, (image, _) = convnet(), jax.jit(forward), images(1)
+    return lambda: call(params, image).block_until_ready()
+
+
+def at_rate(rate_per_s):
+    """Half of the requests were answered within so many nanoseconds."""
+    call = one_image()
+    warm_up(call)
+    return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+
+
+def largest_rate(bound_ns):
+    return largest_rate_per_s(one_image(), bound_ns)
+
+
+LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, PROMPT, ANSWER = 3, 4, 64, 96, 64, 32, 16
+POSITIONS = PROMPT + ANSWER - 1
+
+
+def characters():
+    def linear(inward, outward):
+        return drawn(inward, outward) * 0.02, np.zeros(outward, np.float32)
+
+    def norm():
+        return np.ones(WIDTH, np.float32), np.zeros(WIDTH, np.float32)
+
+    blocks = [
+        {
+            "before": norm(),
+            "qkv": linear(WIDTH, 3 * WIDTH),
+            "out": linear(WIDTH, WIDTH),
+            "between": norm(),
+            "wide": linear(WIDTH, 4 * WIDTH),
+            "narrow": linear(4 * WIDTH, WIDTH),
+        }
+        for _ in range(LAYERS)
+    ]
+    return jax.device_put(
+        {"tokens": drawn(VOCABULARY, WIDTH), "places": drawn(CONTEXT, WIDTH), "blocks": blocks, "last": norm()}
+    )
+
+
+def apply(linear, hidden):
+    return hidden @ linear[0] + linear[1]
+
+
+def normed(norm, hidden):
+    return jax.nn.standardize(hidden, epsilon=1e-5) * norm[0] + norm[1]
+
+
+def heads(part):
+    return part.reshape(part.shape[0], part.shape[1], HEADS, WIDTH // HEADS).swapaxes(1, 2)
+
+
+def read(params, tokens, caches, place):
+    """The caches have room for every position; ``place`` is that of the first token."""
+    count = tokens.shape[1]
+    hidden = params["tokens"][tokens] + jax.lax.dynamic_slice_in_dim(params["places"], place, count)
+    seen = jnp.arange(POSITIONS)[None] <= place + jnp.arange(count)[:, None]
+    kept = []
+    for block, (keys, values) in zip(params["blocks"], caches, strict=True):
+        query, key, value = map(heads, jnp.split(apply(block["qkv"], normed(block["before"], hidden)), 3, axis=2))
+        keys = jax.lax.dynamic_update_slice_in_dim(keys, key, place, axis=2)
+        values = jax.lax.dynamic_update_slice_in_dim(values, value, place, axis=2)
+        scores = jnp.where(seen, query @ keys.swapaxes(2, 3) * (WIDTH // HEADS) ** -0.5, -jnp.inf)
+        attended = (jax.nn.softmax(scores, axis=-1) @ values).swapaxes(1, 2).reshape(hidden.shape)
+        hidden = hidden + apply(block["out"], attended)
+        widened = jax.nn.gelu(apply(block["wide"], normed(block["between"], hidden)), approximate=True)
+        hidden = hidden + apply(block["narrow"], widened)
+        kept.append((keys, values))
+    return (normed(params["last"], hidden[:, -1]) @ params["tokens"].T).argmax(-1), kept
+
+
+def generation():
+    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    params, prompt = characters(), DRAW.integers(VOCABULARY, size=(1, PROMPT)).astype(np.int32)
+    empty = [2 * (jnp.zeros((1, HEADS, POSITIONS, WIDTH // HEADS)),)] * LAYERS
+    first = jax.jit(lambda params, tokens: read(params, tokens, empty, 0))
+    following = jax.jit(read, donate_argnums=2)
+
+    def answer():
+        chosen, caches = first(params, prompt)
+        for place in range(PROMPT, POSITIONS):
+            chosen, caches = following(params, np.asarray(chosen)[None], caches, place)
+        return np.asarray(chosen)
+
+    return median_call_ns(answer)
+
+
+if __name__ == "__main__":
+    sys.argv.pop(2)  # XLA takes as many threads as the process has cores
+    report({each.__name__: each for each in (latency, grad, train, to_score, fed, at_rate, largest_rate, generation)})

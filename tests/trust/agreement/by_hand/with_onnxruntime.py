@@ -1,0 +1,92 @@
+"""Loops as a user of ONNX Runtime writes them: the arguments are the scenario, the threads, and the model's file."""
+
+import sys
+from time import perf_counter_ns
+
+import numpy as np
+import onnxruntime
+from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+
+DRAW = np.random.default_rng(1)
+
+
+def session():
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    return onnxruntime.InferenceSession(FILE, options, providers=["CPUExecutionProvider"])
+
+
+def images(batch):
+    return DRAW.standard_normal((batch, 3, 64, 64)).astype(np.float32)
+
+
+def bound(batch):
+    model = session()
+    binding = model.io_binding()
+    binding.bind_ortvalue_input("image", onnxruntime.OrtValue.ortvalue_from_numpy(images(batch)))
+    binding.bind_output("logits")
+    return lambda: model.run_with_iobinding(binding)
+
+
+def latency():
+    return median_call_ns(bound(8))
+
+
+def fed():
+    """Nanoseconds for each batch, taken from a large array in random order."""
+    model, data = session(), images(680)
+
+    def epochs(seconds):
+        batches, began_ns = 0, perf_counter_ns()
+        while perf_counter_ns() < began_ns + seconds * 1e9:
+            for places in DRAW.permutation(len(data)).reshape(-1, 8):
+                model.run(["logits"], {"image": data[places]})
+                batches += 1
+        return (perf_counter_ns() - began_ns) / batches
+
+    epochs(WARM_UP_S)
+    return epochs(MEASURED_S)
+
+
+def at_rate(rate_per_s):
+    """Half of the requests were answered within so many nanoseconds."""
+    call = bound(1)
+    warm_up(call)
+    return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+
+
+def largest_rate(bound_ns):
+    return largest_rate_per_s(bound(1), bound_ns)
+
+
+def generation():
+    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    model = session()
+    places = [each.name for each in model.get_inputs()[1:]]
+    _, heads, _, width = model.get_inputs()[1].shape
+    empty = onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((1, heads, 0, width), np.float32))
+    prompt = DRAW.integers(96, size=(1, 32)).astype(np.int32)
+
+    def step(tokens, caches):
+        binding = model.io_binding()
+        binding.bind_ortvalue_input("input_ids", onnxruntime.OrtValue.ortvalue_from_numpy(tokens))
+        for name, cache in zip(places, caches, strict=True):
+            binding.bind_ortvalue_input(name, cache)
+        for each in model.get_outputs():
+            binding.bind_output(each.name, "cpu")
+        model.run_with_iobinding(binding)
+        logits, *caches = binding.get_outputs()
+        return int(logits.numpy().argmax()), caches
+
+    def answer():
+        chosen, caches = step(prompt, [empty] * len(places))
+        for _ in range(15):
+            chosen, caches = step(np.array([[chosen]], np.int32), caches)
+        return chosen
+
+    return median_call_ns(answer)
+
+
+if __name__ == "__main__":
+    FILE, THREADS = sys.argv.pop(3), int(sys.argv.pop(2))
+    report({each.__name__: each for each in (latency, fed, at_rate, largest_rate, generation)})

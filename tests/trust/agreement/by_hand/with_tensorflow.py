@@ -1,0 +1,228 @@
+"""Loops as a user of TensorFlow writes them: the first argument is the scenario, the second the number of threads."""
+
+import sys
+from functools import partial
+from itertools import pairwise
+from time import perf_counter_ns
+
+import numpy as np
+import tensorflow as tf
+from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+
+PADDING = [[0, 0], [1, 1], [1, 1], [0, 0]]
+
+
+class ConvNet(tf.Module):
+    def __init__(self, channels=(3, 32, 64, 64)):
+        super().__init__()
+        self.convs = [
+            (
+                tf.Variable(tf.random.normal((3, 3, inward, outward), stddev=(2 / (9 * inward)) ** 0.5)),
+                tf.Variable(tf.zeros(outward)),
+            )
+            for inward, outward in pairwise(channels)
+        ]
+        self.head = tf.Variable(tf.random.normal((channels[-1], 10), stddev=channels[-1] ** -0.5))
+        self.bias = tf.Variable(tf.zeros(10))
+
+    def __call__(self, image):
+        hidden = tf.transpose(image, (0, 2, 3, 1))
+        for stride, (kernel, shift) in zip((1, 2, 2), self.convs, strict=True):
+            hidden = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(hidden, kernel, stride, PADDING), shift))
+        return tf.matmul(tf.reduce_mean(hidden, axis=(1, 2)), self.head) + self.bias
+
+
+def images(batch):
+    return tf.random.normal((batch, 3, 64, 64)), tf.random.uniform((batch,), maxval=10, dtype=tf.int32)
+
+
+def loss_of(model, image, labels):
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(image)))
+
+
+def latency(batch=8):
+    image, _ = images(int(batch))
+    call = tf.function(ConvNet().__call__, autograph=False).get_concrete_function(image)
+    return median_call_ns(lambda: call(image))
+
+
+def grad():
+    model = ConvNet()
+
+    @tf.function(autograph=False)
+    def gradients(image, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_of(model, image, labels)
+        return loss, tape.gradient(loss, model.trainable_variables)
+
+    batch = images(8)
+    call = gradients.get_concrete_function(*batch)
+    return median_call_ns(lambda: call(*batch))
+
+
+def stepping(model, rate, image, labels):
+    weights = model.trainable_variables
+    momenta = [tf.Variable(tf.zeros_like(weight), trainable=False) for weight in weights]
+
+    @tf.function(autograph=False)
+    def step(image, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_of(model, image, labels)
+        for weight, momentum, gradient in zip(weights, momenta, tape.gradient(loss, weights), strict=True):
+            tf.raw_ops.ResourceApplyMomentum(
+                var=weight.handle, accum=momentum.handle, lr=rate, grad=gradient, momentum=0.9
+            )
+        return loss
+
+    call = step.get_concrete_function(image, labels)
+    call.kept = momenta
+    return call
+
+
+def train():
+    batch = images(8)
+    return median_call_ns(partial(stepping(ConvNet(), 1e-4, *batch), *batch))
+
+
+def to_score(steps):
+    """Seconds of so many steps on the digits."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    pixels, labels = (digits.images / 16).astype(np.float32)[:, None], digits.target.astype(np.int32)
+    first = tf.constant(pixels[:32]), tf.constant(labels[:32])
+    step = stepping(ConvNet((1, 16, 32, 32)), 0.1, *first)
+    warm_up(partial(step, *first))
+    taken_ns, left, draw = 0, int(steps), np.random.default_rng()
+    while left:
+        order = draw.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)[:left]
+        batches = [(tf.constant(pixels[places]), tf.constant(labels[places])) for places in order]
+        began_ns = perf_counter_ns()
+        for batch in batches:
+            step(*batch)
+        taken_ns += perf_counter_ns() - began_ns
+        left -= len(batches)
+    return taken_ns / 1e9
+
+
+def fed():
+    """Nanoseconds for each batch, taken from a large array in random order."""
+    data, draw = np.random.default_rng().standard_normal((680, 3, 64, 64)).astype(np.float32), np.random.default_rng()
+    call = tf.function(ConvNet().__call__, autograph=False).get_concrete_function(images(8)[0])
+
+    def epochs(seconds):
+        batches, began_ns = 0, perf_counter_ns()
+        while perf_counter_ns() < began_ns + seconds * 1e9:
+            for places in draw.permutation(len(data)).reshape(-1, 8):
+                call(tf.constant(data[places]))
+                batches += 1
+        return (perf_counter_ns() - began_ns) / batches
+
+    epochs(WARM_UP_S)
+    return epochs(MEASURED_S)
+
+
+def one_image():
+    image, _ = images(1)
+    call = tf.function(ConvNet().__call__, autograph=False).get_concrete_function(image)
+    return lambda: call(image)
+
+
+def at_rate(rate_per_s):
+    """Half of the requests were answered within so many nanoseconds."""
+    call = one_image()
+    warm_up(call)
+    return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+
+
+def largest_rate(bound_ns):
+    return largest_rate_per_s(one_image(), bound_ns)
+
+
+LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, PROMPT, ANSWER = 3, 4, 64, 96, 64, 32, 16
+
+
+class Linear(tf.Module):
+    def __init__(self, inward, outward):
+        super().__init__()
+        self.weight, self.bias = (
+            tf.Variable(tf.random.normal((inward, outward), stddev=0.02)),
+            tf.Variable(tf.zeros(outward)),
+        )
+
+    def __call__(self, hidden):
+        return tf.matmul(hidden, self.weight) + self.bias
+
+
+class Norm(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.shift = tf.Variable(tf.ones(WIDTH)), tf.Variable(tf.zeros(WIDTH))
+
+    def __call__(self, hidden):
+        mean, variance = tf.nn.moments(hidden, axes=[-1], keepdims=True)
+        return tf.nn.batch_normalization(hidden, mean, variance, self.shift, self.scale, 1e-5)
+
+
+class Block(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.before, self.between = Norm(), Norm()
+        self.qkv, self.out = Linear(WIDTH, 3 * WIDTH), Linear(WIDTH, WIDTH)
+        self.wide, self.narrow = Linear(WIDTH, 4 * WIDTH), Linear(4 * WIDTH, WIDTH)
+
+    def __call__(self, hidden, past):
+        tokens = tf.shape(hidden)[1]
+        parts = tf.split(self.qkv(self.before(hidden)), 3, axis=2)
+        query, key, value = (
+            tf.transpose(tf.reshape(part, (1, tokens, HEADS, WIDTH // HEADS)), (0, 2, 1, 3)) for part in parts
+        )
+        if past is not None:
+            key, value = tf.concat((past[0], key), axis=2), tf.concat((past[1], value), axis=2)
+        scores = tf.matmul(query, key, transpose_b=True) * (WIDTH // HEADS) ** -0.5
+        if past is None:
+            scores = tf.where(tf.linalg.band_part(tf.ones((PROMPT, PROMPT), tf.bool), -1, 0), scores, -np.inf)
+        attended = tf.transpose(tf.matmul(tf.nn.softmax(scores), value), (0, 2, 1, 3))
+        hidden = hidden + self.out(tf.reshape(attended, (1, tokens, WIDTH)))
+        return hidden + self.narrow(tf.nn.gelu(self.wide(self.between(hidden)), approximate=True)), (key, value)
+
+
+class Characters(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = tf.Variable(tf.random.normal((VOCABULARY, WIDTH)))
+        self.places = tf.Variable(tf.random.normal((CONTEXT, WIDTH)))
+        self.blocks, self.last = [Block() for _ in range(LAYERS)], Norm()
+
+    def __call__(self, tokens, caches=(None,) * LAYERS):
+        known = 0 if caches[0] is None else tf.shape(caches[0][0])[2]
+        hidden = tf.gather(self.tokens, tokens) + self.places[known : known + tf.shape(tokens)[1]]
+        kept = []
+        for block, past in zip(self.blocks, caches, strict=True):
+            hidden, cache = block(hidden, past)
+            kept.append(cache)
+        return tf.argmax(tf.matmul(self.last(hidden[:, -1]), self.tokens, transpose_b=True), axis=-1), kept
+
+
+def generation():
+    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    model = Characters()
+    prompt = tf.random.uniform((1, PROMPT), maxval=VOCABULARY, dtype=tf.int32)
+    token, cache = tf.TensorSpec((1, 1), tf.int32), tf.TensorSpec((1, HEADS, None, WIDTH // HEADS), tf.float32)
+    first = tf.function(model.__call__, autograph=False).get_concrete_function(prompt)
+    following = tf.function(model.__call__, autograph=False).get_concrete_function(token, [(cache, cache)] * LAYERS)
+
+    def answer():
+        chosen, caches = first(prompt)
+        for _ in range(ANSWER - 1):
+            chosen, caches = following(tf.constant([[int(chosen.numpy()[0])]]), caches)
+        return int(chosen.numpy()[0])
+
+    return median_call_ns(answer)
+
+
+if __name__ == "__main__":
+    threads = int(sys.argv.pop(2))
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    report({each.__name__: each for each in (latency, grad, train, to_score, fed, at_rate, largest_rate, generation)})

@@ -1,0 +1,204 @@
+"""Loops as a user of PyTorch writes them: the first argument is the scenario, the second the number of threads."""
+
+import os
+import sys
+from functools import partial
+from time import perf_counter_ns
+
+import numpy as np
+import torch
+from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+from torch import nn
+from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
+
+
+class ConvNet(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.convs = nn.ModuleList(
+            nn.Conv2d(inward, outward, 3, stride, padding=1)
+            for stride, inward, outward in zip((1, 2, 2), channels[:-1], channels[1:], strict=True)
+        )
+        self.head = nn.Linear(channels[-1], 10)
+
+    def forward(self, image):
+        for conv in self.convs:
+            image = torch.relu(conv(image))
+        return self.head(image.mean(dim=(2, 3)))
+
+
+def convnet():
+    return ConvNet((3, 32, 64, 64))
+
+
+def latency(batch=8):
+    model, image = convnet().eval(), torch.randn(int(batch), 3, 64, 64)
+    with torch.inference_mode():
+        return median_call_ns(lambda: model(image))
+
+
+def grad():
+    model, image, labels = convnet(), torch.randn(8, 3, 64, 64), torch.randint(10, (8,))
+    parameters = list(model.parameters())
+    return median_call_ns(lambda: torch.autograd.grad(cross_entropy(model(image), labels), parameters))
+
+
+def stepping(model, rate):
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+
+    def step(image, labels):
+        optimizer.zero_grad()
+        loss = cross_entropy(model(image), labels)
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def train():
+    step = stepping(convnet(), 1e-4)
+    return median_call_ns(partial(step, torch.randn(8, 3, 64, 64), torch.randint(10, (8,))))
+
+
+def to_score(steps):
+    """Seconds of so many steps on the digits."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    images = torch.from_numpy((digits.images / 16).astype(np.float32)[:, None])
+    labels = torch.from_numpy(digits.target)
+    step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
+    warm_up(partial(step, images[:32], labels[:32]))
+    step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
+    taken_ns, left = 0, int(steps)
+    while left:
+        order = torch.randperm(1437)[: 1437 // 32 * 32]
+        batches = list(zip(images[order].split(32), labels[order].split(32), strict=True))[:left]
+        began_ns = perf_counter_ns()
+        for batch in batches:
+            step(*batch)
+        taken_ns += perf_counter_ns() - began_ns
+        left -= len(batches)
+    return taken_ns / 1e9
+
+
+def fed():
+    """Nanoseconds for each batch, taken from a large array in random order."""
+    model, data = convnet().eval(), torch.randn(680, 3, 64, 64)
+
+    def epochs(seconds):
+        batches, began_ns = 0, perf_counter_ns()
+        while perf_counter_ns() < began_ns + seconds * 1e9:
+            for places in torch.randperm(len(data)).split(8):
+                model(data[places])
+                batches += 1
+        return (perf_counter_ns() - began_ns) / batches
+
+    with torch.inference_mode():
+        epochs(WARM_UP_S)
+        return epochs(MEASURED_S)
+
+
+def one_image():
+    model, image = convnet().eval(), torch.randn(1, 3, 64, 64)
+    return lambda: model(image)
+
+
+def at_rate(rate_per_s):
+    """Half of the requests were answered within so many nanoseconds."""
+    with torch.inference_mode():
+        call = one_image()
+        warm_up(call)
+        return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+
+
+def largest_rate(bound_ns):
+    with torch.inference_mode():
+        return largest_rate_per_s(one_image(), bound_ns)
+
+
+LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, PROMPT, ANSWER = 3, 4, 64, 96, 64, 32, 16
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, hidden, past):
+        batch, tokens, _ = hidden.shape
+        parts = self.qkv(self.before(hidden)).split(WIDTH, dim=2)
+        query, key, value = (part.view(batch, tokens, HEADS, WIDTH // HEADS).transpose(1, 2) for part in parts)
+        if past is not None:
+            key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
+        attended = scaled_dot_product_attention(query, key, value, is_causal=past is None)
+        hidden = hidden + self.out(attended.transpose(1, 2).reshape(batch, tokens, WIDTH))
+        return hidden + self.narrow(gelu(self.wide(self.between(hidden)), approximate="tanh")), (key, value)
+
+
+class Characters(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.last = nn.LayerNorm(WIDTH)
+
+    def forward(self, tokens, caches):
+        known = caches[0][0].shape[2] if caches[0] is not None else 0
+        hidden = self.tokens(tokens) + self.places.weight[known : known + tokens.shape[1]]
+        kept = []
+        for block, past in zip(self.blocks, caches, strict=True):
+            hidden, cache = block(hidden, past)
+            kept.append(cache)
+        return (self.last(hidden[:, -1]) @ self.tokens.weight.T).argmax(-1), kept
+
+
+def generation():
+    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    model, prompt = Characters().eval(), torch.randint(VOCABULARY, (1, PROMPT))
+
+    def answer():
+        chosen, caches = model(prompt, [None] * LAYERS)
+        for _ in range(ANSWER - 1):
+            chosen, caches = model(torch.tensor([[chosen.item()]]), caches)
+        return chosen.item()
+
+    with torch.inference_mode():
+        return median_call_ns(answer)
+
+
+def ranks():
+    """A step that two processes of DistributedDataParallel share; the first one starts the second."""
+    import subprocess
+
+    import torch.distributed as dist
+
+    second = None
+    if "RANK" not in os.environ:
+        shared = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["AGREEMENT_PORT"]}
+        os.environ.update(shared, RANK="0", WORLD_SIZE="2")
+        second = subprocess.Popen([sys.executable, *sys.argv], env={**shared, "RANK": "1", "WORLD_SIZE": "2"})
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[int(os.environ["RANK"])]})
+    dist.init_process_group("gloo")
+    model = nn.parallel.DistributedDataParallel(convnet())
+    step = partial(stepping(model, 1e-4), torch.randn(4, 3, 64, 64), torch.randint(10, (4,)))
+    taken_ns = []
+    for number in range(300):  # as many in both, since every step is shared
+        began_ns = perf_counter_ns()
+        step()
+        if number >= 100:
+            taken_ns.append(perf_counter_ns() - began_ns)
+    dist.barrier()
+    dist.destroy_process_group()
+    if second is None:
+        os._exit(0)
+    second.wait()
+    return float(np.median(taken_ns))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(int(sys.argv.pop(2)) if "RANK" not in os.environ else 1)
+    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
+    report({each.__name__: each for each in scenarios})

@@ -1,0 +1,115 @@
+"""Pairs of one measurement by fairlap and one by hand, in turns and in fresh processes, and the ratio of the two."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from fairlap.race.processes.conditions import CONTROLLED_MEMORY, OFFLINE
+from fairlap.verdict.exact_tests import signed_rank
+
+from .cases import Case, Row
+
+LEVEL = 0.05
+LIMIT_S = 600
+
+
+@dataclass(frozen=True)
+class Pair:
+    case: str
+    contestant: str
+    threads: int
+    fairlap: float
+    by_hand: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of one contestant in one case: the ratio of fairlap's figure to that of the loop, over all pairs."""
+
+    case: str
+    contestant: str
+    threads: int
+    pairs: int
+    by_hand: float
+    ratio: float
+    low: float
+    high: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool | None:
+        """None where the interval holds both ratios that are allowed and ratios that are not."""
+        least, most = 1 - self.allowed, 1 + self.allowed
+        if least <= self.low and self.high <= most:
+            return True
+        return False if self.high < least or most < self.low else None
+
+
+def pairs_of(case: Case, threads: int, number: int, models: Path, contestants: Sequence[str]) -> list[Pair]:
+    """One command of fairlap with all of the contestants, and a loop for each of them. In every other pair the loop
+    comes first, with the arguments that the command of the pair before has found."""
+    rows = rows_by_contestant(case, threads, contestants)
+    return [
+        Pair(case.name, name, threads, case.figure(rows[name]), by_hand(case, name, threads, rows[name], models))
+        for name in (contestants if number % 2 else reversed(contestants))
+        if name in rows
+    ]
+
+
+def rows_by_contestant(case: Case, threads: int, contestants: Sequence[str]) -> Mapping[str, Row]:
+    on = [] if "--command" in case.command else ["--on", ",".join(contestants)]
+    command = [*case.command, *on, "--threads", str(threads), "--blocks", "1", "--data-seed", "0", "--json", "--quiet"]
+    if "--command" in case.command:
+        command = [each for each in command if each not in ("--data-seed", "0")]
+    ran = subprocess.run([sys.executable, "-m", "fairlap", *command], capture_output=True, text=True, check=False)
+    if not ran.stdout:
+        raise RuntimeError(f"fairlap {' '.join(command)}: {ran.stderr.strip()}")
+    rows = {row["contestant"]: row for row in json.loads(ran.stdout)["rows"]}
+    for name, row in list(rows.items()):
+        if row["outcome"] != "finished":
+            print(f"{case.name}, {name}: {row['outcome']}: {row['message']}", file=sys.stderr)
+            del rows[name]
+    return rows
+
+
+def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path) -> float:
+    command = case.by_hand(contestant, threads, row, models)
+    cores = sorted(os.sched_getaffinity(0))
+    bound = set(cores if "--processes" in case.command else cores[:threads])
+    variables = {**os.environ, **OFFLINE, **CONTROLLED_MEMORY, "AGREEMENT_PORT": str(free_port())}
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=variables,
+        timeout=LIMIT_S,
+        preexec_fn=lambda: os.sched_setaffinity(0, bound),
+    )
+    if ran.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {ran.stderr.strip()}")
+    return float(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def agreement_of(pairs: Sequence[Pair], allowed: float) -> Agreement:
+    """The centre of the ratios after Hodges and Lehmann, and the interval of the signed-rank test."""
+    logs = np.log([pair.fairlap / pair.by_hand for pair in pairs])
+    walsh = signed_rank.walsh_averages(logs)
+    low, high = signed_rank.interval(walsh, LEVEL)
+    first, middle = pairs[0], float(np.median([pair.by_hand for pair in pairs]))
+    ratio, ends = float(np.exp(signed_rank.centre(walsh))), (float(np.exp(low)), float(np.exp(high)))
+    return Agreement(first.case, first.contestant, first.threads, len(pairs), middle, ratio, *ends, allowed)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

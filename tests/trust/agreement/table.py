@@ -1,0 +1,33 @@
+"""The agreements as a table in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlap import quantity_text
+
+from .pairs import Agreement
+
+WORDS = {True: "agrees", False: "does not agree", None: "too few pairs to tell"}
+PER_SECOND = ("largest rate",)
+
+
+def as_table(found: Sequence[Agreement]) -> str:
+    lines = [
+        "| scenario | contestant | threads | by hand | fairlap / by hand | allowed | |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for each in found:
+        ratio = f"{each.ratio:.3f} [{each.low:.3f}, {each.high:.3f}]"
+        contestant = each.contestant.partition(":call=")[0] if "python:" in each.contestant else each.contestant
+        lines.append(
+            f"| {each.case} | {contestant} | {each.threads} | {_by_hand(each)} | {ratio} | ±{each.allowed:.0%} | "
+            f"{WORDS[each.agrees]} |"
+        )
+    return "\n".join(lines)
+
+
+def _by_hand(each: Agreement) -> str:
+    if each.case in PER_SECOND:
+        return f"{each.by_hand:,.0f}/s"
+    return quantity_text.duration(each.by_hand * (1e9 if each.case == "time to score" else 1))
