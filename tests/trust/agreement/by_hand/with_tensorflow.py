@@ -151,7 +151,7 @@ class Linear(tf.Module):
         )
 
     def __call__(self, hidden):
-        return tf.matmul(hidden, self.weight) + self.bias
+        return tf.nn.bias_add(tf.matmul(hidden, self.weight), self.bias)
 
 
 class Norm(tf.Module):
@@ -165,6 +165,8 @@ class Norm(tf.Module):
 
 
 class Block(tf.Module):
+    """The tokens are rows of one matrix: a stack of matrices times a matrix is slow in TensorFlow."""
+
     def __init__(self):
         super().__init__()
         self.before, self.between = Norm(), Norm()
@@ -172,18 +174,17 @@ class Block(tf.Module):
         self.wide, self.narrow = Linear(WIDTH, 4 * WIDTH), Linear(4 * WIDTH, WIDTH)
 
     def __call__(self, hidden, past):
-        tokens = tf.shape(hidden)[1]
-        parts = tf.split(self.qkv(self.before(hidden)), 3, axis=2)
         query, key, value = (
-            tf.transpose(tf.reshape(part, (1, tokens, HEADS, WIDTH // HEADS)), (0, 2, 1, 3)) for part in parts
+            tf.transpose(tf.reshape(part, (1, hidden.shape[0], HEADS, WIDTH // HEADS)), (0, 2, 1, 3))
+            for part in tf.split(self.qkv(self.before(hidden)), 3, axis=1)
         )
         if past is not None:
             key, value = tf.concat((past[0], key), axis=2), tf.concat((past[1], value), axis=2)
         scores = tf.matmul(query, key, transpose_b=True) * (WIDTH // HEADS) ** -0.5
         if past is None:
-            scores = tf.where(tf.linalg.band_part(tf.ones((PROMPT, PROMPT), tf.bool), -1, 0), scores, -np.inf)
+            scores += tf.constant(np.triu(np.full((PROMPT, PROMPT), -np.inf), 1), tf.float32)
         attended = tf.transpose(tf.matmul(tf.nn.softmax(scores), value), (0, 2, 1, 3))
-        hidden = hidden + self.out(tf.reshape(attended, (1, tokens, WIDTH)))
+        hidden += self.out(tf.reshape(attended, (hidden.shape[0], WIDTH)))
         return hidden + self.narrow(tf.nn.gelu(self.wide(self.between(hidden)), approximate=True)), (key, value)
 
 
@@ -195,13 +196,15 @@ class Characters(tf.Module):
         self.blocks, self.last = [Block() for _ in range(LAYERS)], Norm()
 
     def __call__(self, tokens, caches=(None,) * LAYERS):
+        words = self.tokens.read_value()
         known = 0 if caches[0] is None else tf.shape(caches[0][0])[2]
-        hidden = tf.gather(self.tokens, tokens) + self.places[known : known + tf.shape(tokens)[1]]
+        hidden = tf.gather(words, tokens[0]) + self.places[known : known + tokens.shape[1]]
+        hidden = tf.ensure_shape(hidden, (tokens.shape[1], WIDTH))
         kept = []
         for block, past in zip(self.blocks, caches, strict=True):
             hidden, cache = block(hidden, past)
             kept.append(cache)
-        return tf.argmax(tf.matmul(self.last(hidden[:, -1]), self.tokens, transpose_b=True), axis=-1), kept
+        return tf.argmax(tf.matmul(self.last(hidden[-1:]), words, transpose_b=True), axis=-1), kept
 
 
 def generation():

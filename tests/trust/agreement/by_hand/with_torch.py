@@ -120,22 +120,42 @@ def largest_rate(bound_ns):
 LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, PROMPT, ANSWER = 3, 4, 64, 96, 64, 32, 16
 
 
-class Block(nn.Module):
+class Attention(nn.Module):
     def __init__(self):
         super().__init__()
-        self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
 
     def forward(self, hidden, past):
         batch, tokens, _ = hidden.shape
-        parts = self.qkv(self.before(hidden)).split(WIDTH, dim=2)
+        parts = self.qkv(hidden).split(WIDTH, dim=2)
         query, key, value = (part.view(batch, tokens, HEADS, WIDTH // HEADS).transpose(1, 2) for part in parts)
         if past is not None:
             key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
         attended = scaled_dot_product_attention(query, key, value, is_causal=past is None)
-        hidden = hidden + self.out(attended.transpose(1, 2).reshape(batch, tokens, WIDTH))
-        return hidden + self.narrow(gelu(self.wide(self.between(hidden)), approximate="tanh")), (key, value)
+        return self.out(attended.transpose(1, 2).reshape(batch, tokens, WIDTH)), (key, value)
+
+
+class Perceptron(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, hidden):
+        return self.narrow(gelu(self.wide(hidden), approximate="tanh"))
+
+
+class Block(nn.Module):
+    """Of the modules of which transformers' GPT-2 consists."""
+
+    def __init__(self):
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.attention, self.perceptron = Attention(), Perceptron()
+
+    def forward(self, hidden, past):
+        attended, cache = self.attention(self.before(hidden), past)
+        hidden = hidden + attended
+        return hidden + self.perceptron(self.between(hidden)), cache
 
 
 class Characters(nn.Module):
