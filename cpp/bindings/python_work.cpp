@@ -1,5 +1,6 @@
 #include "bindings/python_work.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace py = pybind11;
@@ -8,7 +9,7 @@ namespace fairlap::bindings {
 
 PythonWork::PythonWork(std::vector<py::object> calls, const py::tuple& args, const py::dict& kwargs,
                        py::object completion, Drawing drawing)
-    : calls_(std::move(calls)),
+    : calls_(std::make_move_iterator(calls.begin()), std::make_move_iterator(calls.end())),
       completion_(std::move(completion)),
       drawing_(std::move(drawing)),
       arguments_{nullptr},
@@ -30,7 +31,7 @@ bool PythonWork::begin_drawn(std::size_t number) noexcept {
   PyObject* const drawn =
       PyObject_CallFunction(drawing_.callable.ptr(), "n", static_cast<Py_ssize_t>(number));
   if (drawn == nullptr) return keep_exception();
-  waiting_calls_ = std::exchange(calls_, {py::reinterpret_steal<py::object>(drawn)});
+  waiting_calls_ = std::exchange(calls_, {Callee(py::reinterpret_steal<py::object>(drawn))});
   waiting_turn_ = std::exchange(turn_, 0);
   keeps_result_ = true;
   return true;
@@ -51,6 +52,8 @@ bool PythonWork::end_drawn(std::size_t number, double wall_ns) noexcept {
 }
 
 bool PythonWork::keep_exception() noexcept {
+  if (PyErr_Occurred() == nullptr)
+    PyErr_SetString(PyExc_SystemError, "the callable returned no result and raised nothing");
   exception_.emplace();  // Takes the raised exception over from the interpreter.
   return false;
 }

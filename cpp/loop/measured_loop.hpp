@@ -28,37 +28,44 @@ struct SliceEnd {
 // purpose; see clock/tsc_x86.hpp.
 template <class Clock, bool has_completion, class TimedWork>
 SliceEnd take_slice(TimedWork& work, const Slice& slice) noexcept {
-  SliceEnd end;
+  std::uint64_t* wall_ticks = slice.wall_ticks;
+  std::uint64_t* host_issue_ticks = slice.host_issue_ticks;
+  const std::uint64_t* const wall_end = wall_ticks + slice.room;
+  const std::uint64_t calls_per_sample = slice.calls_per_sample;
+  const std::uint64_t length_ticks = slice.length_ticks;
+  Interruption why = Interruption::none;
   work.enter();
-  end.first_ticks = end.last_ticks = Clock::start();
-  while (end.taken < slice.room) {
+  const std::uint64_t first_ticks = Clock::start();
+  std::uint64_t last_ticks = first_ticks;
+  while (wall_ticks != wall_end) {
     std::uint64_t issued = 0;
     bool raised = false;
     const std::uint64_t started = Clock::start();
-    for (std::uint64_t calls = slice.calls_per_sample; calls != 0 && !raised; --calls) raised = !work.call();
+    for (std::uint64_t calls = calls_per_sample; calls != 0 && !raised; --calls) raised = !work.call();
     if constexpr (has_completion) {
       issued = Clock::finish();
       raised = raised || !work.wait();
     }
     raised = !work.drop() || raised;
-    const std::uint64_t finished = Clock::finish();
-    end.last_ticks = finished;
+    last_ticks = Clock::finish();
     if (raised) {
-      end.why = Interruption::raised;
+      why = Interruption::raised;
       break;
     }
-    slice.wall_ticks[end.taken] = finished - started;
-    if constexpr (has_completion) slice.host_issue_ticks[end.taken] = issued - started;
-    ++end.taken;
+    *wall_ticks++ = last_ticks - started;
+    if constexpr (has_completion) *host_issue_ticks++ = issued - started;
     if (work.stop_requested()) {
-      end.why = Interruption::stop_requested;
+      why = Interruption::stop_requested;
       break;
     }
-    if (finished - end.first_ticks >= slice.length_ticks) break;
+    if (last_ticks - first_ticks >= length_ticks) break;
   }
   const bool stop_requested = work.leave();
-  if (stop_requested && end.why == Interruption::none) end.why = Interruption::stop_requested;
-  return end;
+  if (stop_requested && why == Interruption::none) why = Interruption::stop_requested;
+  return {.taken = static_cast<std::size_t>(wall_ticks - slice.wall_ticks),
+          .first_ticks = first_ticks,
+          .last_ticks = last_ticks,
+          .why = why};
 }
 
 }  // namespace fairlap::loop

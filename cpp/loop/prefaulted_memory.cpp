@@ -3,26 +3,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <new>
 
 namespace fairlap::loop {
 namespace {
 
+#if defined(MAP_POPULATE)
+constexpr int kMapAllPages = MAP_POPULATE;  // one call for all of them costs a third of a fault for each
+#else
+constexpr int kMapAllPages = 0;
+#endif
+
+std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
 std::size_t whole_pages(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t at_least_one = bytes == 0 ? 1 : bytes;
-  return (at_least_one + page - 1) / page * page;
+  return (at_least_one + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
 }  // namespace
 
 PrefaultedMemory::PrefaultedMemory(std::size_t bytes) : bytes_(bytes), mapped_bytes_(whole_pages(bytes)) {
   void* const mapped =
-      mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | kMapAllPages, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(mapped);
-  std::memset(data_, 0, mapped_bytes_);  // written, not only read, or each page would fault once more
+  // Written, not only read, or a page that is not there yet would fault once more.
+  for (std::size_t at = 0; at < mapped_bytes_; at += page_bytes()) data_[at] = std::byte{0};
 }
 
 PrefaultedMemory::~PrefaultedMemory() { munmap(data_, mapped_bytes_); }

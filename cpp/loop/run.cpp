@@ -30,8 +30,10 @@ std::size_t capacity_for(const Settings& settings, const WarmedUp& warmed_up) {
 }
 
 // Short runs have room for every slice, and few pages to write to before they begin.
-std::size_t groups_for(const Settings& settings, std::size_t places) {
-  const double slices = settings.stop.seconds * 1e9 / kSliceLengthNs;
+std::size_t groups_for(const Settings& settings, const WarmedUp& warmed_up, std::size_t places) {
+  const double of_samples_ns = static_cast<double>(settings.stop.samples) * warmed_up.sample_period_ns;
+  const double slices =
+      (settings.stop.seconds > 0.0 ? settings.stop.seconds * 1e9 : of_samples_ns) / kSliceLengthNs;
   const std::size_t at_most = std::min(places, kGroupsAtMost);
   if (slices <= 0.0 || slices >= static_cast<double>(kGroupsAtMost)) return at_most;
   return std::min(at_most, kGroupsAtLeast + 2 * static_cast<std::size_t>(slices));
@@ -166,11 +168,13 @@ void to_nanoseconds(Record& record, const clock::Clock& clock) {
 
 std::size_t ticks_to_ns(std::span<std::uint64_t> samples, double ns_per_tick, double correction_ns,
                         double calls) {
+  const double ns_per_tick_and_call = ns_per_tick / calls;
+  const double correction_per_call_ns = correction_ns / calls;
   std::size_t backward = 0;
   for (std::uint64_t& sample : samples) {
     const auto ticks = static_cast<std::int64_t>(sample);
-    double ns = (static_cast<double>(ticks) * ns_per_tick - correction_ns) / calls;
-    if (ticks < 0) {
+    double ns = static_cast<double>(ticks) * ns_per_tick_and_call - correction_per_call_ns;
+    if (ticks < 0) [[unlikely]] {
       ns = std::numeric_limits<double>::quiet_NaN();
       ++backward;
     }
@@ -190,8 +194,8 @@ Record::Record(std::size_t places, std::size_t group_places, bool with_completio
 std::unique_ptr<Record> run(SliceTaker& taker, const clock::Clock& clock, const Settings& settings) {
   const WarmedUp warmed_up = warm_up(taker, clock, settings);
   const std::size_t places = capacity_for(settings, warmed_up);
-  auto record = std::make_unique<Record>(places, groups_for(settings, places), taker.has_completion(),
-                                         settings.stop.target_half_width > 0.0);
+  auto record = std::make_unique<Record>(places, groups_for(settings, warmed_up, places),
+                                         taker.has_completion(), settings.stop.target_half_width > 0.0);
   record->warm_up = warmed_up.done;
   record->calls_per_sample = warmed_up.calls_per_sample;
   if (warmed_up.why != Interruption::none) {

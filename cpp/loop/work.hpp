@@ -23,8 +23,8 @@ class Work {
 
   virtual void enter() noexcept = 0;
 
-  // True when the user asked to stop while the samples were taken. Native work, which never holds the
-  // interpreter lock, can only ask here; Python work is asked after every sample as well.
+  // True when the user asked to stop while the samples were taken. Python and native work ask here: asking
+  // the interpreter after every sample would take 5 ns of each.
   virtual bool leave() noexcept = 0;
 
   // Issues the work once. Keeps what it returned until the next call() or finish().

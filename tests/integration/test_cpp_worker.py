@@ -91,7 +91,7 @@ def test_a_program_in_another_language_does_the_same_work(
     assert (few.calls_per_sample, len(few_ns["wall_ns"])) == (2, 7)
     assert ended.memory.bytes["peak"] > 0
     if sys.platform == "linux":
-        assert living_processes(worker.hello.pid, worker.token) == []
+        assert living_processes(worker.session, worker.token) == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.machine.processes import process_ids
 from fairlap.models import safetensors
 from fairlap.worker.guardian import living_processes
 from fairlap.worker.protocol import Prepare
@@ -67,7 +68,20 @@ def nothing_left_of(worker: WorkerProcess) -> Iterator[WorkerProcess]:
 
 
 def left_of(worker: WorkerProcess) -> list[int]:
-    return living_processes(worker.hello.pid, worker.token)
+    return belonging_to(worker.session, worker.token)
+
+
+def belonging_to(session: int, token: str) -> list[int]:
+    """Also what has left the session and its environment, and has the token among its arguments."""
+    named = [pid for pid in process_ids() if token.encode() in _arguments(pid)]
+    return [*living_processes(session, token), *named]
+
+
+def _arguments(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def whole_life(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -377,6 +378,30 @@ class Sleeper(Honest):
         return call
 
 
+LEFT_BEHIND = "left-behind-by-hostile"
+"""Among the arguments of what the next ones leave behind."""
+
+
+class LeftSleeping(Honest):
+    """Leaves a helper in a session of its own, without parent and environment, as frameworks do. It sleeps."""
+
+    code = "import time; time.sleep(1000)"
+
+    def __init__(self) -> None:
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execve(sys.executable, [sys.executable, "-S", "-c", self.code, LEFT_BEHIND], {})
+            os._exit(0)
+        os.wait()
+
+
+class LeftBurning(LeftSleeping):
+    """It takes a core from the others."""
+
+    code = "while True: pass"
+
+
 TRICKS: dict[str, type[Honest]] = {
     "": Honest,
     "closure": Closure,
@@ -400,5 +425,7 @@ TRICKS: dict[str, type[Honest]] = {
     "bfloat16": Bfloat16,
     "replicate-padding": ReplicatePadding,
     "sleeper": Sleeper,
+    "left-sleeping": LeftSleeping,
+    "left-burning": LeftBurning,
 }
 Hostile.variants = tuple(TRICKS)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import sys
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fairlap.machine.processes import process_ids, process_stat, thread_states
 from fairlap.race.equal_work import timed_work
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.processes.one_process import ProcessRun
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Precision, Work
+
+from .hostile_framework import LEFT_BEHIND
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
@@ -67,17 +76,23 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
         monkeypatch.syspath_prepend(str(each))
 
 
-def process_of(
-    contestant: str,
+def process_of(contestant: str, *args: Any, **options: Any) -> ProcessResult:
+    [process] = processes_of(contestant, *args, **options)
+    return process
+
+
+def processes_of(
+    contestants: str,
     model: str = "convnet",
     mode: Mode = "infer",
     batch: int = 2,
     training: Training | None = None,
     data: str = "",
     precision: Precision = "fp32",
-) -> ProcessResult:
+) -> list[ProcessResult]:
+    """In the order of the contestants."""
     plan = draw_plan(
-        Contestants(contestant),
+        Contestants(contestants),
         (Work(model, batch, mode, precision, training=training),),
         blocks=1,
         conditions="as-found",
@@ -90,8 +105,7 @@ def process_of(
     )
     race = Race(plan)
     race.run()
-    [process] = race.processes
-    return process
+    return sorted(race.processes, key=lambda process: contestants.split(",").index(process.contestant))
 
 
 @pytest.mark.parametrize(("variant", "code"), DISQUALIFIED.items())
@@ -135,6 +149,61 @@ def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode)
     process = process_of(framework, model, mode)
     assert process.outcome in ("finished", "unsupported"), process.message
     assert {notice.code for notice in process.warnings}.isdisjoint({"W_OTHER_PROCESSES", "W_LITTLE_CPU_TIME"})
+
+
+@pytest.mark.parametrize(("variant", "named"), [("left-sleeping", False), ("left-burning", True)])
+def test_what_a_contestant_leaves_behind_computes_in_no_turn_of_another_and_ends_with_it(
+    monkeypatch: pytest.MonkeyPatch, variant: str, named: bool
+) -> None:
+    seen: list[str] = []
+    before_turns_of_the_honest(
+        monkeypatch, lambda: seen.extend(state for pid in left_behind() for state in thread_states(pid))
+    )
+    hostile, honest = processes_of(f"hostile:{variant},hostile")
+    assert (hostile.outcome, honest.outcome) == ("finished", "finished"), hostile.message + honest.message
+    assert seen == ["T"] * len(honest.rounds_ns) != []
+    assert ("W_OTHER_PROCESSES" in {notice.code for notice in hostile.warnings}) == named  # in its own turns
+    assert left_behind() == []
+
+
+def test_a_contestant_whose_left_process_computes_in_the_turn_of_another_is_disqualified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Something that is not of the contestant continues it, as a service of the system could."""
+
+    def continue_it() -> None:
+        for pid in left_behind():
+            os.kill(pid, signal.SIGCONT)
+            began_s = cpu_s(pid)
+            while cpu_s(pid) < began_s + 0.05:
+                time.sleep(0.001)
+
+    before_turns_of_the_honest(monkeypatch, continue_it)
+    hostile, honest = processes_of("hostile:left-burning,hostile")
+    assert (hostile.outcome, hostile.code) == ("disqualified", "E_LEFT_RUNNING"), hostile.message
+    assert honest.outcome == "finished", honest.message
+    assert left_behind() == []
+
+
+def before_turns_of_the_honest(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
+    turn = ProcessRun.take_a_turn
+
+    def take_a_turn(run: ProcessRun) -> None:
+        if run.result.contestant == "hostile":
+            do()
+        turn(run)
+
+    monkeypatch.setattr(ProcessRun, "take_a_turn", take_a_turn)
+
+
+def cpu_s(pid: int) -> float:
+    stat = process_stat(pid)
+    return math.inf if stat is None else stat.cpu_s
+
+
+def left_behind() -> list[int]:
+    arguments = {pid: Path(f"/proc/{pid}/cmdline") for pid in process_ids()}
+    return [pid for pid, file in arguments.items() if file.exists() and LEFT_BEHIND in file.read_text()]
 
 
 SGD = Training(Sgd(lr=0.01, momentum=0.9))

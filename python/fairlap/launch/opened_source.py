@@ -41,33 +41,37 @@ def opened(
 
 
 def _open(order: Order) -> Path:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "fairlap.models.sources.opening"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, **ON_A_CPU},
+    ) as process:
+        try:
+            printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"
+            raise SourceError(message, code="E_TIMEOUT") from None
+        finally:
+            process.terminate()  # its guardian, which ends it; nothing when it has ended
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "fairlap.models.sources.opening"],
-            input=msgspec.json.encode(order),
-            capture_output=True,
-            timeout=LIMIT_S,
-            start_new_session=True,
-            env={**os.environ, **ON_A_CPU},
-        )
-    except subprocess.TimeoutExpired:
-        message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"
-        raise SourceError(message, code="E_TIMEOUT") from None
-    try:
-        outcome = msgspec.json.decode(done.stdout, type=Outcome)
+        outcome = msgspec.json.decode(printed, type=Outcome)
     except msgspec.MsgspecError:
-        raise SourceError(f"{order.source.text} ended the process that read it: {_end_of(done)}") from None
+        message = f"{order.source.text} ended the process that read it: {_end_of(process.returncode, errors)}"
+        raise SourceError(message) from None
     if outcome.code:
         raise SourceError(outcome.message, code=outcome.code)
     return Path(outcome.folder)
 
 
-def _end_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
+def _end_of(status: int, errors: bytes) -> str:
+    lines = errors.decode(errors="replace").strip().splitlines()
     last = f" ({shortened(lines[-1])})" if lines else ""
-    if done.returncode < 0:
-        return f"{signal.Signals(-done.returncode).name}{last}"
-    return f"exit status {done.returncode}{last}"
+    if status < 0:
+        return f"{signal.Signals(-status).name}{last}"
+    return f"exit status {status}{last}"
 
 
 @cache

@@ -49,7 +49,7 @@ class Original:
             try:
                 self._process.wait(_END_S)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                self._process.terminate()  # its guardian, which ends it
                 self._process.wait()
             self._process = None
         self._scratch.remove()

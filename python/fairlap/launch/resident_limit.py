@@ -11,7 +11,8 @@ from types import TracebackType
 
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.meters.memory import descendants, memory_of
+from fairlap.machine.process_tree import descendants
+from fairlap.meters.memory import memory_of
 
 _EVERY_S = 0.01
 _AVAILABLE_EVERY = 5  # looks

@@ -10,7 +10,6 @@ import contextlib
 import math
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
+from fairlap.machine.process_tree import ProcessTree
+from fairlap.machine.processes import process_name
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
 from fairlap.scenarios.load.load_messages import STAMPS, LoadTrial, OfferLoad
@@ -108,13 +109,16 @@ def limit_memory(pid: int, limit_bytes: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
 
 
-_STOPPED_WITHIN_S = 1.0
+_STOPPED_WITHIN_S = 5.0  # on a busy machine too
+_LEAST_SEEN_S = 0.01  # a tick of the kernel; what is stopped uses nothing
+_MOST_NAMED = 3
 _READ_WITHIN_S = 0.2  # an answer that came while this process waited for another worker
 
 INTERPRETER = "interpreter"
 """The phase from the start of the process to its hello, timed by the parent."""
 
 _END_AFTER_LAST_MESSAGE_S = 2.0
+_ENDED_WITHIN_S = 10.0
 
 E_BUDGET = "E_BUDGET"
 
@@ -128,6 +132,18 @@ Samples = dict[str, npt.NDArray[np.float64]]
 def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
     """The command of fairlap's own worker. It does not search the current folder for modules."""
     return (str(python), "-P", "-m", "fairlap.worker")
+
+
+def _session_of(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+def _named(pids: Collection[int]) -> str:
+    named = [f"{process_name(pid)} ({pid})" for pid in list(pids)[:_MOST_NAMED]]
+    return ", ".join(named) + (f" and {len(pids) - len(named)} more" if len(pids) > len(named) else "")
 
 
 class WorkerProcess:
@@ -159,9 +175,11 @@ class WorkerProcess:
         self._is_over = False
         self._began_s, self._start_s, self._ends_by_s = time.monotonic(), start_s, ends_by_s
         self._process, self._wire = start_process(command, {**environment, TOKEN: self.token}, cores)
+        self.pid = self.session = self._process.pid
+        self._tree = ProcessTree(self.pid)
+        self._memory_limit_bytes = memory_limit_bytes
         try:
-            if memory_limit_bytes is not None:
-                limit_memory(self._process.pid, memory_limit_bytes)
+            self._limit_memory()
             if greeted:
                 self.greet()
         except BaseException:
@@ -176,33 +194,39 @@ class WorkerProcess:
         if self.hello.protocol != protocol.VERSION:
             spoken = self.hello.protocol
             self._lose("protocol", f"it speaks version {spoken} of the protocol, not version {protocol.VERSION}")
+        if _session_of(self.hello.pid) == self.session:  # and not a number in another namespace
+            self.pid = self.hello.pid
+            self._tree = ProcessTree(self.session, self.pid)
+            self._limit_memory()
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+    def _limit_memory(self) -> None:
+        if self._memory_limit_bytes is not None:
+            limit_memory(self.pid, self._memory_limit_bytes)
 
     def freeze(self) -> None:
-        """Stop all of its threads, those that spin included, until :meth:`thaw`.
+        """Stop it with everything that it started, threads that spin included, until :meth:`thaw`. Raises WorkerLost
+        for a contestant that goes on running.
 
-        If this process is killed meanwhile, the frozen worker ends with it: SIGKILL also ends what is stopped, and the
-        worker's guardian is in another process group and never frozen.
+        If this process is killed meanwhile, all of it ends: SIGKILL also ends what is stopped, and the guardian is not.
         """
-        self._signal_group(signal.SIGSTOP)
-        if not hasattr(os, "waitid"):
-            return
-        deadline_s = time.monotonic() + _STOPPED_WITHIN_S
-        watched = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-        with contextlib.suppress(ChildProcessError):
-            while os.waitid(os.P_PID, self._process.pid, watched) is None and time.monotonic() < deadline_s:
-                time.sleep(5e-5)
+        if not self._is_over and (running := self._tree.freeze(_STOPPED_WITHIN_S)):
+            self._lose_running(f"{_named(running)} did not stop for the turns of others")
 
     def thaw(self) -> None:
-        self._signal_group(signal.SIGCONT)
+        """Raises WorkerLost for a contestant that computed while it was frozen: something continued it."""
+        if self._is_over:
+            return
+        used_s = {pid: seconds for pid, seconds in self._tree.thaw().items() if seconds > _LEAST_SEEN_S}
+        if used_s:
+            total_s = sum(used_s.values())
+            self._lose_running(f"{_named(used_s)} used {total_s:.2g} s of CPU time in the turns of others")
 
-    def _signal_group(self, which: signal.Signals) -> None:
-        if not self._is_over:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, which)
+    def cpu_of_started_s(self) -> dict[int, float]:
+        """The CPU time of every process that the worker started and that is alive."""
+        return self._tree.cpu_of_started_s()
+
+    def _lose_running(self, what: str) -> NoReturn:
+        self._lose("disqualified", what, code="E_LEFT_RUNNING")
 
     def prepare(self, request: protocol.Prepare, *, within_s: float) -> protocol.Prepared:
         self.begin_to_prepare(request, within_s=within_s)
@@ -317,7 +341,7 @@ class WorkerProcess:
         """Kill what is left of it and of everything it started. May be called repeatedly."""
         if self._is_over:
             return
-        self.survivors = kill_session(self._process.pid, self.token)
+        self.survivors = self._tree.kill(_ENDED_WITHIN_S) or kill_session(self.session, self.token)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         self._is_over = True  # only now: after a second Ctrl-C this must run again

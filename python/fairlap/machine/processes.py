@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 _PROC = "/proc"
+DEAD = ("Z", "X")
 
 
 class ProcessStat(NamedTuple):
@@ -32,6 +33,35 @@ def process_stat(pid: int) -> ProcessStat | None:
         return ProcessStat(state.decode(), int(parent), int(session), ticks / os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError):
         return None
+
+
+def process_name(pid: int) -> str:
+    try:
+        with open(f"{_PROC}/{pid}/comm", "rb") as file:  # noqa: PTH123
+            return file.read().decode(errors="replace").strip()
+    except OSError:
+        return "a process"
+
+
+def thread_states(pid: int) -> list[str]:
+    """Of each thread, the letter that the kernel has for its state; empty for a process that has ended."""
+    tasks = f"{_PROC}/{pid}/task"
+    states = []
+    try:
+        for task in os.listdir(tasks):  # noqa: PTH208  (twice as fast)
+            try:
+                file = os.open(f"{tasks}/{task}/stat", os.O_RDONLY)
+            except FileNotFoundError:
+                continue
+            try:
+                states.append(os.read(file, 512).rpartition(b") ")[2][:1].decode())
+            except ProcessLookupError:
+                continue
+            finally:
+                os.close(file)
+    except OSError:
+        pass
+    return states
 
 
 def waited_s(pid: int) -> float | None:

@@ -6,7 +6,6 @@ keeps for later (reserved); a GPU's driver what is taken from the device. A laye
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import sys
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from fairlap.machine.process_tree import descendants
 
 if TYPE_CHECKING:
     from fairlap.frameworks.contract import Contestant
@@ -55,16 +56,6 @@ def proportional() -> dict[str, int]:
 
 def largest_ended_child_bytes() -> int:
     return _max_resident(resource.RUSAGE_CHILDREN)
-
-
-def descendants(pid: int | str = "self") -> list[int]:
-    """The living ones; empty where the kernel does not list them."""
-    found = []
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, children.read_text().split()):
-                found += [child, *descendants(child)]
-    return found
 
 
 def lists_children() -> bool:
@@ -145,7 +136,7 @@ class MemoryMeter:
         """Children too: one that was large while compiling need not be while running."""
         if why := reset_peak():
             self.absent[f"peak_{RUNNING}"] = why
-        for child in descendants():
+        for child in descendants(os.getpid()):
             reset_peak(child)
         if contestant.forget_memory_peak is not None:
             contestant.forget_memory_peak()
@@ -193,7 +184,7 @@ class MemoryMeter:
         if not lists_children():
             self.absent["children_peak"] = "this system does not list the children of a process"
             return
-        peaks = (memory_of(child).get("peak", 0) for child in descendants())
+        peaks = (memory_of(child).get("peak", 0) for child in descendants(os.getpid()))
         self.bytes["children_peak"] = sum(peaks)
 
     def _add_allocator(self, contestant: Contestant, phase: str = "") -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from fairlap.machine.guardian import guarded
 from fairlap.scenarios.latency_messages import Feed, Measure
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenRun
@@ -24,7 +25,7 @@ from fairlap.scenarios.ranks_messages import PrepareCollectives, StepAlone
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
-from fairlap.worker.guardian import die_with_connection, die_with_parent
+from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Answer, Hello, Overhead, Prepare, Quit, Reply, Request, line_of, request_in
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 def main() -> None:
     options = _options()
     wait_until_calibrated()
-    with _rank_streams(options) if isinstance(options, str) else _streams(options) as (requests, replies):
+    with _rank_streams(options) if isinstance(options, str) else _streams(options) as (requests, replies, holds):
         faulthandler.enable()
 
         def send(reply: Reply, raw: Sequence[memoryview] = ()) -> None:
@@ -50,7 +51,7 @@ def main() -> None:
 
         phases = Phases(send)
         try:
-            send(Hello(VERSION, "python", os.getpid()))
+            send(Hello(VERSION, "python", os.getpid(), holds))
             _serve(requests, send, phases)
         except ConnectionError:
             os._exit(1)  # the parent has ended
@@ -64,22 +65,25 @@ def main() -> None:
 
 
 @contextmanager
-def _streams(options: _Options) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _streams(options: _Options) -> Iterator[tuple[BinaryIO, BinaryIO, bool]]:
+    """Requests, replies, and whether nothing that this process starts gets away."""
     for fd in (options.read, options.write):
         os.set_inheritable(fd, False)
-    die_with_parent(options.parent, options.read)
+    if os.getppid() != options.parent:
+        os._exit(1)
+    holds_orphans = guarded(options.read)
     with open(options.read, "rb") as requests, open(options.write, "wb") as replies:  # noqa: PTH123
-        yield requests, replies
+        yield requests, replies, holds_orphans
 
 
 @contextmanager
-def _rank_streams(address: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _rank_streams(address: str) -> Iterator[tuple[BinaryIO, BinaryIO, bool]]:
     from fairlap.worker.ranks.joining import joined
 
     connection = joined(address)
     die_with_connection(connection.fileno())
     with connection, connection.makefile("rb") as requests, connection.makefile("wb") as replies:
-        yield requests, replies
+        yield requests, replies, False
 
 
 def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> None:

@@ -1,11 +1,8 @@
-"""A worker must not outlive its parent or leave children behind, whatever either of them is doing.
+"""What belongs to a worker or to a rank where the tree of processes does not show it: its session, and its token.
 
-A worker leads its own session. A descendant can leave it, as a daemon does, so every worker also has a token in its
-environment, which its descendants inherit. Linux shows both under /proc; elsewhere only the process group is reached.
-
-The kernel kills the worker when the thread that started it dies (Linux). In addition, a guardian process sleeps until
-the parent's end of the request pipe closes, and then kills the whole session: the worker may be stuck in native code
-that never releases the interpreter.
+A worker leads its own session, and has a token in its environment, which its descendants inherit. Linux shows both
+under /proc; elsewhere only the process group is reached. A worker in another language may have no guardian
+(:mod:`fairlap.machine.guardian`), and then its daemons are found by these.
 
 The ranks of a contestant may run on other hosts, so they have a token of their own, and their guardians watch the
 connection to what conducts them.
@@ -14,20 +11,18 @@ connection to what conducts them.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from fairlap.machine.processes import end_descriptor, process_ids, process_stat
+from fairlap.machine.guardian import keep_only
+from fairlap.machine.processes import DEAD, end_descriptor, process_ids, process_stat
 
 TOKEN = "FAIRLAP_WORKER"
 RANKS_TOKEN = "FAIRLAP_RANKS"  # of one contestant's ranks and of what started them; the conductor does not have it
 _PROC = "/proc"
-_DEAD = ("Z", "X")
 
 
 def living_processes(session: int, token: str, variable: str = TOKEN) -> list[int]:
@@ -59,7 +54,7 @@ def kill_session(session: int, token: str, within_s: float = 10.0, variable: str
 
 def _belongs(pid: int, session: int, mark: bytes) -> bool:
     stat = process_stat(pid)
-    if stat is None or stat.state in _DEAD:
+    if stat is None or stat.state in DEAD:
         return False
     if stat.session == session:
         return True
@@ -68,18 +63,6 @@ def _belongs(pid: int, session: int, mark: bytes) -> bool:
             return mark in file.read().split(b"\0")
     except OSError:
         return False
-
-
-_PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent(parent: int, read_fd: int) -> None:
-    """``parent`` may already have ended before the kernel could be asked for the signal."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-    _start_guardian(read_fd)
 
 
 def die_with_connection(connection: int) -> None:
@@ -91,13 +74,6 @@ def die_with_connection(connection: int) -> None:
     _fork_guardian(lambda: _guard_rank(rank, connection, rank_ended))
     if rank_ended is not None:
         os.close(rank_ended)
-
-
-def _start_guardian(read_fd: int) -> None:
-    session = os.getsid(0)
-    if session != os.getpid():
-        return  # started by hand: the session belongs to the user's shell
-    _fork_guardian(lambda: _guard(session, read_fd))
 
 
 def _fork_guardian(guard: Callable[[], None]) -> None:
@@ -118,22 +94,13 @@ def _fork_guardian(guard: Callable[[], None]) -> None:
         os._exit(0)
 
 
-def _guard(session: int, read_fd: int) -> None:
-    _keep_only([read_fd])
-    poll = select.poll()
-    poll.register(read_fd, 0)  # only the hang-up, which is always reported
-    with contextlib.suppress(InterruptedError):
-        poll.poll()
-    kill_session(session, os.environ.get(TOKEN, ""))
-
-
 _LOOK_AT_RANK_EVERY_MS = 200  # where the system has no pidfd
 
 
 def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
     """When the connection closes, end all ranks of this host. A rank that ended leaves only its own session: while the
     connection is open here, the conductor cannot see that the rank has lost it."""
-    _keep_only([connection] if rank_ended is None else [connection, rank_ended])
+    keep_only([connection] if rank_ended is None else [connection, rank_ended])
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)
     if rank_ended is not None:
@@ -151,13 +118,4 @@ def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
 
 def _lives(pid: int) -> bool:
     stat = process_stat(pid)
-    return stat is not None and stat.state not in _DEAD
-
-
-def _keep_only(kept: Sequence[int]) -> None:
-    """Close all others. While the write end is open here, the parent cannot see that the worker ended."""
-    low = 0
-    for fd in sorted(kept):
-        os.closerange(low, fd)
-        low = fd + 1
-    os.closerange(low, os.sysconf("SC_OPEN_MAX"))
+    return stat is not None and stat.state not in DEAD

@@ -7,12 +7,13 @@ go to the descriptor WRITE as those of a worker do, and the server listens on th
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
+from fairlap.machine.guardian import end_with_parent
 from fairlap.worker.failure import failure
-from fairlap.worker.guardian import die_with_parent
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Hello, Prepare, Reply, line_of, request_in
 
@@ -24,7 +25,9 @@ _KEEP_ALIVE_S = 24 * 3600  # a process may be frozen for long, and a kept connec
 
 def main() -> None:
     parent, write, listen = map(int, sys.argv[1:])
-    die_with_parent(parent, write)
+    end_with_parent(signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
     for fd in (write, listen):
         os.set_inheritable(fd, False)
     with open(write, "wb") as replies:  # noqa: PTH123

@@ -125,6 +125,7 @@ class Hello(Message, frozen=True):
     protocol: int
     language: str
     pid: int
+    holds_orphans: bool = False  # what its descendants leave behind stays below the process that was started
 
 
 class Join(Message, frozen=True):

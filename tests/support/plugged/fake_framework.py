@@ -161,6 +161,23 @@ def daemon(_: Settings) -> None:
     os.wait()
 
 
+def stranger(_: Settings) -> None:
+    """A daemon that has nothing of its worker's: neither session nor environment. Its arguments are for the test."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve(
+                sys.executable, [sys.executable, "-S", "-c", "while True: pass", os.environ["FAIRLAP_WORKER"]], {}
+            )
+        os._exit(0)
+    os.wait()
+
+
+def stranger_and_crash(wanted: Settings) -> None:
+    stranger(wanted)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def daemon_and_crash(wanted: Settings) -> None:
     daemon(wanted)
     os.kill(os.getpid(), signal.SIGSEGV)
@@ -258,6 +275,8 @@ MISDEEDS: dict[str, Callable[[Settings], None]] = {
         child_in_its_own_group,
         daemon,
         daemon_and_crash,
+        stranger,
+        stranger_and_crash,
         leave,
         leave_quietly,
         leave_with_words,

@@ -48,6 +48,7 @@ def lost(files: Files, variant: str, within_s: float = 20.0) -> WorkerLost:
         ("abort@build", "E_CRASH", "build", "SIGABRT"),
         ("killed@call", "E_CRASH", "first_call", "SIGKILL"),
         ("interrupt@call", "E_CRASH", "first_call", "SIGINT"),
+        ("stranger_and_crash@build", "E_CRASH", "build", "SIGKILL"),
         ("daemon_and_crash@build", "E_CRASH", "build", ""),  # the daemon holds the pipes open
         ("raise_memory@call", "E_MEMORY", "first_call", ""),
         ("raise_exhausted@call", "E_MEMORY", "first_call", ""),
@@ -221,7 +222,7 @@ def test_stray_prints_break_nothing_and_their_end_is_kept(files: Files, tmp_path
     assert kept.read_text().endswith("a warning\n")
 
 
-@pytest.mark.parametrize("misdeed", ["child_in_its_own_group", "daemon"])
+@pytest.mark.parametrize("misdeed", ["child_in_its_own_group", "daemon", "stranger"])
 def test_what_a_contestant_leaves_running_is_ended_with_it(files: Files, misdeed: str) -> None:
     assert whole_life(files, f"{misdeed}@build") is None
 
@@ -248,8 +249,8 @@ def test_a_program_that_is_not_a_worker_is_refused(command: tuple[str, ...], cod
 
 def test_a_worker_that_is_killed_before_it_is_asked_is_a_crash(files: Files) -> None:
     with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
-        os.kill(worker.hello.pid, signal.SIGKILL)
+        os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(WorkerLost) as how:
             worker.prepare(files.request(), within_s=20)
         assert (how.value.code, how.value.phase) == ("E_CRASH", "prepare")
-        assert living_processes(worker.hello.pid, worker.token) == []
+        assert living_processes(worker.session, worker.token) == []

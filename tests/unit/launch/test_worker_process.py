@@ -16,10 +16,10 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.machine.processes import process_stat
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.worker.guardian import living_processes
-from workers_of_fake import Files, environment, left_of, nothing_left_of
+from workers_of_fake import Files, belonging_to, environment, left_of, nothing_left_of
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -147,7 +147,9 @@ def test_ctrl_c_in_the_parent_ends_the_worker_at_once_and_is_raised_again(files:
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("variant", ["hang_in_native_code@build", "daemon@build", "child_in_its_own_group@build"])
+@pytest.mark.parametrize(
+    "variant", ["hang_in_native_code@build", "daemon@build", "child_in_its_own_group@build", "stranger@build"]
+)
 def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(
     files: Files, variant: str, frozen: bool
 ) -> None:
@@ -159,7 +161,7 @@ def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(
         from workers_of_fake import Files, environment
         from fairlap.launch.worker_process import WorkerProcess, python_worker
         worker = WorkerProcess(python_worker(), environment=environment())
-        print(worker.hello.pid, worker.token, flush=True)
+        print(worker.session, worker.token, flush=True)
         worker.begin_to_prepare(Files(Path({str(files.folder)!r})).request({variant!r}), within_s=100)
         if {not variant.startswith("hang")!r}:
             worker.prepared()
@@ -175,10 +177,10 @@ def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(
         assert parent.stdout is not None
         pid, token = parent.stdout.readline().split()
         assert parent.stdout.readline() == "prepared\n"
-        assert living_processes(int(pid), token) != []
+        assert belonging_to(int(pid), token) != []
         parent.kill()
     deadline_s = time.monotonic() + 60
-    while left := living_processes(int(pid), token):
+    while left := belonging_to(int(pid), token):
         assert time.monotonic() < deadline_s, left
         time.sleep(0.05)
 
@@ -199,6 +201,24 @@ def test_a_frozen_worker_does_nothing_and_answers_when_it_is_thawed(files: Files
         with pytest.raises(WorkerLost) as how:
             worker.answer("inputs", files.folder / "answer.safetensors", within_s=0.2)
         assert how.value.code == "E_TIMEOUT"
+
+
+def test_one_that_left_the_worker_is_frozen_with_it_and_its_cpu_time_is_known(files: Files) -> None:
+    with nothing_left_of(WorkerProcess(python_worker(), environment=environment())) as worker:
+        worker.prepare(files.request("stranger@build"), within_s=20)
+        worker.freeze()
+        worker.thaw()
+        [stranger] = worker.cpu_of_started_s()
+        worker.freeze()
+        assert process_stat(stranger).state == "T"  # type: ignore[union-attr]
+        before_s = worker.cpu_of_started_s()[stranger]
+        os.kill(stranger, signal.SIGCONT)
+        while worker.cpu_of_started_s()[stranger] < before_s + 0.1:
+            time.sleep(0.001)
+        with pytest.raises(WorkerLost) as how:
+            worker.thaw()
+    assert (how.value.outcome, how.value.code) == ("disqualified", "E_LEFT_RUNNING")
+    assert str(stranger) in how.value.message
 
 
 def test_workers_that_prepare_side_by_side_are_all_heard(files: Files) -> None:

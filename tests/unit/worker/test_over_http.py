@@ -16,8 +16,8 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.machine.process_tree import descendants
 from fairlap.machine.processes import process_stat
-from fairlap.meters.memory import descendants
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.worker.over_http import over_http_in, without_server

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError, described
+from fairlap.machine.guardian import guarded
 from fairlap.models import safetensors
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.opening import hashes_of
@@ -52,6 +53,7 @@ def _answered(found: Opened, file: Path) -> Answered:
 
 
 def main() -> None:
+    guarded(sys.stdout.fileno())
     source = msgspec.json.decode(sys.stdin.readline(), type=Source)
     answers = replies()
     with tempfile.TemporaryDirectory(prefix="fairlap-") as scratch:

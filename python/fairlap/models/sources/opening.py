@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError, described
+from fairlap.machine.guardian import guarded
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
@@ -238,6 +239,7 @@ def given_files(source: Source) -> tuple[Path, ...]:
 
 
 def main() -> None:
+    guarded(sys.stdout.fileno())
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     answers = replies()
     try:

@@ -20,7 +20,6 @@ from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.machine.arithmetic_peak import operations_per_second
-from fairlap.meters.descendants import cpu_of_descendants_s
 from fairlap.models import safetensors
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
 from fairlap.race.equal_work import answers
@@ -85,9 +84,9 @@ class TimedWork:
             measured, samples_ns = worker.measure(**limits)
         else:
             self._file.unlink(missing_ok=True)
-            before_s = cpu_of_descendants_s(worker.hello.pid)
+            before_s = worker.cpu_of_started_s()
             measured, samples_ns = worker.measure(drawn=drawn, drawn_file=self._file, **limits)
-            after_s = cpu_of_descendants_s(worker.hello.pid)
+            after_s = worker.cpu_of_started_s()
             self._in_others_s += sum(max(0.0, cpu_s - before_s.get(pid, 0.0)) for pid, cpu_s in after_s.items())
             self._watched_s += measured.elapsed_s
             self._check_drawn(drawn, measured, samples_ns)

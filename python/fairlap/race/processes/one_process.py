@@ -139,7 +139,7 @@ class ProcessRun:
         self.result.zero_weights = self._materials.zero_weights
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
-        self.result.warnings = [*self.result.warnings, *self._materials.notices]
+        self.result.warnings = [*self.result.warnings, *self._materials.notices, *self._unseen()]
         record_ranks(self.result, prepared)
         threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
         answers.require_settings(prepared.in_force, threads, self._materials.work.precision)
@@ -262,12 +262,14 @@ class ProcessRun:
         finally:
             self.freeze()
 
+    @_stage
     def freeze(self) -> None:
-        if self._worker is not None and not self.over:
+        if self._worker is not None:
             self._worker.freeze()
 
+    @_stage
     def thaw(self) -> None:
-        if self._worker is not None and not self.over:
+        if self._worker is not None:
             self._worker.thaw()
 
     def end(self) -> None:
@@ -279,6 +281,13 @@ class ProcessRun:
     @property
     def pid(self) -> int | None:
         return None if self._worker is None or self.over else self._worker.pid
+
+    def _unseen(self) -> list[Notice]:
+        """Of what the contestant starts."""
+        if self._here.hello.holds_orphans:
+            return []
+        text = "processes that it starts and leaves behind are not kept below it here, so they may run in others' turns"
+        return [Notice("W_ORPHANS", text)]
 
     @property
     def _here(self) -> WorkerProcess:

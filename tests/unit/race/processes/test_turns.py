@@ -114,3 +114,19 @@ def test_in_a_race_of_a_fixed_length_every_contestant_runs_in_every_block() -> N
     plan = planned("example,example:nan", until_decided=False)
     lost = ProcessResult(0, 0, "example:nan", plan.works[0].label, "as-found", outcome="disqualified")
     assert set(contestants_of(plan, plan.blocks[2], [lost])) == {"example", "example:nan"}
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_row_says_where_what_its_contestant_leaves_behind_is_not_seen(
+    monkeypatch: pytest.MonkeyPatch, holds: bool
+) -> None:
+    greet = WorkerProcess.greet
+
+    def greeted(self: WorkerProcess) -> None:
+        greet(self)
+        assert self.hello.holds_orphans
+        self.hello = msgspec.structs.replace(self.hello, holds_orphans=holds)
+
+    monkeypatch.setattr(WorkerProcess, "greet", greeted)
+    [process] = raced(planned("example", blocks=1, until_decided=False))
+    assert ("W_ORPHANS" in {notice.code for notice in process.warnings}) != holds
