@@ -25,7 +25,7 @@ from pathlib import Path
 from fairlap.machine.doctor.observation import observe
 from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
-from fairlap.request.names import contestants_named
+from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 
 SPIN = "while True: pass"
@@ -67,7 +67,7 @@ def neighbour(core: int | None) -> Iterator[None]:
 def milliseconds(model: str, contestant: str, cores: tuple[int, ...], threads: int, seed: int) -> float:
     """Return the median of one process, which may use all given cores, whatever its thread count."""
     plan = draw_plan(
-        contestants_named(contestant),
+        Contestants(contestant),
         (Work(model, 8),),
         blocks=1,
         conditions="controlled",

@@ -48,12 +48,23 @@ def group_limits(root: Root = THIS_MACHINE) -> GroupLimits:
 
 
 def throttled(root: Root = THIS_MACHINE) -> Throttled | None:
-    """Of the nearest group that counts it."""
-    for folder in (*_folders(root, ""), *_folders(root, "cpu")):
-        counted = root.named_numbers(f"{folder}/cpu.stat")
-        if "nr_throttled" in counted:
-            return Throttled(counted.get("nr_periods", 0), counted["nr_throttled"], _throttled_s(counted))
-    return None
+    """Of all groups on the way up together, since the quota of any of them stops this process."""
+    files = [root.named_numbers(f"{folder}/cpu.stat") for folder in (*_folders(root, ""), *_folders(root, "cpu"))]
+    counts = [each for each in files if "nr_throttled" in each]
+    if not counts:
+        return None
+    seconds = [stopped for each in counts if (stopped := _throttled_s(each)) is not None]
+    return Throttled(
+        sum(each.get("nr_periods", 0) for each in counts),
+        sum(each["nr_throttled"] for each in counts),
+        sum(seconds) if seconds else None,
+    )
+
+
+def cores_worth(cores: int, root: Root = THIS_MACHINE) -> int:
+    """How many of these cores the quotas let threads keep busy at once; one at least."""
+    cpus = group_limits(root).cpus
+    return cores if cpus is None else max(min(cores, int(cpus)), 1)
 
 
 def oom_kills(root: Root = THIS_MACHINE) -> int:

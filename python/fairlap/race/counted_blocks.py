@@ -19,6 +19,7 @@ from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.process_result import Outcome, ProcessResult
+from fairlap.race.stolen_time import StolenTime, stolen_time
 from fairlap.request.load import Load, Scenario
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.load.load_messages import LoadFound
@@ -38,7 +39,6 @@ INPUTS_AT_FAULT = "E_INPUTS_AT_FAULT"
 _FEWEST_RANKED = 2
 _ALIKE = 10.0  # times apart
 _MOST_DROPPED = 0.25  # of the blocks; beyond it noise is what this machine is like
-_BUSY = 0.1
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class WorkBlocks:
     processes: Mapping[str, tuple[ProcessResult, ...]]  # by contestant, in the plan's order
     gated: GatedBlocks
     why_no_verdict: str = ""  # then there is no table
+    no_verdict_code: str = ""  # where the machine is why
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
     drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
@@ -101,15 +102,30 @@ class WorkBlocks:
         return self.metric != verdict.TIME_PER_REQUEST or math.isfinite(self.figure_ns(process))
 
     @property
-    def busy_share(self) -> float:
-        """How much of the time other processes competed for the cores, when that was so all the time; else 0."""
-        return busy_share([process for own in self.processes.values() for process in own])
+    def stolen(self) -> StolenTime:
+        return stolen_time([process for own in self.processes.values() for process in own])
 
 
-def work_blocks(plan: Plan, processes: Sequence[ProcessResult], conditions: Conditions) -> list[WorkBlocks]:
-    """One for each work of the plan of which a process has ended under these conditions."""
-    found = (_blocks_of(plan, work, processes, conditions) for work in plan.works)
-    return [each for each in found if each is not None]
+def work_blocks(
+    plan: Plan, processes: Sequence[ProcessResult], conditions: Conditions, *, on_any_machine: bool = False
+) -> list[WorkBlocks]:
+    """One for each work of the plan of which a process has ended under these conditions.
+
+    Where others took too much of the machine there is no table, unless the caller judges ``on_any_machine``.
+    """
+    every = (_blocks_of(plan, work, processes, conditions) for work in plan.works)
+    found = [each for each in every if each is not None]
+    return found if on_any_machine or plan.device != "cpu" else [_claimable(plan, each) for each in found]
+
+
+def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
+    """Without a table if its ratios would be those of the load."""
+    if found.table is None:
+        return found
+    why, code = found.stolen.refusal(threads=plan.threads_of(found.work))
+    if not code:
+        return found
+    return replace(found, table=None, compared={}, why_no_verdict=f"{why} [{code}]", no_verdict_code=code)
 
 
 def design_of(plan: Plan, tables: Sequence[verdict.BlockTable]) -> verdict.Design:
@@ -320,22 +336,6 @@ def gate_blocks(
     dropped = tuple(sorted(blocks[place] for place in noisy[:allowed]))
     kept = tuple(block for block in blocks if block not in dropped)
     return GatedBlocks(kept, dropped, len(noisy), dict(outcome.dropped_by) if noisy else {})
-
-
-def busy_share(processes: Sequence[ProcessResult]) -> float:
-    """The share of the time in which other processes competed for the cores, when no block is exceptional; else 0.
-
-    A contestant whose own threads outnumber the cores waits for itself, so the one of each block that waited least
-    counts.
-    """
-    by_block: dict[int, list[float]] = {}
-    for process in processes:
-        if disturbances.WAITED in process.machine:
-            by_block.setdefault(process.block, []).append(process.machine[disturbances.WAITED])
-    if not by_block:
-        return 0.0
-    waited = float(np.median([min(own) for own in by_block.values()]))
-    return min(waited, 1.0) if waited >= _BUSY else 0.0  # several waited at once
 
 
 def _readings(blocks: Sequence[int], processes: Sequence[ProcessResult]) -> Mapping[str, npt.NDArray[np.float64]]:

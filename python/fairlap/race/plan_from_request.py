@@ -14,6 +14,7 @@ from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
 from fairlap.launch.runners import require_known, require_modes
+from fairlap.machine.control_group import cores_worth
 from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
@@ -77,7 +78,8 @@ def plan_of(
     blocks = _blocks(request, until_decided=until_decided)
     require_blocks(blocks)
     cores = tuple(sorted(os.sched_getaffinity(0))) if available_cores is None else available_cores
-    threads, scales = max(threads_asked(request, cores)), scales_asked(request, cores)
+    usable = cores_worth(len(cores)) if available_cores is None else len(cores)
+    threads, scales = max(threads_asked(request, cores, usable)), scales_asked(request, cores, usable)
     best_budget_s, most_epochs = _best_budget_s(request), _most_epochs(request)
     offered = _works(request, scales, notify)
     works = tuple(work for work, _ in offered)

@@ -23,11 +23,12 @@ from fairlap.worker import over_http
 MOST_RANKS = MOST_THREADS = 4096
 
 
-def threads_asked(request: RaceRequest, cores: Sequence[int]) -> tuple[int, ...]:
-    """Each number once, the smallest first. Without any, all cores, shared by the ranks of a host."""
+def threads_asked(request: RaceRequest, cores: Sequence[int], usable: int) -> tuple[int, ...]:
+    """Each number once, the smallest first. Without any, as many as the cores that the quota leaves usable, shared by
+    the ranks of a host."""
     if request.threads is None:
         on_a_host = math.ceil(max(_ranks_asked(request), default=1) / max(len(request.hosts or ()), 1))
-        return (max(len(cores) // on_a_host, 1),)
+        return (max(usable // on_a_host, 1),)
     asked = request.threads if isinstance(request.threads, tuple) else (request.threads,)
     for each in asked:
         if request.hosts is None:
@@ -37,9 +38,9 @@ def threads_asked(request: RaceRequest, cores: Sequence[int]) -> tuple[int, ...]
     return tuple(sorted(set(asked)))
 
 
-def scales_asked(request: RaceRequest, cores: Sequence[int]) -> tuple[Scale, ...]:
+def scales_asked(request: RaceRequest, cores: Sequence[int], usable: int) -> tuple[Scale, ...]:
     """Every combination of processes and threads, fewer processes first; none where the request has one scale alone."""
-    threads, ranks = threads_asked(request, cores), _ranks_asked(request)
+    threads, ranks = threads_asked(request, cores, usable), _ranks_asked(request)
     if request.scaling is not None and max(ranks, default=1) < 2:
         raise InvalidRequest(
             "--scaling says what is shared between the processes of a step; add --processes 1,2", code=E_SCALE

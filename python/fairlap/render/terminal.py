@@ -126,7 +126,9 @@ def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
 
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
-    """From the blocks in which both ran; where there is no comparison, of the medians."""
+    """From the blocks in which both ran; where there is no comparison, of the medians; none where the machine is why."""
+    if work_result.basis.no_verdict_code:
+        return ""
     first = work_result.contestants[0]
     found = _compared(work_result, row.contestant, first.contestant)
     if found is None:
@@ -188,7 +190,7 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
         lines.append(" ".join(limits))
     if str(work_result.blocks):
         lines.append(f"{work_result.blocks}.")
-    if work_result.busy:
+    if work_result.busy and not work_result.basis.no_verdict_code:  # which says the same
         lines.append(f"! {work_result.busy.text}")
     if work_result.mixed:
         lines.append(f"! {work_result.mixed.text}")

@@ -165,7 +165,9 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
     threads: Annotated[
         int | _Some[int] | None,
-        _about("Threads of every contestant; all cores by default. With several, each number is raced."),
+        _about(
+            "Threads of every contestant; by default all cores, or what a quota allows. With several, each number is raced."
+        ),
     ] = None
     processes: Annotated[
         int | _Some[int] | None,

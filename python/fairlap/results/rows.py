@@ -313,6 +313,8 @@ def _worst(distances: Sequence[float | None], why: str) -> Cell:
 
 
 def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *, only_winner: bool) -> dict[str, Cell]:
+    if work_result.basis.no_verdict_code:
+        return _uncompared(None, work_result.why_no_verdict)
     ranked = [each.contestant for each in work_result.contestants if each.ranked]
     against = baseline or next(iter(ranked), "")
     if baseline and baseline not in ranked:

@@ -166,13 +166,11 @@ class WorkResult:
 
     @property
     def busy(self) -> Notice | None:
-        """A warning when other processes kept the machine busy all the time."""
-        share = self.basis.busy_share
-        if not share:
+        """A warning when others took much of the machine."""
+        stolen = self.basis.stolen
+        if not stolen.is_worth_saying:
             return None
-        busy = quantity_text.share(share)
-        text = f"other processes competed for the CPU during {busy} of the measurement; see fairlap doctor"
-        return Notice("W_BUSY_MACHINE", text)
+        return Notice("W_BUSY_MACHINE", f"{stolen.what}; times and ratios are those under this load only")
 
     @cached_property
     def curves_apart(self) -> Notice | None:

@@ -159,6 +159,7 @@ def _work_result(results: Results, found: WorkResult) -> dict[str, Any]:
         "order_differs": results.order_differs(found.work),
         "blocks": {"kept": found.blocks.kept, "dropped": found.blocks.dropped, "noisy": found.blocks.noisy},
         "why_no_verdict": found.why_no_verdict or None,
+        "no_verdict_code": found.basis.no_verdict_code or None,
         "comparisons": [_comparison(each) for each in found.comparisons],
         "other_quantities": [
             {

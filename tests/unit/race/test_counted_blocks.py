@@ -9,7 +9,7 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
-from fairlap.race.counted_blocks import busy_share, gate_blocks, inputs_at_fault, work_blocks
+from fairlap.race.counted_blocks import gate_blocks, inputs_at_fault, work_blocks
 from fairlap.race.plan import draw_plan
 from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
@@ -83,17 +83,6 @@ def test_eight_blocks_of_six_works_stay_eight_since_seven_could_claim_nothing() 
     processes = [process(block, name, 1e6, 0.1 if block == 2 else 0.0) for block in range(8) for name in "abcd"]
     assert gate_blocks(range(8), processes, works=6).dropped == ()
     assert gate_blocks(range(8), processes, works=2).dropped == (2,)
-
-
-def test_a_machine_that_is_busy_all_the_time_is_told_since_no_block_stands_out() -> None:
-    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
-    assert busy_share(processes) == 0
-    for one in processes:
-        one.machine = {disturbances.WAITED: 0.5 if one.contestant == "a" else 0.3}
-    assert busy_share(processes) == pytest.approx(0.3)
-    for one in processes:  # one contestant that waits for itself is no busy machine
-        one.machine = {disturbances.WAITED: 0.5 if one.contestant == "a" else 0.01}
-    assert busy_share(processes) == 0
 
 
 def test_blocks_that_nothing_was_read_of_all_count() -> None:

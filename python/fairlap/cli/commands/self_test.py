@@ -18,6 +18,7 @@ from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
+from fairlap.machine.control_group import cores_worth
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.models.registry import find
 from fairlap.race.equal_work.learning import require_learnable
@@ -76,7 +77,7 @@ def run_self_test(
         work=work,
         blocks=blocks,
         budget_s=DEFAULT_BUDGET_S if budget is None else float(budget),
-        threads=len(cores) if threads is None else threads,
+        threads=cores_worth(len(cores)) if threads is None else threads,
         cores=cores,
         conditions=conditions,
         seconds=float(seconds),

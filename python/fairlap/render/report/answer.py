@@ -51,7 +51,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
 
 
 def _busy(work_result: WorkResult) -> Markup | None:
-    if not work_result.busy:
+    if not work_result.busy or work_result.basis.no_verdict_code:  # which says the same
         return None
     return tag("p", tag("strong", f"{work_result.busy.text[0].upper()}{work_result.busy.text[1:]}"), ".", class_="note")
 

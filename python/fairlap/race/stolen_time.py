@@ -1,0 +1,104 @@
+"""What others took from the contestants of a race, and whether a ratio of theirs can still be a property of them.
+
+Threads that meet at barriers wait for the one that lost its core, so under load a contestant whose threads meet often
+loses many times what it was robbed of, and its neighbour may lose nothing. No figure corrects for that. The decision
+looks at a block's readings sorted, so it does not know which contestant was robbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairlap import quantity_text
+from fairlap.meters import disturbances
+from fairlap.race.process_result import ProcessResult
+
+E_BUSY_MACHINE = "E_BUSY_MACHINE"
+E_THROTTLED = "E_THROTTLED"
+_WORTH_SAYING = 0.1
+_STARVED = 0.5  # measured: docs/explanation/verdict.md has the ratios by load
+_STOPPED = 0.01
+
+
+@dataclass(frozen=True)
+class StolenTime:
+    """Medians over the blocks of one work; 0 or empty where the kernel does not count."""
+
+    by_contestant: Mapping[str, float] = field(default_factory=dict)  # seconds of waiting in a second of its turns
+    least: float = 0.0  # of the contestant of a block that waited least: one with many threads waits for itself
+    hypervisor: float = 0.0  # share of all cores' time
+    throttled_blocks: int = 0
+    blocks: int = 0
+
+    @property
+    def is_worth_saying(self) -> bool:
+        return self.least >= _WORTH_SAYING or self.hypervisor >= _WORTH_SAYING or self.is_throttled
+
+    @property
+    def is_throttled(self) -> bool:
+        return 0 < self.blocks == self.throttled_blocks
+
+    def refusal(self, *, threads: int) -> tuple[str, str]:
+        """Why no ratio is claimed, and the code; empty where one may be. A single thread meets no other."""
+        if self.is_throttled:
+            advice = "raise the quota above --threads, or bind cores instead"
+            return f"{self.what}; {advice}", E_THROTTLED
+        if threads > 1 and self.least >= _STARVED:
+            return f"{self.what}; race on a quiet machine, or with fewer --threads", E_BUSY_MACHINE
+        return "", ""
+
+    @property
+    def what(self) -> str:
+        """What was taken, by what, and from which contestant."""
+        parts = []
+        if self.is_throttled:
+            parts.append(f"the quota of the control group stopped the contestants in all {self.blocks} blocks")
+        if self.least >= _WORTH_SAYING:
+            took = "" if self.is_throttled else "other processes took cores, and "  # a quota makes threads wait too
+            each = ", ".join(f"{name} {_seconds(waited)}" for name, waited in self.by_contestant.items())
+            parts.append(f"{took}threads waited for a core, in each second: {each}")
+        if self.hypervisor >= _WORTH_SAYING:
+            parts.append(f"the hypervisor took {quantity_text.share(self.hypervisor)} of the CPU time from all")
+        return "; ".join(parts)
+
+
+def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
+    finished = [each for each in processes if each.finished]
+    blocks: dict[int, list[ProcessResult]] = {}
+    contestants: dict[str, list[ProcessResult]] = {}
+    for process in finished:
+        blocks.setdefault(process.block, []).append(process)
+        contestants.setdefault(process.contestant, []).append(process)
+    waited = {name: _readings(own, disturbances.WAITED) for name, own in contestants.items()}
+    return StolenTime(
+        {name: float(np.median(own)) for name, own in waited.items() if own},
+        _median_of_blocks(blocks, disturbances.WAITED, min),
+        _median_of_blocks(blocks, disturbances.STEAL, max),
+        sum(map(_is_throttled, blocks.values())),
+        len(blocks),
+    )
+
+
+def _is_throttled(block: Sequence[ProcessResult]) -> bool:
+    """Stopped for more than a hundredth of the time: a group that has as many cores as threads is stopped for an
+    instant now and then."""
+    stopped_s = max(_readings(block, disturbances.THROTTLED), default=0.0)
+    return stopped_s > _STOPPED * sum(each.phases_s.get("measured", 0.0) for each in block)
+
+
+def _median_of_blocks(
+    blocks: Mapping[int, Sequence[ProcessResult]], name: str, one: Callable[[Sequence[float]], float]
+) -> float:
+    found = [one(own) for block in blocks.values() if (own := _readings(block, name))]
+    return float(np.median(found)) if found else 0.0
+
+
+def _readings(processes: Sequence[ProcessResult], name: str) -> list[float]:
+    return [each.machine[name] for each in processes if name in each.machine]
+
+
+def _seconds(waited: float) -> str:
+    return quantity_text.duration(1e9 * waited)
