@@ -126,7 +126,7 @@ def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
 
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
-    """From the blocks in which both ran; where there is no comparison, of the medians; none where the machine is why."""
+    """From the blocks in which both ran; where there is no comparison, of the medians. None on a busy machine."""
     if work_result.basis.no_verdict_code:
         return ""
     first = work_result.contestants[0]

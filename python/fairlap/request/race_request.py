@@ -165,9 +165,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
     threads: Annotated[
         int | _Some[int] | None,
-        _about(
-            "Threads of every contestant; by default all cores, or what a quota allows. With several, each number is raced."
-        ),
+        _about("Threads of every contestant; all cores that a quota allows by default. With several, each is raced."),
     ] = None
     processes: Annotated[
         int | _Some[int] | None,
