@@ -12,6 +12,7 @@ _TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SI_UNITS = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _MOST_DECIMALS = 6
+_MOST_DIGITS, _SAME = 12, 1e-12  # of ratios
 _DURATION_DECIMALS = 3
 _DURATION_FIGURES = 4
 _SLACK = 0.1  # a clock that steps by 10.02 ns may show tens of nanoseconds
@@ -110,8 +111,11 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> str:
     return _joined(ratio_and_bounds(ratio, low, high))
 
 
-def ratio_and_bounds(ratio: float, low: float | None, high: float | None) -> tuple[str, str]:
-    """``1.278`` and ``[1.247, 1.304]``: two digits of the width, and no bound other than 1 is printed as 1.
+def ratio_and_bounds(
+    ratio: float, low: float | None, high: float | None, *, apart_from: float = 1.0
+) -> tuple[str, str]:
+    """``1.278`` and ``[1.247, 1.304]``: two digits of the width, and no bound other than 1 is printed as 1, nor as the
+    value that a verdict is about.
 
     Otherwise a bound printed beside a verdict could round onto the value that the verdict excludes.
     """
@@ -119,7 +123,11 @@ def ratio_and_bounds(ratio: float, low: float | None, high: float | None) -> tup
         return (f"{ratio:.2f}" if ratio >= 0.1 else number(ratio)), ""
     width = max(high - low, 10.0**-_MOST_DECIMALS)
     decimals = min(_MOST_DECIMALS, max(2, 1 - math.floor(math.log10(width))))
-    while any(bound != 1 and float(f"{bound:.{decimals}f}") == 1 for bound in (low, high)):
+    while decimals < _MOST_DIGITS and any(
+        abs(bound - value) > _SAME and abs(float(f"{bound:.{decimals}f}") - value) <= _SAME
+        for bound in (low, high)
+        for value in (1.0, apart_from)
+    ):
         decimals += 1
     return f"{ratio:.{decimals}f}", f"[{low:.{decimals}f}, {high:.{decimals}f}]"
 

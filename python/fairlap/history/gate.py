@@ -1,7 +1,11 @@
-"""Is it fit to merge? One line for each thing compared, and one exit status for all."""
+"""Is it fit to merge? One line for each thing compared, and one exit status for all.
+
+By one rule for all kinds of evidence, of `verdict.slowdown`: the interval that tables show, compared with the bound.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,7 +17,7 @@ from fairlap.history.text import difference_text
 from fairlap.race.run import Run
 from fairlap.results.results import results_of
 from fairlap.results.work_result import WorkResult
-from fairlap.verdict import Change, Verdict
+from fairlap.verdict import Change, Regression, Slowdown
 
 
 class Status(IntEnum):
@@ -30,8 +34,13 @@ _GRAVEST_FIRST = (Status.SLOWER, Status.NOT_COMPARABLE, Status.INCONCLUSIVE)
 
 @dataclass(frozen=True)
 class Finding:
+    """``ratio`` is how many times as long the candidate takes, with the interval that decides; None without one."""
+
     status: Status
     text: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def word(self) -> str:
@@ -49,32 +58,38 @@ def overall(findings: Sequence[Finding], *, strict: bool) -> Status:
     return Status.PASSED if gravest is Status.INCONCLUSIVE and not strict else gravest
 
 
-def findings_between(compared: RunsCompared, *, margin: float) -> list[Finding]:
+_STATUSES = {
+    Slowdown.EXCEEDED: Status.SLOWER,
+    Slowdown.WITHIN: Status.PASSED,
+    Slowdown.UNDECIDED: Status.INCONCLUSIVE,
+}
+
+
+def finding_between(found: Regression, text: str, max_slowdown: float) -> Finding:
+    """Of figures that did not take turns."""
+    if found.change is Change.NOT_COMPARABLE or found.low is None or found.high is None:
+        return Finding(Status.NOT_COMPARABLE, text)
+    status = _STATUSES[verdict.slowdown(found.low, found.high, max_slowdown)]
+    return Finding(status, text, found.ratio, found.low, _finite(found.high))
+
+
+def findings_between(compared: RunsCompared, *, max_slowdown: float) -> list[Finding]:
     """Of two runs. What only one of them holds cannot be compared."""
-    statuses = {
-        Change.FASTER: Status.PASSED,
-        Change.EQUIVALENT: Status.PASSED,
-        Change.INCONCLUSIVE: Status.INCONCLUSIVE,
-        Change.NOT_COMPARABLE: Status.NOT_COMPARABLE,
-        Change.SLOWER: Status.SLOWER,
-    }
-    found = []
-    for each in compared.differences:
-        status = statuses[each.regression.change]
-        if status is Status.SLOWER and (each.regression.high or 0.0) < 1 + margin:
-            status = Status.PASSED
-        found.append(Finding(status, difference_text(each, named=False)))
+    found = [
+        finding_between(each.regression, difference_text(each, named=False), max_slowdown)
+        for each in compared.differences
+    ]
     return found + [Finding(Status.NOT_COMPARABLE, text) for text in compared.unmatched]
 
 
-def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, margin: float) -> list[Finding]:
+def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, max_slowdown: float) -> list[Finding]:
     """Of one run, in which the baseline and the candidates took turns."""
     names = [name.text for name in run.plan.contestants]
     unknown = [name for name in (baseline, *candidates) if name not in names]
     if unknown:
         raise InvalidRequest(f"{', '.join(unknown)} did not run; this run has {', '.join(names)}")
     wanted = candidates or [name for name in names if name != baseline]
-    results = results_of(run, margin=margin)
+    results = results_of(run)
     found: list[Finding] = []
     for work in run.plan.works:
         work_results = results.of_work(work)
@@ -82,20 +97,22 @@ def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, margi
             title = run.plan.title_of(work)
             found.append(Finding(Status.NOT_COMPARABLE, f"{title}: no process of it ended"))
             continue
-        found += [_inside(work_results[0], run.plan.title_of(work), baseline, name) for name in wanted]
+        found += [_inside(work_results[0], run.plan.title_of(work), baseline, name, max_slowdown) for name in wanted]
     return found
 
 
-def _inside(work_result: WorkResult, work: str, baseline: str, candidate: str) -> Finding:
+def _inside(work_result: WorkResult, work: str, baseline: str, candidate: str, max_slowdown: float) -> Finding:
     for row in work_result.contestants:
         if row.contestant in (baseline, candidate) and not row.ranked:
             return Finding(Status.NOT_COMPARABLE, f"{work}: {row.contestant} is not ranked: {row.trouble}")
-    own = [each for each in work_result.comparisons if {each.a, each.b} == {baseline, candidate}]
-    if not own:
+    comparison = work_result.comparison(candidate, baseline)
+    if comparison is None:
         why = work_result.why_no_verdict or f"{baseline} and {candidate} were not compared"
         return Finding(Status.NOT_COMPARABLE, f"{work}: {why}")
-    comparison = own[0] if own[0].a == candidate else own[0].reversed()
-    text = f"{work}: {verdict.sentence(comparison, a_first=True).without_verdict()}"
-    if comparison.verdict is Verdict.SLOWER and not comparison.within_margin:
-        return Finding(Status.SLOWER, text)
-    return Finding(Status.INCONCLUSIVE if comparison.verdict is Verdict.INCONCLUSIVE else Status.PASSED, text)
+    text = f"{work}: {verdict.slowdown_sentence(comparison, max_slowdown)}"
+    status, times = _STATUSES[verdict.slowdown_of(comparison, max_slowdown)], verdict.times_as_long(comparison)
+    return Finding(status, text, times[0], times[1], _finite(times[2]))
+
+
+def _finite(high: float) -> float | None:
+    return high if math.isfinite(high) else None

@@ -16,11 +16,10 @@ import msgspec
 
 from fairlap import quantity_text, verdict
 from fairlap.errors import InvalidRequest
-from fairlap.history.gate import Finding, Status
+from fairlap.history.gate import Finding, Status, finding_between
 from fairlap.race.run import Run
 from fairlap.request.work_title import work_title
 from fairlap.store.regular_file import content_of
-from fairlap.verdict import Change
 
 CODE = "E_OTHER_TOOL"
 OF_PROCESSES = "fairlap-processes"
@@ -104,15 +103,15 @@ def benchmarks_of(run: Run) -> Benchmarks:
     return Benchmarks("fairlap", {name: _of_processes(each) for name, each in found.items()}, run.machine)
 
 
-def findings_between_benchmarks(before: Benchmarks, after: Benchmarks, *, margin: float) -> list[Finding]:
+def findings_between_benchmarks(before: Benchmarks, after: Benchmarks, *, max_slowdown: float) -> list[Finding]:
     """One for each name that either has."""
-    found = [_finding(name, before, after, margin) for name in before.by_name if name in after.by_name]
+    found = [_finding(name, before, after, max_slowdown) for name in before.by_name if name in after.by_name]
     for when, one, other in (("before", before, after), ("after", after, before)):
         found += [Finding(Status.NOT_COMPARABLE, f"only {when}: {name}") for name in one.by_name.keys() - other.by_name]
     return found
 
 
-def _finding(name: str, before: Benchmarks, after: Benchmarks, margin: float) -> Finding:
+def _finding(name: str, before: Benchmarks, after: Benchmarks, max_slowdown: float) -> Finding:
     old, new = before.by_name[name], after.by_name[name]
     medians = f"{quantity_text.duration(old.median_ns)} -> {quantity_text.duration(new.median_ns)}"
     for side, each in ((before, old), (after, new)):
@@ -127,7 +126,6 @@ def _finding(name: str, before: Benchmarks, after: Benchmarks, margin: float) ->
         new.processes_ns,
         environment_before={fact: before.machine[fact] for fact in both},
         environment_after={fact: after.machine[fact] for fact in both},
-        margin=margin,
     )
     if regression.ratio is None:
         why = "; ".join(map(str, regression.warnings))
@@ -135,9 +133,7 @@ def _finding(name: str, before: Benchmarks, after: Benchmarks, margin: float) ->
     ratio = quantity_text.ratio_interval(regression.ratio, regression.low, regression.high)
     counts = f"{len(old.processes_ns)} and {len(new.processes_ns)} processes"
     text = f"{name}: {ratio} times as long, {medians}, {counts}"
-    if regression.change is Change.SLOWER and (regression.high or 0.0) >= 1 + margin:
-        return Finding(Status.SLOWER, text)
-    return Finding(Status.INCONCLUSIVE if regression.change is Change.INCONCLUSIVE else Status.PASSED, text)
+    return finding_between(regression, text, max_slowdown)
 
 
 def _of_pytest(document: _PytestBenchmark) -> Benchmarks:

@@ -15,7 +15,7 @@ from fairlap.results.row import Row
 
 _NAME = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 _HEADLINES = {
-    Status.PASSED: "no slowdown is shown",
+    Status.PASSED: "within the allowed slowdown",
     Status.SLOWER: "**slower**",
     Status.INCONCLUSIVE: "inconclusive",
     Status.NOT_COMPARABLE: "not comparable",
@@ -56,7 +56,7 @@ def comment_text(
     parts = [
         marker(name),
         f"## Speed ({name}): {_HEADLINES[worst]}",
-        f"Slowdowns above {quantity_text.share(max_slowdown)} fail.",
+        f"Slowdowns above {quantity_text.share(max_slowdown, 3)} fail.",
         *(f"- {each.word}: {as_code(each.text, most=400)}" for each in graver[:_MOST_FINDINGS]),
     ]
     if len(graver) > _MOST_FINDINGS:

@@ -130,7 +130,7 @@ def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
 
 def design_of(plan: Plan, tables: Sequence[verdict.BlockTable]) -> verdict.Design:
     """How these tables are judged."""
-    return verdict.design_so_far(tables, until_decided=plan.until_decided, only_winner=plan.only_winner)
+    return verdict.design_so_far(tables, until_decided=plan.until_decided, only_winner=plan.only_winner, gate=plan.gate)
 
 
 def is_ranked(processes: Sequence[ProcessResult]) -> bool:

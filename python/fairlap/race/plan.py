@@ -20,6 +20,7 @@ from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import work_title
+from fairlap.verdict import Gate
 
 PLAN_FORMAT = 2
 DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
@@ -77,6 +78,9 @@ class Plan(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...]
     until_decided: bool = False  # ends as soon as all that was asked for is decided
     only_winner: bool = False  # only the fastest is compared with the others
+    gate: Gate | None = (
+        None  # the race is to show whether contestants are slower than its baseline by more than its bound
+    )
     measuring: Measuring = Measuring()
     limits: Limits = Limits()
     device: str = "cpu"
@@ -191,6 +195,7 @@ def draw_plan(
     data: str = "",
     until_decided: bool = False,
     only_winner: bool = False,
+    gate: Gate | None = None,
     max_drop: float | None = None,
     to_score: float | None = None,
     most_epochs: int = 0,
@@ -236,6 +241,7 @@ def draw_plan(
         blocks=tuple(drawn),
         until_decided=until_decided,
         only_winner=only_winner,
+        gate=gate,
         measuring=measuring or Measuring(),
         limits=limits or Limits(),
         device=device,

@@ -52,6 +52,7 @@ from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Mode, Precision, StartWeights, Work
 from fairlap.request.work_title import CALLABLE
+from fairlap.verdict import Gate
 
 _MOST_SEED = 2**31
 
@@ -104,6 +105,7 @@ def plan_of(
         data=data,
         until_decided=until_decided,
         only_winner=request.only_winner,
+        gate=_gate(request, contestants),
         max_drop=None if request.max_drop is None else float(request.max_drop),
         to_score=None if request.to_score is None else float(request.to_score),
         most_epochs=most_epochs,
@@ -145,6 +147,16 @@ def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:
     if len(precisions) < 2:
         raise InvalidRequest("--across-precisions ranks several precisions; name them, such as --precision fp32,bf16")
     return tuple(each for name in request.contestants for each in name.across(precisions))
+
+
+def _gate(request: RaceRequest, contestants: Sequence[ContestantName]) -> Gate | None:
+    if request.max_slowdown is None:
+        return None
+    if request.baseline not in [name.text for name in contestants]:
+        raise InvalidRequest("--max-slowdown compares with a contestant of the race; name it with --baseline")
+    if request.only_winner:
+        raise InvalidRequest("--only-winner compares with the fastest, --max-slowdown with the baseline; leave one out")
+    return Gate(request.baseline, float(request.max_slowdown))
 
 
 def _modes(request: RaceRequest) -> tuple[Mode, ...]:

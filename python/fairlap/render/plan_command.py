@@ -62,6 +62,8 @@ def _words(plan: Plan) -> Words:
     words += _training(plan)
     words += [] if plan.max_drop is None else ["--max-drop", _number(plan.max_drop)]
     words += ["--only-winner"] if plan.only_winner else []
+    if plan.gate is not None:
+        words += ["--baseline", plan.gate.baseline, "--max-slowdown", _number(plan.gate.max_slowdown)]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     if any(name.best for name in contestants):
@@ -137,6 +139,7 @@ def _drawn(plan: Plan, data_seeds: Sequence[int], blocks: int, conditions: Condi
         data=plan.data,
         until_decided=plan.until_decided,
         only_winner=plan.only_winner,
+        gate=plan.gate,
         max_drop=plan.max_drop,
         to_score=plan.to_score,
         most_epochs=plan.most_epochs,

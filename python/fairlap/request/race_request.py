@@ -184,6 +184,12 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _about("A fixed number of new processes for every contestant, instead of as many as it takes to decide."),
     ] = None
     only_winner: Annotated[bool, _about("Compare only the fastest with the others, and stop when it is known.")] = False
+    max_slowdown: Annotated[
+        Share | None,
+        _about(
+            'With baseline: go on until it is shown whether each other contestant is slower by more than this: "3%".'
+        ),
+    ] = None
     conditions: Annotated[
         Conditions | Literal["both"],
         _about("Controlled: cores bound, the same memory behaviour for all. As-found: untouched. Or both in turn."),

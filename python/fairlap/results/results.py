@@ -38,6 +38,7 @@ class Results:
     samples: Samples | None = None  # where raw samples were stored
     decision: Decision | None = None  # where requirements or a use were given
     scaling: tuple[ScalingSeries, ...] = ()  # of works that were raced at several scales
+    max_slowdown: float = verdict.MAX_SLOWDOWN  # beyond it, a contestant is slower than the baseline for a job
 
     def __repr__(self) -> str:
         """What an interactive session shows: a line for each row, with its median and its verdict."""
@@ -121,16 +122,19 @@ def results_of(
     baseline: str = "",
     price: Price | None = None,
     samples: Samples | None = None,
-    margin: float = 0.02,
+    max_slowdown: float | None = None,
 ) -> Results:
-    """One family of comparisons for all works under each kind of conditions."""
+    """One family of comparisons for all works under each kind of conditions. A race with a gate has its baseline and
+    its bound, unless others are given; neither changes an interval or a verdict."""
+    gate = run.plan.gate or verdict.Gate(baseline)
+    baseline = baseline or gate.baseline
     found: list[WorkResult] = []
     for conditions in ("controlled", "as-found"):
         bases = work_blocks(run.plan, run.processes, conditions)
         tables = [basis.table for basis in bases if basis.table is not None]
-        comparisons = verdict.judge(tables, margin=margin, design=design_of(run.plan, tables)) if tables else ()
+        comparisons = verdict.judge(tables, design=design_of(run.plan, tables)) if tables else ()
         found += [work_result_of(basis, comparisons) for basis in bases]
-    scaling = scaling_of(run.plan, found, margin=margin)
+    scaling = scaling_of(run.plan, found)
     return Results(
         run,
         run_id,
@@ -139,4 +143,5 @@ def results_of(
         price,
         samples,
         scaling=scaling,
+        max_slowdown=gate.max_slowdown if max_slowdown is None else max_slowdown,
     )

@@ -323,12 +323,10 @@ def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *
         return _uncompared(None, "no contestant is ranked")
     if against == result.contestant:
         return _uncompared(against, "it is the baseline")
-    pair = {against, result.contestant}
-    found = next((each for each in work_result.comparisons if {each.a, each.b} == pair), None)
-    if found is None:
+    comparison = work_result.comparison(result.contestant, against)
+    if comparison is None:
         not_asked = "only the fastest is compared with the others" if only_winner and result.ranked else ""
         return _uncompared(None, work_result.why_no_verdict or result.trouble or not_asked or "it is not ranked")
-    comparison = found if found.a == result.contestant else found.reversed()
     interval, effect = comparison.interval, comparison.detectable_effect
     return {
         "baseline": Cell(against),

@@ -160,6 +160,11 @@ class WorkResult:
     def table(self) -> verdict.BlockTable | None:
         return self.basis.table
 
+    def comparison(self, name: str, baseline: str) -> verdict.Comparison | None:
+        """Of the first with the second, where the two were compared."""
+        own = next((each for each in self.comparisons if {each.a, each.b} == {name, baseline}), None)
+        return own if own is None or own.a == name else own.reversed()
+
     @property
     def why_no_verdict(self) -> str:
         return self.basis.why_no_verdict

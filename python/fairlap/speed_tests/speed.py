@@ -158,12 +158,17 @@ class SpeedTest:
         return _compared(key, baseline, session.baselines.facts_of(baseline), medians, session.facts, allowed)
 
     def _require(self, speed: Speed, allowed: float) -> None:
-        """By the rule of the gate: a slowdown that is shown to be within what is allowed passes."""
+        """By the rule of the gate."""
+        from fairlap.verdict import Slowdown, slowdown
+
         __tracebackhide__ = True
-        if speed.change == "slower" and (speed.high or 0.0) >= 1 + allowed:
-            raise TooSlow(f"{speed}; {quantity_text.share(allowed)} is allowed")
-        if self._session.strict and speed.change in ("inconclusive", "not comparable"):
-            raise TooSlow(f"{speed}; --fairlap-strict fails what is not decided")
+        shown = None if speed.low is None or speed.high is None else slowdown(speed.low, speed.high, allowed)
+        if shown is Slowdown.EXCEEDED:
+            raise TooSlow(f"{speed}; {quantity_text.share(allowed, 3)} is allowed")
+        if self._session.strict and (shown is Slowdown.UNDECIDED or speed.change == "not comparable"):
+            raise TooSlow(
+                f"{speed}; {quantity_text.share(allowed, 3)} is allowed, and --fairlap-strict fails what is not decided"
+            )
 
 
 def _median_ns(call: Callable[[], object], seconds: float) -> float:

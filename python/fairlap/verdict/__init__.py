@@ -51,8 +51,9 @@ from fairlap.verdict.scaling.bounded_fit import Bounded
 from fairlap.verdict.scaling.latency_bandwidth import LatencyBandwidth, latency_bandwidth
 from fairlap.verdict.scaling.ranks import WORTH_A_WARNING, Straggler, difference, slowest_rank
 from fairlap.verdict.scaling.universal_scalability import TooFewScales, UniversalScalability, universal_scalability
-from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence
+from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence, slowdown_sentence
 from fairlap.verdict.several_works import GeometricMean, geometric_mean_ratio
+from fairlap.verdict.slowdown import MAX_SLOWDOWN, Gate, Slowdown, slowdown, slowdown_of, times_as_long
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
 from fairlap.verdict.warnings import StatisticalWarning
@@ -60,6 +61,7 @@ from fairlap.verdict.warnings import StatisticalWarning
 __all__ = [
     "COMPILE_TIME",
     "LATENCY",
+    "MAX_SLOWDOWN",
     "THROUGHPUT",
     "TIME_PER_REQUEST",
     "TIME_TO_FIRST_GRADIENT",
@@ -76,6 +78,7 @@ __all__ = [
     "Course",
     "Design",
     "Figures",
+    "Gate",
     "GateLimits",
     "GateOutcome",
     "GeometricMean",
@@ -96,6 +99,7 @@ __all__ = [
     "Place",
     "ProcessFigure",
     "Regression",
+    "Slowdown",
     "Standing",
     "StatisticalWarning",
     "SteadyState",
@@ -135,10 +139,14 @@ __all__ = [
     "power",
     "process_figure",
     "sentence",
+    "slowdown",
+    "slowdown_of",
+    "slowdown_sentence",
     "slowest_rank",
     "standing",
     "steady_state",
     "throughput",
+    "times_as_long",
     "universal_scalability",
     "welch",
 ]

@@ -12,6 +12,9 @@ alone was tested. docs/explanation/verdict.md has the measured figure.
 
 What was decided at a look stays decided. It is shown with the figures of all blocks where those agree at the level
 of the last look, and otherwise with the figures of the look that decided it.
+
+With a gate, what is decided is whether the interval of each contestant against the baseline excludes the bound. Table
+and gate have one interval from one set of blocks, and the verdict is read off it too.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from fairlap.verdict.exact_tests.multiplicity import Corrected, correct_differen
 from fairlap.verdict.exact_tests.signed_rank import sign_interval
 from fairlap.verdict.figures.modes import find_modes
 from fairlap.verdict.looks import Design, level_of_an_extra_look, looks
+from fairlap.verdict.slowdown import Gate
 from fairlap.verdict.warnings import (
     ModesUnderneath,
     NoSpread,
@@ -73,7 +77,7 @@ def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float 
     """
     if not tables:
         raise BadInput("there is no table to judge")
-    running = Design(until_decided=True, only_winner=design.only_winner, ended_blind=False)
+    running = replace(design, until_decided=True, ended_blind=False)
     courses = (_Course(table, alpha / len(tables), margin, running) for table in tables)
     return all(course.is_decided for course in courses)
 
@@ -85,9 +89,10 @@ def design_so_far(
     margin: float = 0.02,
     until_decided: bool,
     only_winner: bool = False,
+    gate: Gate | None = None,
 ) -> Design:
     """Of a run that ends, or goes on, after these blocks: one until decided that is not has not seen its signs."""
-    running = Design(until_decided, only_winner, ended_blind=False)
+    running = Design(until_decided, only_winner, ended_blind=False, gate=gate)
     is_over = until_decided and decided(tables, alpha=alpha, margin=margin, design=running)
     return replace(running, ended_blind=not is_over)
 
@@ -159,16 +164,35 @@ class _Course:
         self._table = table
         self._margin = margin
         log_times = table.log_figures if table.metric.better == "lower" else -table.log_figures
-        self._looks = looks(log_times, alpha=alpha, margin=margin, design=design)
+        self._edges: dict[int, float] = {}  # the bound of the gate as a log ratio, by pair
+        self._pairs = list(combinations(range(len(table.contestants)), 2))
+        looked_at = log_times
+        if design.gate is not None and design.gate.baseline in table.contestants:
+            looked_at = log_times + self._put_edges(design.gate)
+        else:  # without its baseline there is nothing to ask
+            design = replace(design, gate=None)
+        self._looks = looks(looked_at, alpha=alpha, margin=margin, design=design)
         self._seen = [_evidence(table.first(look.blocks), look.level, margin) for look in self._looks]
         self._ends_with_a_look = bool(self._looks) and self._looks[-1].blocks == table.blocks
         self._next_level = level_of_an_extra_look(self._looks, alpha)
         fastest = int(np.median(log_times, axis=0).argmin())
-        self._pairs = list(combinations(range(len(table.contestants)), 2))
         self.asked = [i for i, pair in enumerate(self._pairs) if not design.only_winner or fastest in pair]
+
+    def _put_edges(self, gate: Gate) -> Floats:
+        """What to add to the log times, so that a contestant at the bound is equal to the baseline."""
+        place, bound = self._table.contestants.index(gate.baseline), float(np.log1p(gate.max_slowdown))
+        sign = 1.0 if self._table.metric.better == "lower" else -1.0
+        for i, (a, b) in enumerate(self._pairs):
+            if place in (a, b):
+                self._edges[i] = sign * (bound if b == place else -bound)
+        added = np.zeros(len(self._table.contestants))
+        added[place] = bound
+        return added
 
     @property
     def is_decided(self) -> bool:
+        if self._edges:
+            return all(any(self._side_of_edge(seen, i) for seen in self._seen) for i in self._edges)
         return all(any(seen.signs[i] or seen.same.shown[i] for seen in self._seen) for i in self.asked)
 
     @cached_property
@@ -176,14 +200,32 @@ class _Course:
         """All blocks, at the level of the look after them, or of the look that would have been the next."""
         return self._seen[-1] if self._ends_with_a_look else _evidence(self._table, self._next_level, self._margin)
 
+    def _side_of_edge(self, seen: _Evidence, pair: int) -> int:
+        """1 where the interval is above the bound, -1 where below, 0 where the bound is inside."""
+        edge, (low, high) = self._edges[pair], seen.interval
+        return int(low[pair] > edge + signed_rank.ROUNDING) - int(high[pair] < edge - signed_rank.ROUNDING)
+
+    def _outcome_of_gate(self, pair: int) -> tuple[_Evidence, Verdict, int | None]:
+        last = self._last if self._ends_with_a_look else self._last.withheld()
+        side, shown = next(((side, seen) for seen in self._seen if (side := self._side_of_edge(seen, pair))), (0, last))
+        if side and self._ends_with_a_look and self._side_of_edge(last, pair) == side:
+            shown = last
+        verdict = Verdict.EQUIVALENT if shown.same.shown[pair] else Verdict.INCONCLUSIVE
+        if sign := shown.signs[pair]:
+            verdict = self._verdict_of(sign)
+        return shown, verdict, None if verdict is Verdict.INCONCLUSIVE else shown.table.blocks
+
+    def _verdict_of(self, sign: float) -> Verdict:
+        return Verdict.SLOWER if (sign > 0) == (self._table.metric.better == "lower") else Verdict.FASTER
+
     def outcome(self, pair: int) -> tuple[_Evidence, Verdict, int | None]:
         """The figures to show, the verdict, and the number of blocks after which it was decided."""
+        if pair in self._edges:
+            return self._outcome_of_gate(pair)
         last = self._last
         for seen in self._seen:
             if sign := seen.signs[pair]:
-                above = (sign > 0) == (self._table.metric.better == "lower")
-                verdict = Verdict.SLOWER if above else Verdict.FASTER
-                return (last if last.signs[pair] == sign else seen), verdict, seen.table.blocks
+                return (last if last.signs[pair] == sign else seen), self._verdict_of(sign), seen.table.blocks
         for seen in self._seen:
             if seen.same.shown[pair]:
                 agrees = last.same.shown[pair] and not last.signs[pair]

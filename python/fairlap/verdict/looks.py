@@ -10,6 +10,10 @@ The blocks to look at are chosen from the figures sorted within each block. Swap
 change those, so at each look the labels are as evenly drawn as without it, and the parts of alpha add up
 (Bonferroni). Which look is worth its price is a guess about power; no error rate rests on it.
 
+A race with a gate asks whether a contestant is slower than the baseline by more than a bound. Its looks are chosen from
+figures in which the baseline takes as much longer as the bound allows: what is swapped without a trace is then a
+contestant exactly at the bound, and at such a one the gate errs as rarely as the looks spend.
+
 A look is taken when each gap between neighbouring ranks seems so wide that the test would show it, or so narrow that
 equivalence would be shown; the first one after twenty blocks in any case. The looks of a stored run follow from its
 figures, so nothing else needs to be stored.
@@ -29,6 +33,7 @@ from fairlap.verdict.detectable_effects import power
 from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.exact_tests.equivalence import log_margin, p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import holm
+from fairlap.verdict.slowdown import Gate
 from fairlap.verdict.stopping import folding
 
 
@@ -38,12 +43,14 @@ class Design:
 
     ``until_decided``: the verdict was looked at before the end, and the run stopped when all was decided.
     ``only_winner``: only the fastest is compared with each other contestant.
+    ``gate``: the run was to show whether contestants are slower than the baseline by more than its bound.
     ``ended_blind``: the run ended for a reason that has nothing to do with its signs: its last block, its budget.
     """
 
     until_decided: bool = False
     only_winner: bool = False
     ended_blind: bool = True
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,8 @@ _LABELLINGS = 40
 
 
 def looks(log_figures: Floats, *, alpha: float, margin: float, design: Design) -> tuple[Look, ...]:
-    """Every look of a run with these blocks, for figures of which less is better."""
+    """Every look of a run with these blocks, for figures of which less is better; with a gate, those in which the
+    baseline takes as much longer as the bound allows."""
     blocks = log_figures.shape[0]
     if not design.until_decided:
         return (Look(blocks, alpha),)
@@ -75,9 +83,7 @@ def looks(log_figures: Floats, *, alpha: float, margin: float, design: Design) -
         if count == blocks and design.ended_blind:
             break
         in_any_case = not found and count >= _AT_THE_LATEST
-        if count >= earliest and (
-            in_any_case or _worth_a_look(ranked[:count].tobytes(), count, level, margin, design.only_winner)
-        ):
+        if count >= earliest and (in_any_case or _worth_a_look(ranked[:count].tobytes(), count, level, margin, design)):
             found.append(Look(count, level))
             left -= level
             level, earliest = _NEXT_SHARE * left, count + max(2, count // 4)
@@ -100,13 +106,16 @@ def possible_looks(blocks: int) -> list[int]:
 
 
 @lru_cache(maxsize=512)  # a run asks after each of its blocks, about all before
-def _worth_a_look(figures: bytes, blocks: int, level: float, margin: float, only_winner: bool) -> bool:
+def _worth_a_look(figures: bytes, blocks: int, level: float, margin: float, design: Design) -> bool:
     """For figures sorted within each block."""
+    only_winner = design.only_winner
     ranked = np.frombuffer(figures).reshape(blocks, -1)
     contestants = ranked.shape[1]
     if blocks < signed_rank.blocks_to_reach(level):
         return False
     far = _far_apart(np.diff(ranked, axis=1), level)
+    if design.gate is not None:  # it is decided where the baseline is apart from all others, whichever it is
+        return bool((np.append(True, far) & np.append(far, True)).any())
     if only_winner and far[0]:
         return True
     edges = [0, *(np.flatnonzero(far) + 1), contestants]

@@ -8,6 +8,7 @@ from math import ceil, isfinite, log1p
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.figures.modes import Modes
+from fairlap.verdict.slowdown import Slowdown, slowdown_of
 from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
@@ -47,6 +48,24 @@ def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText
     return ComparisonText(claim, interval, details, compared.verdict is Verdict.INCONCLUSIVE)
 
 
+def slowdown_sentence(compared: Comparison, max_slowdown: float) -> str:
+    """What the first of the two takes against the second, as tables show it, and the bound that its interval is
+    compared with."""
+    ratio, bounds = quantity_text.ratio_and_bounds(
+        compared.ratio, compared.interval.low, compared.interval.high, apart_from=1 + max_slowdown
+    )
+    what = compared.metric.name if compared.metric.better == "lower" else f"the {compared.metric.name}"
+    if compared.metric.is_speed and compared.metric.better == "lower" and not compared.metric.inverse:
+        claim = f"{compared.a} takes {ratio} times as long as {compared.b} {bounds}".rstrip()
+    else:
+        claim = f"{what} of {compared.a} is {ratio} times that of {compared.b} {bounds}".rstrip()
+    parts = [claim, f"{quantity_text.share(max_slowdown, 3)} allowed", *_blocks_and_doubts(compared)]
+    if slowdown_of(compared, max_slowdown) is Slowdown.UNDECIDED:
+        too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
+        parts += too_few or [sensitivity(Verdict.INCONCLUSIVE, compared.detectable_effect)]
+    return "; ".join(parts)
+
+
 def modes_sentence(contestant: str, modes: Modes, unit: str) -> str:
     """Each mode with its share; there is no single figure."""
     listed = ", ".join(
@@ -84,10 +103,7 @@ def _claim_and_interval(compared: Comparison) -> tuple[str, str]:
 
 
 def _details(compared: Comparison) -> list[str]:
-    blocks = quantity_text.count(compared.blocks, "block")
-    if compared.evidence != "between processes":
-        blocks += f" {compared.evidence}"
-    why = [str(warning) for warning in compared.warnings if isinstance(warning, ScatteredBlocks | ModesUnderneath)]
+    blocks, *why = _blocks_and_doubts(compared)
     if compared.verdict is Verdict.EQUIVALENT:
         confidence = quantity_text.share(1 - compared.equivalence_interval.level)
         return [f"{confidence} confidence interval", blocks, *why]
@@ -97,6 +113,14 @@ def _details(compared: Comparison) -> list[str]:
     within = f"within {quantity_text.share(compared.margin)}" if compared.within_margin else ""
     reach = sensitivity(compared.verdict, compared.detectable_effect)
     return [part for part in (within, blocks, reach, blocks_to_decide(compared), *why) if part]
+
+
+def _blocks_and_doubts(compared: Comparison) -> list[str]:
+    blocks = quantity_text.count(compared.blocks, "block")
+    if compared.evidence != "between processes":
+        blocks += f" {compared.evidence}"
+    doubts = [str(warning) for warning in compared.warnings if isinstance(warning, ScatteredBlocks | ModesUnderneath)]
+    return [blocks, *doubts]
 
 
 def blocks_to_decide(compared: Comparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.stored_runs.diff import command as diff
@@ -12,6 +13,8 @@ from fairlap.cli.commands.stored_runs.gate import command as gate
 from fairlap.history.between_runs import is_same_run
 from fairlap.history.gate import Finding, Status, overall
 from fairlap.race.run import Run
+from fairlap.render.ci_reports.outcomes import job_outcomes
+from fairlap.results.results import results_of
 from fairlap.store.run_file import save_run
 from saved_runs import MACHINE, saved_run
 
@@ -132,12 +135,58 @@ def test_a_finding_speaks_of_the_candidate_and_says_its_verdict_once(tmp_path: P
     inside = ("--baseline", "torch")
     _, text = run_gate(tmp_path, saved_run({"torch": 1e6, "jax": 1.05e6}), options=inside)
     assert text.startswith("slower: ")
-    assert ": jax is 0.95" in text
+    assert ": jax takes 1.0" in text
     _, text = run_gate(tmp_path, saved_run({"torch": 1e6, "jax": 1.02e6}, spread=0.2), options=inside)
     assert text.startswith("inconclusive: ")
     assert text.count("inconclusive") == 1
     _, text = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.02e6}, seed=1, spread=0.05))
     assert text.count("inconclusive") == 1
+
+
+@pytest.mark.parametrize("until_decided", [False, True])
+@pytest.mark.parametrize(("slower_by", "spread"), [(0.0, 0.003), (0.03, 0.005), (0.03, 0.02), (0.12, 0.02)])
+def test_every_bound_is_compared_with_the_interval_of_the_table(
+    tmp_path: Path, slower_by: float, spread: float, until_decided: bool
+) -> None:
+    run = saved_run({"torch": 1e6, "jax": 1e6 * (1 + slower_by)}, blocks=16, spread=spread)
+    run.plan = msgspec.structs.replace(run.plan, until_decided=until_decided)
+    row = next(each for each in results_of(run, baseline="torch").rows if each.contestant == "jax")
+    assert row.ratio is not None
+    assert row.ratio.low is not None
+    assert row.ratio.high is not None
+    for bound in (0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2):
+        options = ("--baseline", "torch", "--max-slowdown", str(bound), "--strict", "--json")
+        status, text = run_gate(tmp_path, run, options=options)
+        found = json.loads(text)
+        assert [found["findings"][0][name] for name in ("ratio", "low", "high")] == [
+            row.ratio.value, row.ratio.low, row.ratio.high,
+        ]  # fmt: skip
+        assert found["max_slowdown"] == bound
+        above, below = row.ratio.low > 1 + bound, row.ratio.high < 1 + bound
+        assert status == found["exit_status"] == (SLOWER if above else PASSED if below else INCONCLUSIVE)
+        outcomes = {
+            each.row.contestant: each.outcome
+            for each in job_outcomes(results_of(run, baseline="torch", max_slowdown=bound))
+        }
+        assert outcomes["jax"] == ("slower" if above else "passed" if below else "inconclusive")
+
+
+@pytest.mark.parametrize("bound", ["1%", "5%", "30%"])
+def test_two_runs_are_compared_with_the_bound_by_the_same_rule(tmp_path: Path, bound: str) -> None:
+    after = saved_run({"torch": 1.05e6}, seed=1, spread=0.02)
+    status, text = run_gate(tmp_path, BEFORE, after, options=("--max-slowdown", bound, "--strict", "--json"))
+    [found] = json.loads(text)["findings"]
+    edge = 1 + float(bound[:-1]) / 100
+    above, below = found["low"] > edge, found["high"] < edge
+    assert status == (SLOWER if above else PASSED if below else INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("twice", [("--baseline", "torch"), ("--margin", "3%")])
+def test_an_option_given_twice_is_refused(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    run = saved_run({"torch": 1e6, "jax": 1e6})
+    options = ("--baseline", "torch", "--max-slowdown", "3%", *twice)
+    assert run_gate(tmp_path, run, options=options)[0] == NOT_COMPARABLE
+    assert run_gate(tmp_path, run, options=options[:4])[0] == PASSED
 
 
 def test_a_margin_is_a_share(tmp_path: Path) -> None:
@@ -168,7 +217,7 @@ def test_a_gate_says_what_the_race_was_fed(tmp_path: Path) -> None:
     fed = "mlp · infer · fp32 · batch 1 · fed synthetic"
     run = saved_run({"torch": 1e6, "torch:feed=dataloader": 2e6}, data="synthetic")
     status, text = run_gate(tmp_path, run, options=("--baseline", "torch"))
-    assert (status, text.startswith(f"slower: {fed}: torch:feed=dataloader is")) == (SLOWER, True)
+    assert (status, text.startswith(f"slower: {fed}: torch:feed=dataloader takes")) == (SLOWER, True)
     status, text = run_gate(tmp_path, run, saved_run({"torch": 1e6, "torch:feed=dataloader": 3e6}, data="synthetic"))
     assert (status, text.count(f": {fed} · as-found · ")) == (SLOWER, 2)
     status, text = run_gate(tmp_path, BEFORE, saved_run({"torch": 1.5e6}, data="synthetic"))

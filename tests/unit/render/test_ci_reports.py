@@ -18,8 +18,10 @@ from runs_to_show import HOSTILE, run_of
 from saved_runs import saved_run
 
 
-def results(medians_ns: dict[str, float], *, margin: float = 0.02, blocks: int = 12, baseline: str = "base") -> Results:
-    return results_of(saved_run(medians_ns, blocks=blocks), "r", baseline=baseline, margin=margin)
+def results(
+    medians_ns: dict[str, float], *, max_slowdown: float = 0.02, blocks: int = 12, baseline: str = "base"
+) -> Results:
+    return results_of(saved_run(medians_ns, blocks=blocks), "r", baseline=baseline, max_slowdown=max_slowdown)
 
 
 def troubled() -> Results:
@@ -42,7 +44,7 @@ def test_each_row_has_an_outcome() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change_ns", "margin", "blocks", "outcome", "status"),
+    ("change_ns", "max_slowdown", "blocks", "outcome", "status"),
     [
         (1.2e6, 0.02, 12, "slower", Status.SLOWER),
         (1.2e6, 0.3, 12, "passed", Status.PASSED),
@@ -51,10 +53,10 @@ def test_each_row_has_an_outcome() -> None:
     ],
 )
 def test_an_outcome_is_what_the_gate_finds(
-    change_ns: float, margin: float, blocks: int, outcome: str, status: Status
+    change_ns: float, max_slowdown: float, blocks: int, outcome: str, status: Status
 ) -> None:
-    shown = results({"base": 1e6, "change": change_ns}, margin=margin, blocks=blocks)
-    [found] = findings_inside(shown.run, "base", (), margin=margin)
+    shown = results({"base": 1e6, "change": change_ns}, max_slowdown=max_slowdown, blocks=blocks)
+    [found] = findings_inside(shown.run, "base", (), max_slowdown=max_slowdown)
     assert found.status is status
     assert {each.row.contestant: each.outcome for each in job_outcomes(shown)}["change"] == outcome
 

@@ -104,6 +104,12 @@ if TYPE_CHECKING:
 @click.option(
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
 )
+@click.option(
+    "--max-slowdown",
+    type=SHARE,
+    metavar="SHARE",
+    help="With --baseline: race until it is shown whether the others are slower by more than this.",
+)
 @click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
 @click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
 @click.option(

@@ -72,6 +72,12 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
 )
 @click.option(
+    "--max-slowdown",
+    type=SHARE,
+    metavar="SHARE",
+    help="With --baseline: race until it is shown whether the others are slower by more than this.",
+)
+@click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found", "both"]),
     help="Bind cores and fix memory behaviour, or leave processes as they are.  [default: controlled]",

@@ -56,8 +56,10 @@ def command(post: Path | None, comments: bool, number: int | None, author: str, 
     In GitHub Actions the pull request, the repository and the base are known from the job. The comment needs
     GITHUB_TOKEN; without it the text goes to the job's summary alone. A comment that fails changes no status.
 
-    Exit status: as of `fairlap gate`: 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict),
-    3 when not comparable, for example because the base lacks the benchmark.
+    The race goes on until it is shown whether the change is slower by more than --max-slowdown.
+
+    Exit status: as of `fairlap gate`: 0 when the change is within it, or inconclusive, 1 when a larger slowdown is
+    shown, 2 when inconclusive with --strict, 3 when not comparable, for example because the base lacks the benchmark.
     """
     from fairlap.errors import FairlapError
     from fairlap.pull_request.comment_text import marker
@@ -95,9 +97,9 @@ def _judged(
         if chosen.content == "training":
             raise UnknownFormat(f"{path} logs training to a score, which has no part in a pull request; leave it out")
     try:
-        run, run_id = _run(job, output=output, **given)
-        findings = findings_inside(run, against, (), margin=max_slowdown)
-        results = results_of(run, run_id, baseline=against, margin=max_slowdown)
+        run, run_id = _run(job, output=output, max_slowdown=max_slowdown, **given)
+        findings = findings_inside(run, against, (), max_slowdown=max_slowdown)
+        results = results_of(run, run_id, baseline=against, max_slowdown=max_slowdown)
         text = comment_text(name, findings, results.rows, max_slowdown=max_slowdown, charts=charts or job.page)
         status = int(overall(findings, strict=strict))
         click.echo("\n".join(map(str, findings)))

@@ -26,9 +26,17 @@ class CalledWrongly(click.UsageError):
 class GateCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
+            self._require_once(ctx, list(args))
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             raise CalledWrongly(error.format_message(), ctx) from None
+
+    def _require_once(self, ctx: click.Context, args: list[str]) -> None:
+        """Click takes the last of an option that is given twice; a gate would then judge something else in silence."""
+        given = self.make_parser(ctx).parse_args(args)[2]
+        for parameter in given:
+            if isinstance(parameter, click.Option) and not parameter.multiple and given.count(parameter) > 1:
+                raise click.UsageError(f"{parameter.opts[0]} is given {given.count(parameter)} times; give it once")
 
 
 @click.command("gate", cls=GateCommand)
@@ -42,9 +50,9 @@ class GateCommand(click.Command):
     help="Contestant to judge, within one run. Repeatable.  [default: all others]",
 )
 @click.option(
-    "--margin",
     "--max-slowdown",
-    "margin",
+    "--margin",
+    "max_slowdown",
     type=SHARE,
     default="2%",
     help="Largest acceptable slowdown.  [default: 2%]",
@@ -57,32 +65,39 @@ def command(
     after: str | None,
     baseline: str | None,
     candidates: tuple[str, ...],
-    margin: float,
+    max_slowdown: float,
     output: tuple[Path, ...],
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Fail when a run shows a slowdown.
+    """Fail when a run shows a slowdown of more than --max-slowdown.
+
+    The interval that `fairlap show` and `fairlap diff` print decides: above the bound fails, below it passes, and with
+    the bound inside it is inconclusive.
 
     With one run, its contestants are compared: the strongest evidence, because they took turns. With two runs, the
     same contestants of both are compared. Runs are ids of stored runs, or run files; with two, also results of
     pytest-benchmark or asv.
 
-    Exit status: 0 when no slowdown is shown, 1 when one is, 2 when inconclusive (with --strict), 3 when not
-    comparable.
+    Exit status: 0 when every contestant is within the bound, or inconclusive, 1 when a larger slowdown is shown, 2 when
+    inconclusive with --strict, 3 when not comparable.
     """
     from fairlap.errors import FairlapError
     from fairlap.history.gate import overall
 
     try:
-        findings = _findings(before, after, baseline, candidates, margin)
+        findings = _findings(before, after, baseline, candidates, max_slowdown)
     except FairlapError as error:
         print_error(str(error), error.code, as_json=as_json)
         raise SystemExit(_NOT_COMPARABLE) from None
     status = overall(findings, strict=strict)
     document = {
         "exit_status": int(status),
-        "findings": [{"status": finding.word, "text": finding.text} for finding in findings],
+        "max_slowdown": float(max_slowdown),
+        "findings": [
+            {"status": each.word, "text": each.text, "ratio": each.ratio, "low": each.low, "high": each.high}
+            for each in findings
+        ],
     }
     text = "\n".join(map(str, findings)) or "not comparable: the two runs have nothing in common"
     print_result(document, text, as_json=as_json, output=output)
@@ -90,7 +105,7 @@ def command(
 
 
 def _findings(
-    before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], margin: float
+    before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], max_slowdown: float
 ) -> list[Finding]:
     from fairlap.errors import InvalidRequest
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
@@ -103,7 +118,7 @@ def _findings(
             raise InvalidRequest("results of another tool are compared with a second file; give that too")
         if not baseline:
             raise InvalidRequest("give a second run, or --baseline to compare contestants of one run")
-        return findings_inside(run_named(before)[0], baseline, candidates, margin=margin)
+        return findings_inside(run_named(before)[0], baseline, candidates, max_slowdown=max_slowdown)
     if baseline or candidates:
         raise InvalidRequest("--baseline and --candidate apply to one run; leave them or the second run out")
     others = read_benchmarks(Path(before)), read_benchmarks(Path(after))
@@ -111,8 +126,8 @@ def _findings(
         old, new = (
             each or benchmarks_of(run_named(name)[0]) for each, name in zip(others, (before, after), strict=True)
         )
-        return findings_between_benchmarks(old, new, margin=margin)
+        return findings_between_benchmarks(old, new, max_slowdown=max_slowdown)
     run, other = run_named(before)[0], run_named(after)[0]
     if is_same_run(run, other):
         raise InvalidRequest(f"{before} and {after} are the same run; give the run of another commit or version")
-    return findings_between(compare_saved_runs(run, other, margin=margin), margin=margin)
+    return findings_between(compare_saved_runs(run, other), max_slowdown=max_slowdown)
