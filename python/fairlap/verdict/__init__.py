@@ -56,10 +56,12 @@ from fairlap.verdict.several_works import GeometricMean, geometric_mean_ratio
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
 from fairlap.verdict.warnings import StatisticalWarning
+from fairlap.verdict.worthwhile_rounds import SEGMENT, RacedBlock, worthwhile_rounds
 
 __all__ = [
     "COMPILE_TIME",
     "LATENCY",
+    "SEGMENT",
     "THROUGHPUT",
     "TIME_PER_REQUEST",
     "TIME_TO_FIRST_GRADIENT",
@@ -95,6 +97,7 @@ __all__ = [
     "OneSample",
     "Place",
     "ProcessFigure",
+    "RacedBlock",
     "Regression",
     "Standing",
     "StatisticalWarning",
@@ -141,4 +144,5 @@ __all__ = [
     "throughput",
     "universal_scalability",
     "welch",
+    "worthwhile_rounds",
 ]
