@@ -31,7 +31,7 @@ from fairlap.verdict.figures.estimates import (
     throughput,
 )
 from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mode_causes
-from fairlap.verdict.figures.rounds import block_figures
+from fairlap.verdict.figures.rounds import block_figures, halves_of_rounds
 from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.judge import decided, design_so_far, judge
 from fairlap.verdict.late_share import LateShareTest
@@ -125,6 +125,7 @@ __all__ = [
     "difference",
     "find_modes",
     "geometric_mean_ratio",
+    "halves_of_rounds",
     "judge",
     "latency_bandwidth",
     "looks",
