@@ -66,6 +66,11 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         "again": all(np.allclose(before[name], again[name], rtol=1e-3, atol=1e-5) for name in before),
         "weights": _compared(work, contestant.weights()),
     }
+    if contestant.deal is not None:
+        contestant.deal()
+        dealt = answer(contestant.bind(work.inputs))
+        found["dealt"] = all(np.allclose(before[name], dealt[name], rtol=1e-3, atol=1e-5) for name in before)
+        found["weights_dealt"] = _compared(work, contestant.weights())
     if work.mode == "grad":
         gradients = {name.removeprefix("grad/"): array for name, array in before.items() if name != "loss"}
         found["gradients"] = sorted(gradients)

@@ -31,6 +31,7 @@ CONTESTANTS = [
     ("openvino", ""),
     ("litert", ""),
 ]
+DEALT = ("torch", "jax", "tensorflow", "onnxruntime")
 DIFFERENTIATE = ("torch", "jax", "tensorflow")
 DIFFERENTIATING = [each for each in CONTESTANTS if each[0] in DIFFERENTIATE]
 SLOW = (("torch", "compile"), ("tensorflow", ""), ("tensorflow", "xla"), ("litert", ""))
@@ -70,6 +71,17 @@ def test_an_adapter_answers_as_the_reference_does_with_the_weights_it_was_given(
     assert found["in_force"]["threads"] == (str(min(2, cores)) if name == "openvino" else "2"), "it takes no more"
     assert found["version"]
     assert {"import", "build"} <= set(found["phases"])
+
+
+@pytest.mark.parametrize(("name", "variant"), thorough_where(SLOW.__contains__, CONTESTANTS))
+@pytest.mark.parametrize("mode", ["infer", "grad"])
+def test_an_adapter_that_moves_its_weights_answers_as_before(name: str, variant: str, mode: str) -> None:
+    if mode == "grad" and name not in DIFFERENTIATE:
+        pytest.skip(f"{name} has no gradients")
+    found = found_by(name, variant, mode=mode)
+    assert ("dealt" in found) == (name in DEALT)
+    assert found.get("dealt", True)
+    assert found.get("weights_dealt", "equal") == "equal"
 
 
 @pytest.mark.slow

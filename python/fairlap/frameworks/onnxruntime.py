@@ -121,21 +121,22 @@ class OnnxRuntime(Framework):
                 made = quantized(work, graph, self._version)
             graph = str(made.file)
         with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
-            session = onnxruntime.InferenceSession(
-                graph, options, providers=[place.provider], provider_options=[place.provider_options]
-            )
+            session = _session(onnxruntime, graph, options, place)
         if session.get_providers()[0] != place.provider:
             why = f": {why_not_loaded(onnxruntime, place.provider)}" if place.stream is not None else ""
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
         if work.spec.continuation:
             return _generating(work, session, place, graph)
         # All bindings write to the same memory, so the outputs are those of the last call.
-        held = {
-            tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
-                tensor.sized(work.batch), np.dtype(tensor.dtype).type, place.kind, place.number
-            )
-            for tensor in work.spec.outputs
-        }
+        held = _places_of_outputs(onnxruntime, work, place)
+
+        def bind(inputs: Arrays) -> Callable[[], Any]:
+            return _bind(session, held, place, inputs)
+
+        def deal() -> None:
+            nonlocal session
+            session = _session(onnxruntime, graph, options, place)
+            held.update(_places_of_outputs(onnxruntime, work, place))
 
         def profiled_session(prefix: str) -> Any:
             own = _session_options(onnxruntime, wanted)
@@ -143,7 +144,8 @@ class OnnxRuntime(Framework):
             return onnxruntime.InferenceSession(graph, own, providers=[place.provider])
 
         return Contestant(
-            bind=partial(_bind, session, held, place),
+            bind=bind,
+            deal=deal if place.stream is None and made is None else None,
             done=None,
             outputs=partial(_answers, work, held),
             weights=partial(dict, {} if made else weights_in(graph, work.weights)),
@@ -153,13 +155,26 @@ class OnnxRuntime(Framework):
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
             no_memory_because=_NO_MEMORY,
-            compilation=partial(
-                _compilation, onnxruntime, work, made, wanted, place, partial(_bind, session, held, place)
-            ),
+            compilation=partial(_compilation, onnxruntime, work, made, wanted, place, bind),
         )
 
     def version(self) -> str:
         return self._version
+
+
+def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: _Place) -> Any:
+    return onnxruntime.InferenceSession(
+        graph, options, providers=[place.provider], provider_options=[place.provider_options]
+    )
+
+
+def _places_of_outputs(onnxruntime: Any, work: Workload, place: _Place) -> dict[str, Any]:
+    return {
+        tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
+            tensor.sized(work.batch), np.dtype(tensor.dtype).type, place.kind, place.number
+        )
+        for tensor in work.spec.outputs
+    }
 
 
 def _generating(work: Workload, session: Any, place: _Place, graph: bytes | str) -> Contestant:

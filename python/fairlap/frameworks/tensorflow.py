@@ -135,6 +135,7 @@ class TensorFlow(Framework):
             in_force |= {"autocast": f"{narrow} operations in bfloat16"} | ({"precision": "autocast"} if narrow else {})
         return Contestant(
             bind=partial(_bind, work, step),
+            deal=partial(_deal, model) if training is None and wanted.device == "cpu" else None,
             shared_by_threads=True,
             # On a CPU eager and graph calls return when they are complete, on a GPU when all is enqueued.
             done=None,
@@ -304,6 +305,14 @@ def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays, types: Typ
 
     tensors = _tensors(work, inputs)
     return partial(step, {**tensors, **{name: tf.cast(tensors[name], kind) for name, kind in types.items()}})
+
+
+def _deal(model: Any) -> None:
+    """A variable takes over the memory of what it is assigned."""
+    import tensorflow as tf
+
+    for variable in model.variables_by_name.values():
+        variable.assign(tf.constant(variable.numpy()))
 
 
 def _lent_tensor(batch: Any) -> Any:

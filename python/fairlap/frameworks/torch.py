@@ -146,6 +146,8 @@ class Torch(Framework):
             compilation=partial(_compilation, bind, wanted),
             in_thread=partial(modes_of_a_thread, work, wanted.device),
             shared_by_threads=True,
+            # Compiled with its weights as constants, or quantized, it has copies of its own.
+            deal=None if made or "freezing" in wanted.options or wanted.device != "cpu" else partial(_deal, model),
         )
 
     def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
@@ -275,6 +277,11 @@ def _built(work: Workload, wanted: Settings) -> Any:
     if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
         model = model.to(memory_format=torch.channels_last)
     return model.to(getattr(torch, _TYPES[work.precision])) if work.precision in _TYPES else model
+
+
+def _deal(model: Any) -> None:
+    for held in (*model.parameters(), *model.buffers()):
+        held.data = held.data.clone()
 
 
 def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[ProfiledCall]:

@@ -263,6 +263,7 @@ class WorkerProcess:
         energy: bool = False,
         drawn: Sequence[DrawnCall] = (),
         drawn_file: Path | None = None,
+        deal: int | None = None,
     ) -> tuple[Measured, Samples]:
         """The outputs of the drawn calls are in ``drawn_file``."""
         request = Measure(
@@ -273,6 +274,7 @@ class WorkerProcess:
             "read" if energy else None,
             tuple(drawn),
             str(drawn_file or ""),
+            deal,
         )
         measured = self._request(request, Measured, within_s)
         values = np.frombuffer(self._raw, dtype="<f8")

@@ -212,6 +212,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
         table = verdict.block_table(_block_figures(compared, metric), metric=metric, workload=label)
+        table = replace(table, halves={name: halves_of(own, metric) for name, own in compared.items()})
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
     return replace(found, gated=gated, compared=compared, table=table)
@@ -302,6 +303,12 @@ def _block_figures(
         )
         for name, own in compared.items()
     }
+
+
+def halves_of(processes: Sequence[ProcessResult], metric: verdict.Metric) -> npt.NDArray[np.float64]:
+    """See ``verdict.find_modes``; another metric than the time of a call is no figure of rounds."""
+    of_calls = metric == verdict.LATENCY
+    return np.stack([verdict.halves_of_rounds(each.rounds_ns if of_calls else ()) for each in processes])
 
 
 def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:

@@ -40,7 +40,8 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Measuring(msgspec.Struct, frozen=True):
-    """How long a contestant is measured in each process, and in how many turns where contestants take turns."""
+    """How long a contestant is measured in each process, and in how many turns where contestants take turns. Later
+    blocks may have another number of turns, each as long; see chosen_rounds.py."""
 
     seconds: float = 0.4
     samples: int | None = None
@@ -61,6 +62,7 @@ class Block(msgspec.Struct, frozen=True):
     # Alone, so that nothing else runs while a process imports and compiles; or side by side, which is quicker. In the
     # second block, those that took long to compile start alone all the same, to compile with full caches.
     started: Literal["alone", "together"] = "alone"
+    rounds: int | None = None  # chosen in the race where it is not known
 
 
 class SkippedWork(msgspec.Struct, frozen=True):

@@ -146,6 +146,8 @@ class ProcessResult(msgspec.Struct):
     ranks: RanksFound | None = None  # where several processes shared its steps
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept
+    in_rounds_s: float = 0.0  # wall time of these turns, with what each begins with
+    dealt: int = 0  # how often model and inputs were moved to other places in memory between turns
     in_turn_because: str = ""  # why the block's contestants ran one after the other
     data_seed: int = 0
     zero_weights: float | None = None  # the share of the weights that are 0

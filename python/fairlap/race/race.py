@@ -24,6 +24,7 @@ from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
+from fairlap.race.processes.chosen_rounds import rounds_of
 from fairlap.race.processes.one_process import Bench, ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
@@ -207,7 +208,7 @@ class Race:
     def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
         for run in runs:
             self._progress.began(run.result)
-        run_in_rounds(runs, self.plan, block, self._known_bytes())
+        run_in_rounds(runs, self.plan, block, rounds_of(self.plan, block, self.processes), self._known_bytes())
         if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
             raise NoRoom("memory ran out while the contestants of a block were alive together")
         with signals_wait():  # a block is kept whole

@@ -190,8 +190,13 @@ def _turns(processes: Sequence[ProcessResult]) -> str:
     apart = next((each.in_turn_because for each in processes if each.in_turn_because), "")
     if apart:
         return f"one after the other: {apart}"
-    rounds = max((len(each.rounds_ns) for each in processes), default=0)
-    return f"in {quantity_text.count(rounds, 'round')}" if rounds else "none: no process was measured"
+    rounds = sorted({len(each.rounds_ns) for each in processes if each.rounds_ns})
+    if not rounds:
+        return "none: no process was measured"
+    dealt = "; its arrays moved in memory between them" if any(each.dealt for each in processes) else ""
+    if len(rounds) > 1:
+        return f"in {rounds[0]} to {rounds[-1]} rounds{dealt}"
+    return f"in {quantity_text.count(rounds[0], 'round')}{dealt}"
 
 
 def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:

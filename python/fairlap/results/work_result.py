@@ -12,7 +12,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
-from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks
+from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks, halves_of
 from fairlap.race.equal_work.answers import is_unknown
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
@@ -236,7 +236,7 @@ def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ..
     figures_ns = tuple(basis.figure_ns(process) for process in finished)
     if not finished or not np.isfinite(figures_ns).all():
         return ContestantResult(name, basis.conditions, processes, None, (), drop, unqualified)
-    figure = verdict.contestant_figure(np.log(figures_ns))
+    figure = verdict.contestant_figure(np.log(figures_ns), halves=halves_of(finished, basis.metric))
     causes = verdict.mode_causes(figure.modes, _covariates(finished))
     return ContestantResult(name, basis.conditions, processes, figure, causes, drop, unqualified, figures_ns)
 

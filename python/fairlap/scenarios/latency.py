@@ -39,6 +39,8 @@ def measured_message(
     energy: EnergyOfBlock | None = None,
     feeding: Feeding | None = None,
     on_device: DeviceQuantities | None = None,
+    *,
+    dealt: bool = False,
 ) -> tuple[Measured, list[memoryview]]:
     """The message, and the raw samples that follow it. The measurement's own quantities come first."""
     import numpy as np
@@ -69,6 +71,7 @@ def measured_message(
         energy=energy,
         feeding=feeding,
         drawn=drawn,
+        dealt=dealt,
     )
     raw = [np.asarray(quantity.values, dtype="<f8").data.cast("B") for quantity in measured.values()]
     return message, raw

@@ -67,6 +67,7 @@ class Measure(msgspec.Struct, frozen=True, tag_field="type", tag="measure"):
     energy: Literal["read"] | None = None  # there are sensors: report their readings over the timed calls
     drawn: tuple[DrawnCall, ...] = ()  # ascending
     drawn_path: str = ""  # where their outputs go: "<number>/<output>"
+    deal: int | None = None  # move the model and its inputs to other places in memory before, drawn with this seed
 
 
 class Feed(msgspec.Struct, frozen=True, tag_field="type", tag="feed"):
@@ -122,6 +123,7 @@ class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
     energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
     feeding: Feeding | None = None  # present when the calls were fed
     drawn: Drawn = Drawn()  # empty when none were asked for
+    dealt: bool = False  # model and inputs were moved before, as was asked for
 
 
 def require_consistent(measured: Measured, most_bytes: int) -> None:

@@ -5,6 +5,7 @@ A contestant that keeps an answer, for an input or for its content, is wrong on 
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from fairlap.scenarios.device_quantities import DeviceQuantities
 
 
+_PADDINGS = 4
+_SMALLEST_PADDING, _LARGEST_PADDING = 2**11, 2**20  # bytes; of many pages, and no multiple of one
+
+
 class TimedInputs:
     """One contestant's callables, a callable for each set of inputs. ``part`` takes that of a rank out of unseen ones;
     the sets are parts already."""
@@ -43,12 +48,30 @@ class TimedInputs:
         self._bound: dict[int, Callable[[], Any]] = {}
         self._measurements = 0
         self._unseen_inputs: list[Arrays] = []
+        self._padding: list[np.ndarray] = []
 
     def bound(self, number: int) -> Callable[[], Any]:
         """Bound once, so that the checked answers come from the very callables that are measured."""
         if number not in self._bound:
             self._bound[number] = self._contestant.bind(self._sets[number])
         return self._bound[number]
+
+    def deal(self, seed: int) -> bool:
+        """Move the model and its inputs to other places in memory, between allocations of drawn sizes, and call it once
+        on each set there; False if the contestant cannot."""
+        if self._contestant.deal is None:
+            return False
+        drawn, before = random.Random(seed), self._padding
+        self._padding = _allocations(drawn)
+        self._contestant.deal()
+        self._padding += _allocations(drawn)
+        self._sets, self._bound = [_in_memory_all(arrays) for arrays in self._sets], {}
+        del before  # only now, so that nothing moves back to where it was
+        for number in range(len(self._sets)):
+            result = self.bound(number)()
+            if self._contestant.done is not None:
+                self._contestant.done(result)
+        return True
 
     @property
     def _take_turns_call_by_call(self) -> bool:
@@ -163,6 +186,13 @@ class _Drawing:
         self.results.append(DrawnResult(number, call_ns, reading, cpu_ns))
         if self._contestant.stamps is not None:
             self._contestant.stamps.record(True)
+
+
+def _allocations(drawn: random.Random) -> list[np.ndarray]:
+    sizes = [
+        int(_SMALLEST_PADDING * (_LARGEST_PADDING / _SMALLEST_PADDING) ** drawn.random()) for _ in range(_PADDINGS)
+    ]
+    return [np.empty(size, np.uint8) for size in sizes]
 
 
 def _naming_completion(measurement: Measurement) -> Measurement:

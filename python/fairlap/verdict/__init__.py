@@ -31,7 +31,7 @@ from fairlap.verdict.figures.estimates import (
     throughput,
 )
 from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mode_causes
-from fairlap.verdict.figures.rounds import block_figures
+from fairlap.verdict.figures.rounds import block_figures, halves_of_rounds
 from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
 from fairlap.verdict.judge import decided, design_so_far, judge
 from fairlap.verdict.late_share import LateShareTest
@@ -57,11 +57,13 @@ from fairlap.verdict.slowdown import MAX_SLOWDOWN, Gate, Slowdown, slowdown, slo
 from fairlap.verdict.standing import Place, Standing, standing
 from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
 from fairlap.verdict.warnings import StatisticalWarning
+from fairlap.verdict.worthwhile_rounds import SEGMENT, RacedBlock, worthwhile_rounds
 
 __all__ = [
     "COMPILE_TIME",
     "LATENCY",
     "MAX_SLOWDOWN",
+    "SEGMENT",
     "THROUGHPUT",
     "TIME_PER_REQUEST",
     "TIME_TO_FIRST_GRADIENT",
@@ -98,6 +100,7 @@ __all__ = [
     "OneSample",
     "Place",
     "ProcessFigure",
+    "RacedBlock",
     "Regression",
     "Slowdown",
     "Standing",
@@ -126,6 +129,7 @@ __all__ = [
     "difference",
     "find_modes",
     "geometric_mean_ratio",
+    "halves_of_rounds",
     "judge",
     "latency_bandwidth",
     "looks",
@@ -149,4 +153,5 @@ __all__ = [
     "times_as_long",
     "universal_scalability",
     "welch",
+    "worthwhile_rounds",
 ]

@@ -10,7 +10,7 @@ A verdict on bad input would look like any other verdict, so values that are not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -104,6 +104,7 @@ class BlockTable:
     workload: str = ""
     evidence: Evidence = "between processes"
     quantity: str = ""  # of every figure; empty for figures that were given without one
+    halves: Mapping[str, Floats] = field(default_factory=dict)  # by contestant: see ``find_modes``
 
     @property
     def blocks(self) -> int:
@@ -116,14 +117,18 @@ class BlockTable:
 
     def first(self, blocks: int) -> BlockTable:
         """The same table as it was after so many blocks."""
-        return self if blocks == self.blocks else replace(self, log_figures=self.log_figures[:blocks])
+        return self if blocks == self.blocks else self._with(slice(blocks))
 
     def keeping(self, kept: Flags) -> BlockTable:
         """The same table with only the blocks a noise gate kept."""
         left = int(kept.sum())
         if left < 2:
             raise OneBlock(f"{self.workload or 'table'}: {left} of {self.blocks} blocks are left; run more")
-        return replace(self, log_figures=self.log_figures[kept])
+        return self._with(kept)
+
+    def _with(self, rows: slice | Flags) -> BlockTable:
+        halves = {name: each[rows] for name, each in self.halves.items()}
+        return replace(self, log_figures=self.log_figures[rows], halves=halves)
 
 
 def block_table(

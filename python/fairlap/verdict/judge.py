@@ -135,7 +135,11 @@ class _Evidence:
 
     @cached_property
     def modes(self) -> dict[str, int]:
-        return {name: len(find_modes(self.table.log_figures_of(name)).modes) for name in self.table.contestants}
+        table = self.table
+        return {
+            name: len(find_modes(table.log_figures_of(name), table.halves.get(name)).modes)
+            for name in table.contestants
+        }
 
     def withheld(self) -> _Evidence:
         """The same figures where nothing may be claimed, with intervals that claim nothing."""

@@ -174,6 +174,7 @@ class Service:
         timed, fed = self._timed, self._fed
         assert timed is not None
         drawn: Drawn = Drawn()
+        dealt = request.deal is not None and fed is None and self._deal(request.deal)
 
         def take() -> Measurement:
             nonlocal drawn
@@ -190,7 +191,15 @@ class Service:
         on_device = None
         if contestant.device is not None and fed is None:
             on_device = timed.measure_device(request, measurement.calls_per_sample)
-        return latency.measured_message(measurement, drawn, energy, None if fed is None else fed.feeding, on_device)
+        feeding = None if fed is None else fed.feeding
+        return latency.measured_message(measurement, drawn, energy, feeding, on_device, dealt=dealt)
+
+    def _deal(self, seed: int) -> bool:
+        """What it holds is held twice meanwhile, so the memory is read before."""
+        assert self._timed is not None
+        if self._memory_before_second is None:
+            self._memory_before_second = self._memory.result()
+        return self._timed.deal(seed)
 
     def offer_load(self, request: OfferLoad) -> tuple[LoadTrial, list[memoryview]]:
         self._phase.now = request.text
@@ -324,7 +333,7 @@ class Service:
         self._phase.now = "overhead"
         loaded = self._loaded
         assert loaded is not None
-        self._memory_before_second = self._memory.result()
+        self._memory_before_second = self._memory_before_second or self._memory.result()
         from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 
         if why := _elsewhere(self.contestant):
@@ -345,7 +354,7 @@ class Service:
         assert loaded is not None
         if loaded.rank is None:
             raise Unsupported("it is no rank: all of its steps are alone")
-        self._memory_before_second = self._memory.result()
+        self._memory_before_second = self._memory_before_second or self._memory.result()
         settings, slowdown = settings_in(loaded)
         work, sets = workload_of(loaded)
         framework = framework_class(loaded.framework)()

@@ -24,6 +24,7 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
     """
     from fairlap.cli.run_race import checked_output, run_race
     from fairlap.frameworks.command import require_programs
+    from fairlap.race.processes.chosen_rounds import with_rounds_of
     from fairlap.race.resume import require_same_sources
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
@@ -35,9 +36,10 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
     for line in _differences(then, notify):
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})
-    output = checked_output(then.plan, options, store=store, quiet=quiet, as_json=as_json)
-    require_programs(then.plan.contestants)
-    raise SystemExit(run_race(then.plan, output))
+    plan = with_rounds_of(then.plan, then.processes)
+    output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
+    require_programs(plan.contestants)
+    raise SystemExit(run_race(plan, output))
 
 
 def _require_cores(then: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 
-from fairlap import quantity_text
+from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoNode, NoRoute, Runner
@@ -65,6 +66,7 @@ _WARM_UP_S = 0.15
 _SHORTEST_CALL_S = 1e-5  # of a shorter one, the checked call says nothing
 _MOST_WARM_UP_CALLS_OF_A_TURN = 3
 _WARM_UP_SHARE_OF_A_TURN = 0.5
+_MOST_DEALT_BYTES = 2**27  # of weights, which are held twice for a moment
 
 
 def _stage(method: Callable[[ProcessRun], None]) -> Callable[[ProcessRun], None]:
@@ -102,6 +104,8 @@ class ProcessRun:
         self.result, self.plan = result, plan_for(plan, materials.work)
         self.over = False
         self.turns: list[Turn] = []
+        self.rounds = plan.measuring.rounds
+        self._deals_slowly = False
         self._block, self._materials, self._bench = block, materials, bench
         self._given_plan, self._runner = plan, runner_for(runner, plan, materials.work)
         self._worker: WorkerProcess | None = None
@@ -178,11 +182,36 @@ class ProcessRun:
 
     @_stage
     def take_a_turn(self) -> None:
+        began_s = time.monotonic()
         first = self.turns[0].measured
-        left = self.plan.measuring.rounds + 1 - len(self.turns)
         self._take(
-            self._turn_s, warmup=self._warm_up_calls, calls_per_sample=first.calls_per_sample, turns_left=max(left, 1)
+            self._turn_s,
+            warmup=self._warm_up_calls,
+            calls_per_sample=first.calls_per_sample,
+            turns_left=max(self.rounds + 1 - len(self.turns), 1),
+            deal=self._seed_of_deal() if self._is_dealt() else None,
         )
+        took_s = time.monotonic() - began_s
+        self.result.in_rounds_s += took_s
+        measured = self.turns[-1].measured
+        if measured.dealt:
+            self.result.dealt += 1
+            self._deals_slowly = took_s - measured.elapsed_s > verdict.SEGMENT * self._turn_s
+
+    def _is_dealt(self) -> bool:
+        """Before each segment but the first: what a process draws once, where its arrays are, it then draws several
+        times, and the figure is a median over these draws. As found, memory stays as it was found."""
+        rounds = len(self.turns) - 1
+        between = rounds > 0 and rounds % verdict.SEGMENT == 0
+        allowed = self.result.conditions == "controlled" and self.plan.limits.memory_bytes is None
+        if not between or not allowed or self._deals_slowly or self.plan.device != "cpu":
+            return False
+        weights = self._materials.weights_file
+        return weights.is_file() and weights.stat().st_size <= _MOST_DEALT_BYTES
+
+    def _seed_of_deal(self) -> int:
+        drawn = random.Random(f"{self.plan.seed} {self._block.number} {self.result.position} {len(self.turns)}")
+        return drawn.getrandbits(32)
 
     @_stage
     def read_energy(self) -> None:
@@ -329,6 +358,7 @@ class ProcessRun:
         calls_per_sample: int | None = None,
         energy: bool = False,
         turns_left: int = 0,
+        deal: int | None = None,
     ) -> None:
         """``turns_left`` is the number of turns to come over which checked calls are spread, this one included."""
         measured, samples_ns = self._timed_work.measure(
@@ -340,6 +370,7 @@ class ProcessRun:
             calls_per_sample=calls_per_sample,
             within_s=self.plan.limits.measure_s,
             energy=energy,
+            deal=deal,
         )
         self.turns.append(Turn(measured, samples_ns))
 

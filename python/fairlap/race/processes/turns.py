@@ -47,7 +47,9 @@ def run_alone(run: ProcessRun) -> None:
         run.finish_in_one_turn()
 
 
-def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_bytes: Mapping[str, int]) -> None:
+def run_in_rounds(
+    runs: Sequence[ProcessRun], plan: Plan, block: Block, rounds: int, known_bytes: Mapping[str, int]
+) -> None:
     """Raises ``NoRoom`` when there is not enough memory; ``known_bytes`` is what each contestant held before."""
     with ExitStack() as stack:
         for run in runs:
@@ -57,10 +59,11 @@ def run_in_rounds(runs: Sequence[ProcessRun], plan: Plan, block: Block, known_by
         for run in runs:
             with run.awake():
                 run.check_answers()
+                run.rounds = rounds
                 run.warm_up()
         meter, waiting = DisturbanceMeter(), [WaitingMeter(run.pid) for run in runs]
         order = random.Random(f"{plan.seed} {block.number}")
-        for _ in range(plan.measuring.rounds):
+        for _ in range(rounds):
             for place in order.sample(range(len(runs)), len(runs)):
                 with runs[place].awake(), waiting[place].turn():
                     runs[place].take_a_turn()

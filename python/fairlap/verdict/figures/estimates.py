@@ -64,14 +64,14 @@ class ContestantFigure:
     modes: Modes
 
 
-def contestant_figure(log_figures: Floats, *, alpha: float = 0.05) -> ContestantFigure:
-    """Summarise one contestant's processes.
+def contestant_figure(log_figures: Floats, *, halves: Floats | None = None, alpha: float = 0.05) -> ContestantFigure:
+    """Summarise one contestant's processes; ``halves`` as in ``find_modes``.
 
     The interval assumes that processes are draws from one distribution. It describes this contestant
     alone; whether two differ is decided inside the blocks, where the machine's noise cancels.
     """
     require_between("alpha", alpha, 0.0, 1.0)
-    modes = find_modes(log_figures)
+    modes = find_modes(log_figures, halves)
     if modes.several:
         return ContestantFigure(None, None, None, modes)
     low, high = sign_interval(log_figures, alpha)

@@ -8,6 +8,8 @@ their log ratios. Contestants are treated alike, so equal ones keep the symmetry
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fairlap.verdict.blocks import Floats
@@ -32,3 +34,12 @@ def block_figures(log_times: Floats) -> Floats:
             break
     figures: Floats = effects + level
     return figures
+
+
+def halves_of_rounds(rounds: Sequence[float] | Floats) -> Floats:
+    """The log medians of the first and the second half of a process's rounds over that of all; NaN without rounds."""
+    logs: Floats = np.log(np.asarray(rounds, dtype=np.float64))
+    if logs.size < 2:
+        return np.full(2, np.nan)
+    middle = logs.size // 2
+    return np.array([np.median(logs[:middle]), np.median(logs[middle:])]) - np.median(logs)

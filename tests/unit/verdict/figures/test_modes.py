@@ -1,8 +1,20 @@
 """Modes between processes and what goes with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from fairlap.verdict import BadOption, UnequalBlocks, contestant_figure, find_modes, mode_causes
+from fairlap.verdict import (
+    BadOption,
+    UnequalBlocks,
+    block_table,
+    contestant_figure,
+    find_modes,
+    halves_of_rounds,
+    judge,
+    mode_causes,
+)
+from fairlap.verdict.warnings import ModesUnderneath
 
 # Twelve processes of one small network as they were found on a shared machine: median ms and minor page
 # faults per call. One process in four keeps its memory and is 2.5 times as fast.
@@ -18,6 +30,39 @@ def test_two_modes_are_found_with_their_shares_and_processes() -> None:
     assert [mode.share for mode in modes.modes] == [0.25, 0.75]
     assert modes.modes[0].processes == (2, 6, 9)
     assert modes.labels().tolist() == [1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1]
+
+
+def test_modes_that_processes_keep_over_both_halves_of_their_rounds_are_modes() -> None:
+    halves = np.full((12, 2), [0.01, -0.01])
+    assert find_modes(np.log(MEDIAN_MS), halves).several
+    halves[0] = np.log(1.08 / 2.70), 0.0  # one process of twelve is not all of them
+    assert find_modes(np.log(MEDIAN_MS), halves).several
+
+
+def test_an_episode_that_some_processes_met_is_no_mode() -> None:
+    halves = np.zeros((12, 2))
+    halves[[2, 6, 9], 1] = np.log(2.70 / 1.08)  # slow again in the second half
+    modes = find_modes(np.log(MEDIAN_MS), halves)
+    assert not modes.several
+    assert modes.modes[0].value == pytest.approx(np.median(MEDIAN_MS))
+    figure = contestant_figure(np.log(MEDIAN_MS), halves=halves)
+    assert figure.value == pytest.approx(np.median(MEDIAN_MS))
+    assert figure.low is not None
+
+
+def test_a_comparison_warns_of_modes_and_not_of_episodes() -> None:
+    table = block_table({"a": MEDIAN_MS.tolist(), "b": np.exp(NOISE).tolist()})
+    lasting, passing = np.zeros((12, 2)), np.zeros((12, 2))
+    passing[[2, 6, 9], 1] = np.log(2.70 / 1.08)
+    for halves, count in ((lasting, 1), (passing, 0)):
+        [found] = judge([replace(table, halves={"a": halves})])
+        assert sum(isinstance(each, ModesUnderneath) for each in found.warnings) == count
+    assert replace(table, halves={"a": passing}).first(6).halves["a"].shape == (6, 2)
+
+
+def test_the_halves_of_rounds_are_compared_with_all_of_them() -> None:
+    assert halves_of_rounds([1.0, 1.0, 1.0, 2.0, 2.0, 2.0]) == pytest.approx([-np.log(2) / 2, np.log(2) / 2], abs=1e-12)
+    assert np.isnan(halves_of_rounds([])).all()
 
 
 def test_three_modes_are_found() -> None:

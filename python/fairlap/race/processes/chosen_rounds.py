@@ -1,0 +1,61 @@
+"""In how many rounds the processes of a block take turns: as planned, or as the blocks before it make worthwhile.
+
+What is chosen follows from the plan and the stored results of earlier blocks alone, so a race that is resumed chooses
+the same; a race that is run again has the numbers in its plan.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from fairlap import verdict
+from fairlap.race.plan import Block, Plan
+from fairlap.race.process_result import ProcessResult
+
+_MARGIN = 0.02  # of equivalence, by default
+
+
+def rounds_of(plan: Plan, block: Block, processes: Sequence[ProcessResult]) -> int:
+    usual = plan.measuring.rounds
+    if block.rounds is not None:
+        return block.rounds
+    if plan.to_score is not None or plan.load is not None:  # then another figure is compared
+        return usual
+    label = plan.works[block.work].label
+    blocks: dict[int, list[ProcessResult]] = defaultdict(list)
+    for process in processes:
+        if process.work == label and process.conditions == block.conditions and process.block < block.number:
+            blocks[process.block].append(process)
+    raced = [found for own in blocks.values() if (found := _raced(own, len(block.order))) is not None]
+    return verdict.worthwhile_rounds(raced, usual=usual, margin=_MARGIN, until_decided=plan.until_decided)
+
+
+def with_rounds_of(plan: Plan, processes: Sequence[ProcessResult]) -> Plan:
+    """The plan of a race that ran, with the rounds that each of its blocks had."""
+    had: dict[int, Counter[int]] = defaultdict(Counter)
+    for process in processes:
+        if process.rounds_ns:
+            had[process.block][len(process.rounds_ns)] += 1
+    blocks = tuple(
+        msgspec.structs.replace(block, rounds=had[block.number].most_common(1)[0][0]) if block.number in had else block
+        for block in plan.blocks
+    )
+    return msgspec.structs.replace(plan, blocks=blocks)
+
+
+def _raced(processes: Sequence[ProcessResult], contestants: int) -> verdict.RacedBlock | None:
+    """None where a contestant is missing, and where they did not take turns."""
+    rounds = {len(process.rounds_ns) for process in processes if process.finished}
+    if len(processes) < max(contestants, 2) or len(rounds) != 1 or not all(each.finished for each in processes):
+        return None
+    [count] = rounds
+    in_rounds_s = sum(process.in_rounds_s for process in processes)
+    if not count or not in_rounds_s:
+        return None
+    whole_s = sum(process.elapsed_s for process in processes)
+    log_times = np.log([process.rounds_ns for process in processes])
+    return verdict.RacedBlock(log_times, max(whole_s - in_rounds_s, 0.0), in_rounds_s / count)
