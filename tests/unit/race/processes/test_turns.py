@@ -13,6 +13,7 @@ from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Limits, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes import turns
+from fairlap.race.processes.one_process import unused_calls
 from fairlap.race.race import Race
 from races_of_example import plan_of, raced
 
@@ -130,3 +131,10 @@ def test_a_row_says_where_what_its_contestant_leaves_behind_is_not_seen(
     monkeypatch.setattr(WorkerProcess, "greet", greeted)
     [process] = raced(planned("example", blocks=1, until_decided=False))
     assert ("W_ORPHANS" in {notice.code for notice in process.warnings}) != holds
+
+
+@pytest.mark.parametrize(("call_s", "calls"), [(1e-5, 3), (0.004, 3), (0.012, 1), (0.03, 1), (0.05, 0), (2.0, 0)])
+def test_a_turn_begins_with_a_call_that_refills_caches_unless_a_call_takes_the_whole_turn(
+    call_s: float, calls: int
+) -> None:
+    assert unused_calls(call_s, turn_s=0.04) == calls
