@@ -21,7 +21,17 @@ _MOST_FOR_VERDICTS = 30_000
 _ROOM_FOR_COUNTS = 500
 _MOST_WARNINGS = 5
 _MOST_NAMED = 3
-_WORST_FIRST = ("slower", "disqualified", "failed", "inconclusive", "faster", "equivalent", "no verdict", "unsupported")
+_WORST_FIRST = (
+    "slower",
+    "disqualified",
+    "failed",
+    "unqualified",
+    "inconclusive",
+    "faster",
+    "equivalent",
+    "no verdict",
+    "unsupported",
+)
 
 
 def encode(rows: Sequence[Row]) -> bytes:
@@ -161,7 +171,8 @@ def _verdict_line(row: Row) -> str:
         why = as_code(row.message or row.absent.get("ratio", ""), most=300)
         return f"**{_standing(row)}**: {who} {where}: {why}"
     ratio = quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
-    times = f"takes {ratio} times as long as {as_code(row.baseline)}"
+    each = "" if row.largest_rate_per_s is None else " per request"
+    times = f"takes {ratio} times as long{each} as {as_code(row.baseline)}"
     details = quantity_text.count(row.blocks_kept, "block")
     if row.detectable_effect is not None:
         details += f"; {sensitivity(Verdict(row.verdict), row.detectable_effect)}"
@@ -174,7 +185,7 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     groups: dict[object, list[Row]] = {}
     for row in rows:
         key = (row.run, row.workload, row.mode, *row.ranked_precisions, row.batch, row.threads, row.device, row.data)
-        key = (*key, row.train_on, row.scale)
+        key = (*key, row.train_on, row.scale, row.load)
         groups.setdefault((*key, row.conditions), []).append(row)
     return list(groups.values())
 
@@ -183,7 +194,9 @@ def _work(row: Row) -> str:
     fed = f" fed {as_code(row.data)}" if row.data else ""
     on = f" on {as_code(row.train_on)}" if row.train_on else ""
     scale = f" on {row.scale}" if row.scale else ""
-    return f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}{scale}{fed}{on}"
+    load = f" under load {as_code(row.load)}" if row.load else ""
+    work = f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}"
+    return f"{work}{scale}{fed}{on}{load}"
 
 
 def _circumstances(row: Row) -> str:

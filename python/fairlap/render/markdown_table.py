@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
+from fairlap.render.report.load_columns import LARGEST_RATE, LOAD_COLUMNS, rate_of
 from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
@@ -81,6 +82,14 @@ def _ratio(row: Row) -> str:
     return "" if row.ratio is None else quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
 
 
+def _loadgen(row: Row) -> str:
+    """Its figure, and whether it is valid."""
+    latency, rate = row.loadgen_latency_ns, row.loadgen_rate_per_s
+    figure = "" if latency is None else quantity_text.duration_interval(latency.value, latency.low, latency.high)
+    figure = figure if rate is None else rate_of(rate)
+    return ", ".join(filter(None, (figure, as_code(row.loadgen or ""))))
+
+
 def _value(estimate: Estimate | None, text: Callable[[float], str]) -> str:
     return "" if estimate is None else text(estimate.value)
 
@@ -90,6 +99,8 @@ _COLUMNS = (
     ShownColumn("contestant", lambda row: as_code(row.contestant), always=True),
     ShownColumn("best settings", _best_settings),
     ShownColumn("version", lambda row: as_code(row.version or "")),
+    *(ShownColumn(column.head, column.text) for column in (LARGEST_RATE, *LOAD_COLUMNS)),
+    ShownColumn("LoadGen", _loadgen),
     ShownColumn("median", _median, always=True),
     ShownColumn("times the baseline", _ratio),
     ShownColumn("speed-up", speed_up_text),

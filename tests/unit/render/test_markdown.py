@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from fairlap.engine.measurement import Notice
+from fairlap.race.process_result import Outcome
 from fairlap.render.markdown_file import MOST_CHARACTERS, encode
 from fairlap.render.markdown_table import as_code
 from fairlap.results.prices import Price
@@ -77,6 +78,17 @@ def test_what_a_framework_does_not_offer_is_no_failure_and_comes_last() -> None:
     assert lines[0] == "### fairlap: 1 slower, 1 unsupported, baseline `onnxruntime`"
     assert lines[3].startswith("- **unsupported**: `torch` on `mlp`")
     assert lines[3].endswith(", controlled: `unsupported: it has no mode grad`")
+
+
+@pytest.mark.parametrize("finished", [0, 8])
+@pytest.mark.parametrize("outcome", get_args(Outcome))
+def test_every_outcome_is_counted_and_has_its_line(outcome: Outcome, finished: int) -> None:
+    row = a_slower_row()
+    absent = row.absent | {"verdict": "why", "ratio": "why"}
+    changed = {"outcome": outcome, "processes_finished": finished, "verdict": None, "ratio": None, "absent": absent}
+    lines = text_of([msgspec.structs.replace(row, **changed)]).splitlines()
+    assert lines[0].startswith("### fairlap: 1 ")
+    assert sum(line.startswith("- **") for line in lines) == 1
 
 
 def test_few_blocks_are_no_verdict_and_no_rows_are_reported() -> None:

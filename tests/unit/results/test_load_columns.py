@@ -16,6 +16,7 @@ from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import static_spec
+from fairlap.render.markdown_file import encode
 from fairlap.render.plan_command import command_of
 from fairlap.render.report.answer import headline
 from fairlap.render.report.page import page_of
@@ -350,3 +351,22 @@ def test_a_warning_of_every_process_is_shown_once() -> None:
         process.warnings = [Notice("W_LATE_REQUESTS", f"{process.block} ms late")]
     text = text_of(results_of(shown.run, "r"))
     assert text.count("W_LATE_REQUESTS") == 2  # contestants
+
+
+def test_markdown_has_the_rate_and_its_latencies_before_the_time_of_a_call() -> None:
+    lines = encode(raced(two).rows).decode().splitlines()
+    heads = next(line for line in lines if line.startswith("| #")).strip("| ").split(" | ")
+    fast = next(line for line in lines if line.startswith("| 1 |")).strip("| ").split(" | ")
+    cells = dict(zip(heads, fast, strict=True))
+    assert heads.index("largest rate") < heads.index("median")
+    assert cells["largest rate"].startswith("50")
+    assert cells["p99 at this rate"].startswith("18")
+    assert cells["limited by"] == "bound"
+    assert any("`p99 within 20 ms, 2 workers`" in line for line in lines if line.startswith("**"))
+    assert any(line.startswith("- **slower**") and "as long per request as" in line for line in lines)
+
+
+def test_markdown_of_a_race_in_which_a_contestant_found_no_rate_counts_and_explains_it() -> None:
+    lines = encode(raced(lambda name, block: NOTHING if name == "torch" else two(name, block)).rows).decode()
+    assert lines.startswith("### fairlap: 1 unqualified")
+    assert "- **unqualified**: `torch`" in lines

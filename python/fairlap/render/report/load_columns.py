@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fairlap import quantity_text
 from fairlap.results.row import Estimate, Row
 
-LARGEST_RATE = "largest rate"
-
 
 @dataclass(frozen=True)
 class LoadColumn:
@@ -35,7 +33,8 @@ def rate_of(estimate: Estimate) -> str:
     return f"{rate} [{quantity_text.number(estimate.low)}, {quantity_text.number(estimate.high)}]"
 
 
-_COLUMNS = (
+LARGEST_RATE = LoadColumn("largest rate", "largest_rate_per_s", is_rate=True)
+LOAD_COLUMNS = (
     LoadColumn("p50 at this rate", "latency_at_largest_rate_p50_ns"),
     LoadColumn("p90 at this rate", "latency_at_largest_rate_p90_ns"),
     LoadColumn("p99 at this rate", "latency_at_largest_rate_p99_ns"),
@@ -51,4 +50,4 @@ _COLUMNS = (
 
 def load_columns(rows: Sequence[Row]) -> list[LoadColumn]:
     """Those of which some row has a value."""
-    return [column for column in _COLUMNS if any(column.text(row) for row in rows)]
+    return [column for column in LOAD_COLUMNS if any(column.text(row) for row in rows)]

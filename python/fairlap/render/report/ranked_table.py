@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fairlap import quantity_text, verdict
-from fairlap.render.report.load_columns import LARGEST_RATE, LoadColumn, load_columns, rate_of
+from fairlap.render.report.load_columns import LARGEST_RATE, LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
@@ -46,7 +46,7 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     under_load = load_columns(rows_of_work)
     heads = ["place", "contestant", time, against, "p99", "per second"]
     if under_load:
-        heads = ["place", "contestant", LARGEST_RATE, against, *(column.head for column in under_load), time]
+        heads = ["place", "contestant", LARGEST_RATE.head, against, *(column.head for column in under_load), time]
     heads += [first, "peak memory", "error"]
     rows = [
         _cells(shown, result, row, slowest, (time, against, first)) | _under_load(row, under_load)
@@ -89,9 +89,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
 
 
 def _under_load(row: Row, columns: Sequence[LoadColumn]) -> Cells:
-    rate = row.largest_rate_per_s
-    cells = {column.head: _or_dash(row, column.field, column.text(row)) for column in columns}
-    return cells | {LARGEST_RATE: _or_dash(row, "largest_rate_per_s", None if rate is None else rate_of(rate))}
+    return {column.head: _or_dash(row, column.field, column.text(row)) for column in (LARGEST_RATE, *columns)}
 
 
 def _smallest_memory(row: Row) -> str:
