@@ -113,6 +113,9 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_files_read()}")
         near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
+        if "," in name:
+            spaced = " ".join(part.strip() for part in name.split(","))
+            raise InvalidRequest(f"no model named {name!r}; to race several, separate them with spaces: {spaced}")
         hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list models` lists them"
         raise InvalidRequest(f"no model named {name!r}; {hint}")
     package = packages[name]

@@ -106,7 +106,10 @@ class Contestants(tuple[ContestantName, ...]):
     """A list, or text with commas. Each occurs once, since two rows of one name could not be distinguished."""
 
     def __new__(cls, listed: str | Iterable[str]) -> Self:
-        parts = listed.split(",") if isinstance(listed, str) else listed
+        parts = listed.split(",") if isinstance(listed, str) else listed if isinstance(listed, Iterable) else [listed]
+        for part in parts:
+            if not isinstance(part, str):
+                raise InvalidRequest(f'a contestant is a text such as "torch" (got {part!r})', code="E_CONTESTANT")
         return cls.of([contestant_named(part) for part in parts if part.strip()])
 
     @classmethod

@@ -38,7 +38,7 @@ def read_toml(path: Path, kind: type[Read], what: str) -> Read:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidRequest(f"{path} is too large for {what}", code="E_TOML")
         text = path.read_text(encoding="utf-8-sig")  # some editors of Windows begin with a mark
-        return msgspec.convert(tomllib.loads(text), kind, dec_hook=_called)
+        return msgspec.convert(tomllib.loads(text), kind, dec_hook=called)
     except OSError as error:
         raise InvalidRequest(f"cannot read {what} {path}: {error.strerror}", code="E_TOML") from None
     except UnicodeDecodeError:
@@ -56,7 +56,7 @@ def _code_of(error: msgspec.ValidationError) -> str:
     return "E_TOML" if _WRONG_KEY.match(str(error)) else InvalidRequest.code
 
 
-def _called(kind: type, value: object) -> Any:
+def called(kind: type, value: object) -> Any:
     if not isinstance(value, str | int | float | list) or isinstance(value, bool):
         raise InvalidRequest(f"unexpected {type(value).__name__}")
     return kind(value)

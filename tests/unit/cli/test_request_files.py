@@ -15,12 +15,13 @@ import msgspec
 import pytest
 from command_line import fairlap, output, refusal
 from fairlap.cli.output_options import writable
-from fairlap.errors import InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.plan_from_request import plan_of
 from fairlap.render.outputs import read_rows
 from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import FILE, RaceRequest, read_request, schema_text
+from fairlap.request.toml_file import called
 from fairlap.request.units import Seconds, Share
 from fairlap.store.run_file import load_run
 from fairlap.verdict.looks import possible_looks
@@ -68,6 +69,21 @@ def test_the_example_gives_a_value_to_every_key_that_it_may_have() -> None:
 
 def request(**changes: Any) -> RaceRequest:
     return RaceRequest(**{"models": ("mlp",), "contestants": Contestants("python"), **changes})
+
+
+WRONG_VALUES = (1, -1, 1.5, float("nan"), True, "", "x", "\0", [], [1, 2], [[]], [True], [1.5], [{}], {}, {"a": 1})
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("key", RaceRequest.__struct_fields__)
+def test_a_value_of_any_type_is_read_or_refused_with_a_code(key: str, training: bool) -> None:
+    of_training = {"models": ["digits"], "mode": "train", "to_score": 0.5} if training else {}
+    for value in WRONG_VALUES:
+        given = {"models": ["mlp"], "contestants": ["python"], **of_training, key: value}
+        try:
+            plan_of(msgspec.convert(given, RaceRequest, dec_hook=called))
+        except (FairlapError, msgspec.ValidationError) as refused:
+            assert len(str(refused).splitlines()) == 1
 
 
 def test_every_combination_is_raced_once() -> None:

@@ -67,6 +67,8 @@ def _digest(file: Path) -> str:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise InvalidRequest(f"cannot read the weights {file}: {error.strerror}", code=CODE) from None
+    except ValueError:
+        raise InvalidRequest(f"{str(file)!r} is not a path to weights", code=CODE) from None
 
 
 def _listed(names: set[str]) -> str:
