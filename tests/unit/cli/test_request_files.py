@@ -72,7 +72,24 @@ def request(**changes: Any) -> RaceRequest:
     return RaceRequest(**{"models": ("mlp",), "contestants": Contestants("python"), **changes})
 
 
-WRONG_VALUES: tuple[Any, ...] = (1, -1, 1.5, float("nan"), True, "", "x", "\0", [], [1, 2], [[]], [True], [1.5], [{}], {}, {"a": 1})
+WRONG_VALUES: tuple[Any, ...] = (
+    1,
+    -1,
+    1.5,
+    float("nan"),
+    True,
+    "",
+    "x",
+    "\0",
+    [],
+    [1, 2],
+    [[]],
+    [True],
+    [1.5],
+    [{}],
+    {},
+    {"a": 1},
+)
 
 
 @pytest.mark.parametrize("training", [False, True])
