@@ -19,6 +19,8 @@ from fairlap.machine.root import THIS_MACHINE, Root
 STEAL = "steal share"  # of all cores' time, taken by the hypervisor for others
 RUN_QUEUE = "run queue"  # share of the time in which at least one task of the machine waited for a core
 WAITED = "waited for a core"  # the contestant's threads, as a share of the time in which it was measured
+WAITED_IN_EPOCHS = "waited for a core in epochs"  # likewise, of training to a score
+OWN_IN_EPOCHS = "fairlap in epochs"  # CPU time of the process that asks for them, as a share of a core
 THROTTLED = "throttled"  # seconds in which the quota of the control group stopped it
 INVOLUNTARY = "involuntary switches"  # of the contestant itself, per second
 
@@ -70,6 +72,30 @@ class WaitingMeter:
         if self._before_s is None or after_s is None or self._turns_s <= 0:
             return {}
         return {WAITED: max(after_s - self._before_s, 0.0) / self._turns_s}
+
+
+class EpochsMeter(WaitingMeter):
+    """What took cores from a contestant while it trained for whole epochs."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(pid)
+        self._own_s = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        began_s = time.process_time()
+        try:
+            with super().turn():
+                yield
+        finally:
+            self._own_s += time.process_time() - began_s
+
+    def readings(self) -> dict[str, float]:
+        if self._turns_s <= 0:
+            return {}
+        found = super().readings()
+        waited = {WAITED_IN_EPOCHS: found[WAITED]} if WAITED in found else {}
+        return {**waited, OWN_IN_EPOCHS: self._own_s / self._turns_s}
 
 
 def _counters(root: Root) -> dict[str, float]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
+from fairlap.machine.matrix_threads import one_thread_for_matrices
 from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.meters.energy import idle_power
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
@@ -86,6 +87,7 @@ class Race:
                 remove_abandoned()
                 stack.callback(remove_abandoned)  # of workers that were killed
                 scratch = stack.enter_context(ScratchFolder())
+                stack.enter_context(one_thread_for_matrices())
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
                 require_plan(self.plan, works)

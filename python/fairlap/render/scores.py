@@ -24,6 +24,8 @@ def learning_text(row: Row) -> str:
         return f"{target} not reached: {row.absent['time_to_score_s']}"
     took = quantity_text.quantity(row.time_to_score_s.value, "s", row.time_to_score_s.low, row.time_to_score_s.high)
     parts = [f"{target} in {took}", f"{row.steps_to_score:,.0f} steps"]
+    if row.step_in_epochs_ns is not None:
+        parts[-1] += f" of {quantity_text.duration(row.step_in_epochs_ns.value)}"
     if row.evaluation_to_score_s is not None:
         parts.append(f"{quantity_text.seconds(row.evaluation_to_score_s.value)} of it evaluation")
     if row.energy_to_score_j is not None:

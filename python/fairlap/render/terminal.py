@@ -30,7 +30,7 @@ from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
-OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT")
+OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT", "W_STEPS_DIFFER")
 """Codes of warnings about all of its processes."""
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS")  # of all processes

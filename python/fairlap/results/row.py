@@ -362,6 +362,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("Energy in time_to_score_s, by all sensors; idle power included.", "learning"),
     ]
     steps_to_score: Annotated[float | None, _about("Steps until it was reached, the median.", "learning")]
+    step_in_epochs_ns: Annotated[
+        Estimate | None,
+        _about("Time of a step in the epochs, the mean over all of them; the median over processes.", "learning"),
+    ]
     reached_share: Annotated[float | None, _about("Share of processes that reached it.", "learning")]
     best_score: Annotated[float | None, _about("The best score that any process reached.", "learning")]
     cost_to_score: Annotated[Estimate | None, _about("Money for time_to_score_s, at the given price.", "learning")]

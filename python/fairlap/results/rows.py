@@ -28,7 +28,7 @@ from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
 from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
-from fairlap.results.columns.learning import learning_of
+from fairlap.results.columns.learning import learning_of, steps_differ
 from fairlap.results.columns.load import bound_does_not_limit, latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
@@ -370,6 +370,7 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         bound_does_not_limit(result, work_result.work),
         straggler_notice(result),
         exchange_notice(result),
+        steps_differ(result),
     )
     of_all = [warning for warning in for_all if warning is not None]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

@@ -61,6 +61,10 @@ class Evaluation(msgspec.Struct, frozen=True):
     energy: tuple[EnergyOfBlock, ...] = ()  # of the parts of this epoch; none where there was no sensor
     answered_s: float = 0.0  # the part of ``trained_s`` in which the contestant answered held-out items
 
+    @property
+    def stepping_s(self) -> float:
+        return self.trained_s - self.answered_s
+
 
 class LearningCurve(msgspec.Struct, frozen=True):
     """What one process learnt, until it reached the score or had no epoch left."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
+from fairlap.meters.disturbances import OWN_IN_EPOCHS
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
 from fairlap.race.process_result import ProcessResult
@@ -15,6 +16,7 @@ from fairlap.render.scores import learning_text
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.training_data import TrainingData
+from fairlap.results.columns.learning import steps_differ
 from fairlap.results.columns.learning_curves import curves_apart
 from fairlap.results.other_quantities import STEP_TIME, STEPS_TO_SCORE
 from fairlap.results.prices import Price
@@ -95,6 +97,28 @@ def test_time_and_steps_until_the_score_are_compared() -> None:
     assert by_metric[STEP_TIME][0].ratio == pytest.approx(1.0, abs=0.01)
     assert TIME_TO_SCORE not in by_metric
     assert "to a score of 90 %" in text_of(found)
+
+
+def test_a_row_has_the_time_of_a_step_in_the_epochs() -> None:
+    row = raced(lambda _name, _block: curve(2e-3, REACHED)).rows[0]
+    assert row.step_in_epochs_ns is not None
+    assert row.step_in_epochs_ns.value == pytest.approx(2e6)
+
+
+@pytest.mark.parametrize(("step_s", "warned"), [(1.3e-3, True), (1.05e-3, False), (0.7e-3, False)])
+def test_steps_that_take_longer_in_the_epochs_than_alone_have_a_warning(step_s: float, warned: bool) -> None:
+    found = raced(lambda _name, _block: curve(step_s, REACHED))
+    for row in found.rows:
+        assert ("W_STEPS_DIFFER" in {warning.code for warning in row.warnings}) == warned
+
+
+def test_the_warning_names_fairlap_where_its_own_process_used_a_core() -> None:
+    result = raced(lambda _name, _block: curve(2e-3, REACHED)).work_results[0].contestants[0]
+    for process in result.processes:
+        process.machine = {OWN_IN_EPOCHS: 0.5}
+    notice = steps_differ(result)
+    assert notice is not None
+    assert "fairlap" in notice.text
 
 
 def test_a_row_says_which_part_of_the_time_was_evaluation() -> None:

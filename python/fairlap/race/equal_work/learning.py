@@ -19,6 +19,7 @@ from fairlap import quantity_text
 from fairlap.data.labelled.items import CODE as E_DATA
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.meters.disturbances import EpochsMeter
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
@@ -80,6 +81,7 @@ class Learner:
         assert plan.to_score is not None
         self.curve = LearningCurve(plan.to_score)
         self.state: Arrays = {}
+        self._meter: EpochsMeter | None = None
         self._hashes_of_orders: list[str] = []
         self._plan, self._block, self._materials = plan, block, materials
         self._scratch = scratch
@@ -141,13 +143,19 @@ class Learner:
             self._answers.unlink(missing_ok=True)
             given = {"held_out": str(self._held_items()), "answers": str(self._answers)}
             request = msgspec.structs.replace(request, **given)
-        trained = worker.train(request, within_s=within_s)
+        self._meter = self._meter or EpochsMeter(worker.pid)
+        with self._meter.turn():
+            trained = worker.train(request, within_s=within_s)
         if evaluates and trained.answered_ns is None:
             raise OtherWork(f"after epoch {place[0] + 1} it did not answer the held-out items", "E_OUTPUT")
         asked = len(order) // self._materials.work.batch
         if trained.steps != asked:
             raise OtherWork(f"it took {trained.steps} steps on {asked} batches", "E_TRAINING")
         return trained, safetensors.read(state)
+
+    def disturbances(self) -> dict[str, float]:
+        """Of all epochs in this process."""
+        return {} if self._meter is None else self._meter.readings()
 
     def scores(self) -> dict[str, Score]:
         """The plan's metrics of the weights after the last epoch."""

@@ -403,6 +403,7 @@ class ProcessRun:
         if learner.goes_on:
             text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
             self.result.warnings = [*self.result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]
+        self.result.machine = {**self.result.machine, **learner.disturbances()}
         self._bench.kept_weights.offer(self.result, learner.curve, learner.state)
         self.result.scores = {**self.result.scores, **learner.scores()}
 

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median_low
+
+import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
+from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED_IN_EPOCHS
 from fairlap.race.process_result import ProcessResult
 from fairlap.results.columns.energy import energy_until, over_processes, unresolved
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
-from fairlap.scenarios.training_messages import LearningCurve
+from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 
 _COLUMNS = (
     "target_score",
     "time_to_score_s",
     "steps_to_score",
+    "step_in_epochs_ns",
     "evaluation_to_score_s",
     "energy_to_score_j",
     "reached_share",
     "best_score",
     "cost_to_score",
 )
+_WORTH_NAMING = 0.02
 _NOT_ASKED = "training to a score was not asked for"
 
 
@@ -40,12 +48,65 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
         "target_score": Cell(curves[0].target),
         "time_to_score_s": cell_or(time, too_few),
         "steps_to_score": cell_or(_steps(curves), too_few),
+        "step_in_epochs_ns": Cell(estimate(result.finished, _step_ns)),
         "evaluation_to_score_s": _evaluation(result.finished, curves),
         "energy_to_score_j": _energy(result, too_few),
         "reached_share": Cell(reached / len(curves)),
         "best_score": Cell(best),
         "cost_to_score": _cost(time, price, too_few),
     }
+
+
+def steps_differ(result: ContestantResult) -> Notice | None:
+    """A warning where a step takes longer in the epochs than timed alone: then something may have run beside them.
+    The interval is over the epochs of all processes."""
+    processes = [each for each in result.finished if each.learning is not None and each.feeding is None]
+    ratios = [ratio for process in processes for ratio in _over_timed_alone(process)]
+    if not ratios:
+        return None
+    ratio = verdict.difference(np.array(ratios))
+    if ratio.low <= 1 + verdict.WORTH_A_WARNING:
+        return None
+    value, low, high = map(quantity_text.number, (ratio.value, ratio.low, ratio.high))
+    ran = [each for each in (_own(processes), _waited(processes)) if each]
+    text = (
+        f"a step took {value} [{low}, {high}] times as long in the epochs as timed alone; meanwhile "
+        f"{' and '.join(ran) or 'nothing else is known to have used a core'}"
+    )
+    return Notice("W_STEPS_DIFFER", text)
+
+
+def _own(processes: Sequence[ProcessResult]) -> str:
+    share = _middle(processes, OWN_IN_EPOCHS)
+    return f"fairlap's own process used {quantity_text.share(share)} of a core" if share > _WORTH_NAMING else ""
+
+
+def _waited(processes: Sequence[ProcessResult]) -> str:
+    share = _middle(processes, WAITED_IN_EPOCHS)
+    waited = f"its threads waited for a core during {quantity_text.share(share)} of the time"
+    return f"{waited}, which other programs or its own threads used" if share > _WORTH_NAMING else ""
+
+
+def _middle(processes: Sequence[ProcessResult], reading: str) -> float:
+    return median_low([process.machine.get(reading, 0.0) for process in processes])
+
+
+def _over_timed_alone(process: ProcessResult) -> list[float]:
+    """How many times as long a step of each epoch took as the median step that was timed alone."""
+    assert process.learning is not None
+    ends = [Evaluation(0, 0.0, 0.0, 0.0), *process.learning.evaluations]
+    return [
+        1e9 * (after.stepping_s - before.stepping_s) / (after.steps - before.steps) / process.headline_ns
+        for before, after in pairwise(ends)
+    ]
+
+
+def _step_ns(process: ProcessResult) -> float | None:
+    """The mean over all steps of the epochs."""
+    if process.learning is None or not process.learning.evaluations:
+        return None
+    last = process.learning.evaluations[-1]
+    return 1e9 * last.stepping_s / last.steps
 
 
 def _cost(time: Estimate | None, price: Price | None, too_few: str) -> Cell:

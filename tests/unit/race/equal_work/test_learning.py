@@ -43,6 +43,8 @@ Batches = Callable[[Sequence[Batch]], Sequence[Batch]]
 class Worker:
     """Trains with the reference's own code in float32."""
 
+    pid = None
+
     def __init__(
         self,
         materials: Materials,
