@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fairlap.results.results import Results
     from fairlap.scenarios.in_process_result import InProcessComparison
 
+_OF_REPORTS = ("output", "require", "use")  # what a report has and the result in Python has not
+
 
 @overload
 def compare(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) -> Results: ...
@@ -36,8 +38,8 @@ def compare(
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
-    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. The result has a
-    row for each contestant:
+    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``,
+    ``use`` and ``output`` are of reports and are refused. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
     """
     if on is None and not isinstance(what, str):
@@ -73,6 +75,8 @@ def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[st
         unknown = set(texts) - set(RaceRequest.__struct_fields__)
         if unknown:
             raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
+        if of_reports := [name for name in _OF_REPORTS if name in texts]:
+            raise InvalidRequest(f"{of_reports[0]!r} is of reports, not of a race from Python; use `fairlap compare`")
         named = {"models": models, "contestants": on if isinstance(on, str) else list(on), **texts}
         try:
             request = msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))

@@ -48,23 +48,25 @@ def is_an_id(text: str) -> bool:
 
 
 def id_meant(db: Database, text: str) -> str:
-    """The id that a user means by its beginning, or by ``last``, the newest."""
+    """The id that a user means by its beginning, else by its end, or by ``last``, the newest."""
     if text == LAST:
         newest = db.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1").fetchone()
         if newest is None:
             raise NoSuchRun("no run has been stored yet; `fairlap compare` stores one")
         return str(newest[0])
     # Every id with this beginning sorts between the text and the text followed by a character above all letters.
-    found = [
-        found[0]
-        for found in db.execute(
-            "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", (text, f"{text}~", _MOST_NAMED + 1)
-        )
-    ]
+    found, place = _found(db, "id >= ? AND id < ?", (text, f"{text}~")), "begins"
+    if not found:
+        found, place = _found(db, "substr(id, length(id) - ? + 1) = ?", (len(text), text)), "ends"
     if len(found) == 1 or text in found:
         return text if text in found else str(found[0])
     if not found or not text:
         raise NoSuchRun(f"there is no run {text!r}; `fairlap runs` lists them, and `last` is the newest")
     named = ", ".join(found[:_MOST_NAMED])
     more = "" if len(found) <= _MOST_NAMED else " and others"
-    raise NoSuchRun(f"{text!r} begins more than one id: {named}{more}; give more of it")
+    raise NoSuchRun(f"{text!r} {place} more than one id: {named}{more}; give more of it")
+
+
+def _found(db: Database, condition: str, values: tuple[object, ...]) -> list[str]:
+    chosen = f"SELECT id FROM runs WHERE {condition} ORDER BY id DESC LIMIT ?"
+    return [str(found[0]) for found in db.execute(chosen, (*values, _MOST_NAMED + 1))]

@@ -201,6 +201,16 @@ def test_an_id_is_short_reports_the_time_and_sorts_by_it(store: Store) -> None:
     assert store.id_of(early) == early
 
 
+def test_an_id_is_found_by_its_end_where_no_id_begins_so(store: Store) -> None:
+    first = keep_whole(store, at("2026-01-02T03:04:05+00:00"))
+    second = keep_whole(store, at("2026-01-02T03:04:06+00:00"))
+    assert store.id_of(first[-6:]) == first
+    assert store.id_of(second[2:]) == second
+    with pytest.raises(NoSuchRun) as refused:
+        store.id_of(f"x{first}")
+    assert refused.value.code == "E_NO_RUN"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [("2026", "begins more than one id"), ("1999", "there is no run '1999'"), ("", "there is no run ''")],
