@@ -1,6 +1,7 @@
 """A command line as a contestant: each call starts the program, and ends when the program has.
 
-Its output goes to nowhere, or to a file in memory where it must be that of the other commands.
+Its output goes to nowhere, or to a file in memory where it must be that of the other commands. That of the first call,
+which is not timed, is looked at for a report of times.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
+from fairlap.frameworks.self_timed import MOST_BYTES, FirstOutput, notices_about
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.commands import CODE as E_COMMAND
@@ -68,7 +70,7 @@ class CommandLine(Framework):
             folder, output = wanted.options.get(FOLDER, ""), wanted.options.get(OUTPUT, "")
             program = program_of(words, folder)
             self._version = _version(program)
-            run = CommandRun(words, folder, keeps_output=bool(output))
+            run = CommandRun(words, folder, keeps_output=bool(output), looks_at_first=True)
         size = int(output.partition("-")[0]) if output else None
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
@@ -96,6 +98,7 @@ class CommandLine(Framework):
             weights=dict,
             in_force={"threads": "the command's own", "precision": NO_WEIGHTS, "program": str(program)},
             work_in="child",
+            notices=lambda: notices_about(run.first_output),
         )
 
     def version(self) -> str:
@@ -105,17 +108,21 @@ class CommandLine(Framework):
 class CommandRun:
     """One command line that is run again and again. A call that does not exit with status 0 raises CommandFailed."""
 
-    def __init__(self, words: Sequence[str], folder: str, *, keeps_output: bool) -> None:
+    def __init__(self, words: Sequence[str], folder: str, *, keeps_output: bool, looks_at_first: bool = False) -> None:
+        self._looks = looks_at_first
+        self.first_output = b""  # its beginning, where it is looked at
         self._words, self._folder = list(words), folder or None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
         self._kept: IO[bytes] | None = _file_in_memory() if keeps_output else None
+        self._first: FirstOutput | None = None  # open as long as this object
 
     def __call__(self, within_s: float | None = None) -> None:
         for file in (self._errors, self._kept):
             if file is not None:
                 os.lseek(file.fileno(), 0, os.SEEK_SET)
                 os.ftruncate(file.fileno(), 0)
-        kept = subprocess.DEVNULL if self._kept is None else self._kept
+        first = FirstOutput() if self._looks and self._kept is None else None
+        kept = first.goes_to if first else subprocess.DEVNULL if self._kept is None else self._kept
         try:
             process = subprocess.Popen(
                 self._words, stdin=subprocess.DEVNULL, stdout=kept, stderr=self._errors, cwd=self._folder
@@ -123,6 +130,8 @@ class CommandRun:
         except (OSError, ValueError) as error:
             raise CommandFailed(f"{self._words[0]} cannot be started: {_reason(error)}") from None
         try:
+            if first is not None:
+                first.read_until_ended(process)
             status = process.wait(within_s)
         except subprocess.TimeoutExpired:
             raise CommandFailed(f"{self._words[0]} did not end within {within_s:g} s") from None
@@ -132,6 +141,9 @@ class CommandRun:
                 process.wait()
         if status:
             raise CommandFailed(f"{self._words[0]} {_ended(status)}{self._last_line()}")
+        if self._looks:
+            self.first_output = first.printed if first else self.output()[:MOST_BYTES]
+            self._looks, self._first = False, first
 
     def output_bytes(self) -> int:
         return 0 if self._kept is None else os.fstat(self._kept.fileno()).st_size

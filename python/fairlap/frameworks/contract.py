@@ -24,7 +24,7 @@ from fairlap.request.scale import Collective, Rank
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
-    from fairlap.engine import Batch
+    from fairlap.engine import Batch, Notice
     from fairlap.engine.token_stamps import TokenStamps
 
 
@@ -162,6 +162,7 @@ class Contestant:
     deal: Callable[[], Any] | None = None
     # Of a rank: what all ranks do together before one of them may end, or its end would take the others with it.
     leave: Callable[[], Any] | None = None
+    notices: Callable[[], tuple[Notice, ...]] | None = None  # what a reader of its times should know
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ class TimedInputs:
             measurement = _naming_completion(measurement)
         if self._contestant.stamps is not None:
             measurement = with_tokens(measurement, self._contestant.stamps)
+        if self._contestant.notices is not None:
+            measurement = replace(measurement, warnings=(*measurement.warnings, *self._contestant.notices()))
         self._measurements += 1
         if demand is None:
             return measurement, Drawn()
