@@ -48,10 +48,10 @@ def invoke(*arguments: object) -> Result:
 
 
 def output(*arguments: object) -> str:
-    """Of a command that succeeds."""
+    """What a command that succeeds prints to standard output."""
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def refusal(*arguments: object) -> FairlapError:

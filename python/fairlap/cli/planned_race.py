@@ -91,6 +91,7 @@ def race_as_asked(
         output = checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json)
     if options.save_plan is not None:
         save_plan(plan, options.save_plan)
+    warn_of_too_few_blocks(plan, notify)
     if options.dry_run:
         print_plan(plan, as_json=as_json)
         return
@@ -140,6 +141,14 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
             code="E_RESUME",
         )
     return StoredRun(run, run_id)
+
+
+def warn_of_too_few_blocks(plan: Plan, notify: Callable[[str], None], of: str = "") -> None:
+    """Before the blocks take their time. ``of`` names the plan where there are several."""
+    from fairlap.race.stopping import too_few_blocks
+
+    if warning := too_few_blocks(plan):
+        notify(f"{of}{warning}; give more --blocks, or leave them out [{warning.code}]")
 
 
 def print_plan(plan: Plan, *, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 
 MINIMUM_BLOCKS = 12
+_FEWEST_COMPARED = 2
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
 _BUDGETS_OF_LOAD_S = 300.0, 900.0  # a search for a rate takes a trial of seconds after the other
 DECIDED = "every comparison is decided"
@@ -120,6 +121,13 @@ def blinded_half_width(plan: Plan, processes: Sequence[ProcessResult]) -> float:
         return math.inf
     rule = verdict.StoppingRule(minimum=2)
     return max(math.expm1(verdict.advise(table, rule).half_width) for table in tables if table is not None)
+
+
+def too_few_blocks(plan: Plan) -> verdict.StatisticalWarning | None:
+    """Known before the race: no difference can be claimed, however clear it turns out to be."""
+    if len(plan.contestants) < _FEWEST_COMPARED:
+        return None
+    return verdict.too_few_blocks(_rounds(plan, plan.blocks), len(plan.contestants), len(plan.works))
 
 
 def _rounds(plan: Plan, blocks: Sequence[Block]) -> int:

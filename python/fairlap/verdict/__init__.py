@@ -33,7 +33,7 @@ from fairlap.verdict.figures.estimates import (
 from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mode_causes
 from fairlap.verdict.figures.rounds import block_figures, halves_of_rounds
 from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
-from fairlap.verdict.judge import decided, design_so_far, judge
+from fairlap.verdict.judge import decided, design_so_far, judge, too_few_blocks
 from fairlap.verdict.late_share import LateShareTest
 from fairlap.verdict.looks import Design, Look, looks, possible_looks
 from fairlap.verdict.metric import (
@@ -151,6 +151,7 @@ __all__ = [
     "steady_state",
     "throughput",
     "times_as_long",
+    "too_few_blocks",
     "universal_scalability",
     "welch",
     "worthwhile_rounds",

@@ -64,7 +64,8 @@ def judge(
     found: list[Comparison] = []
     for table in tables:
         course = _Course(table, alpha / len(tables), margin, design)
-        too_few = _too_few(table, len(tables), alpha)
+        few = too_few_blocks(table.blocks, len(table.contestants), len(tables), alpha)
+        too_few = () if few is None else (few,)
         found += [course.comparison(pair, too_few) for pair in course.asked]
     return tuple(found)
 
@@ -278,13 +279,13 @@ class _Course:
         )
 
 
-def _too_few(table: BlockTable, tables: int, alpha: float) -> tuple[StatisticalWarning, ...]:
-    contestants = len(table.contestants)
+def too_few_blocks(blocks: int, contestants: int, tables: int = 1, alpha: float = 0.05) -> TooFewBlocks | None:
+    """Why no verdict about so many works can come of so many blocks; known before they have run."""
     alone, needed = blocks_to_claim(alpha=alpha), blocks_to_claim(tables, alpha=alpha, contestants=contestants)
-    if table.blocks < alone:
-        return (TooFewBlocks(table.blocks, alone, alpha),)
+    if blocks < alone:
+        return TooFewBlocks(blocks, alone, alpha)
     comparisons = tables * (contestants * (contestants - 1) // 2)
-    return (TooFewBlocks(table.blocks, needed, alpha, comparisons),) if table.blocks < needed else ()
+    return TooFewBlocks(blocks, needed, alpha, comparisons) if blocks < needed else None
 
 
 def _ratios(low: float, high: float, level: float) -> Interval:

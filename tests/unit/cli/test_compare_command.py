@@ -96,6 +96,25 @@ def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
     assert done.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
 
 
+@pytest.mark.parametrize(
+    ("models", "contestants", "blocks", "needed"),
+    [
+        (("mlp", "gemm"), "torch,jax", 6, 7),
+        (("mlp", "gemm"), "torch,jax", 7, None),
+        (("mlp",), "torch,jax", 5, 6),
+        (("mlp",), "torch", 1, None),
+    ],
+)
+def test_blocks_that_cannot_show_a_difference_are_said_before_they_run(
+    models: tuple[str, ...], contestants: str, blocks: int, needed: int | None
+) -> None:
+    wanted = ("compare", *models, "--on", contestants, "--threads=1", "--blocks", blocks, "--dry-run")
+    said = invoke(*wanted).stderr
+    assert ("W_TOO_FEW_BLOCKS" in said) == (needed is not None)
+    assert f"at least {needed} blocks" in said or needed is None
+    assert "W_TOO_FEW_BLOCKS" not in invoke(*wanted, "--quiet").stderr
+
+
 def test_a_dry_run_shows_what_calls_are_fed() -> None:
     done = fairlap("compare", "mlp", "--on", "torch", "--data", "synthetic", "--blocks=1", "--dry-run")
     assert (done.returncode, " · fed synthetic: torch" in done.stdout) == (0, True)

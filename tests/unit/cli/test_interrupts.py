@@ -121,7 +121,7 @@ def test_a_race_that_is_over_is_kept_and_reported_under_any_signal(tmp_path: Pat
 
 @pytest.mark.sanitized
 def test_a_race_that_is_ended_before_it_began_says_so_by_its_signal() -> None:
-    done = ended_inside("progress_for", [*RACE, "--blocks", "1", "--seconds", "0.02"])
+    done = ended_inside("progress_for", [*RACE, "--blocks", "6", "--seconds", "0.02"])
     assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "\nfairlap: interrupted\n")
 
 

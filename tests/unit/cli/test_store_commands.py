@@ -206,7 +206,7 @@ def test_a_rerun_runs_the_same_plan_and_says_first_what_differs(raced: list[obje
     run = a_run(listed="torch,./worker")
     run.machine = {**machine_facts(), "cpu model": "Imaginary 9000"}
     kept(run)
-    text = output("rerun", "last")
+    text = invoke("rerun", "last").stderr
     assert raced == [run.plan]
     assert "fairlap: cpu model Imaginary 9000 -> " in text
     assert "fairlap: torch 1.2.3 -> " in text
@@ -217,7 +217,7 @@ def test_a_rerun_on_the_same_machine_says_that_nothing_differs(raced: list[objec
     run = a_run(listed="./worker,./other")
     run.machine = machine_facts()
     kept(run)
-    assert "no known change of machine and versions" in output("rerun", "last")
+    assert "no known change of machine and versions" in invoke("rerun", "last").stderr
 
 
 def test_a_version_that_reports_more_of_itself_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

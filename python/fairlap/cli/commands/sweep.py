@@ -12,7 +12,7 @@ import click
 
 from fairlap.cli.output import print_error, print_json, print_note, print_result, progress_notes
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
-from fairlap.cli.planned_race import print_plan
+from fairlap.cli.planned_race import print_plan, warn_of_too_few_blocks
 from fairlap.cli.values import FILE
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
@@ -79,6 +79,8 @@ def command(
 
     notify = progress_notes(quiet=quiet)
     plans = plans_of(files, notify)
+    for name, plan in plans.items():
+        warn_of_too_few_blocks(plan, notify, f"{name}: ")
     if dry_run:
         _print_plans(plans, as_json=as_json)
         return
