@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import CONTESTANT_COLOURS, CONTESTANTS
+from fairlap.render.charts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
 
 Scope = Literal["work", "both conditions", "batches"]
 """What it draws: the chosen work under the chosen conditions, under both, or at all its batch sizes."""
@@ -86,13 +86,14 @@ def ratio_scale() -> Any:
 def by_contestant(**further: Any) -> Any:
     """One line for each contestant, in the order of the ranked table."""
     alt = altair()
-    return alt.Y("contestant:N", title=None, sort=[CONTESTANTS], axis=alt.Axis(labelLimit=150), **further)
+    return alt.Y("contestant:N", title=None, sort=[CONTESTANTS], axis=alt.Axis(labelExpr=LABEL), **further)
 
 
 def coloured() -> Any:
     alt = altair()
     scale = alt.Scale(domain=[CONTESTANTS], range=[CONTESTANT_COLOURS])
-    return alt.Color("contestant:N", scale=scale, legend=alt.Legend(title=None, orient="top", symbolOpacity=1))
+    legend = alt.Legend(title=None, orient="top", symbolOpacity=1, labelExpr=LABEL)
+    return alt.Color("contestant:N", scale=scale, legend=legend)
 
 
 def contestant_only() -> Any:

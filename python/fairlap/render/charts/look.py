@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairlap.render.charts.labels import label_expression
+
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 
@@ -84,12 +86,13 @@ CONTESTANT_COLOURS = "fairlap: colours of contestants"
 PHASE_COLOURS = "fairlap: colours of phases"
 LAYER_COLOURS = "fairlap: colours of layers"
 INK, MUTED, PAPER = "fairlap: ink", "fairlap: muted", "fairlap: paper"
+LABEL = "fairlap: label of a contestant"
 """Placeholders in a chart for what the choice of contestants and of the theme decides."""
 
 
 def filled_in(spec: Any, look: Look, shown: Sequence[str], colours: Sequence[str]) -> Any:
     """The chart with its placeholders filled in, as page.js does it too."""
-    values: dict[str, Any] = {INK: look.ink, MUTED: look.muted, PAPER: look.paper}
+    values: dict[str, Any] = {INK: look.ink, MUTED: look.muted, PAPER: look.paper, LABEL: label_expression(shown)}
     lists = {
         CONTESTANTS: list(shown),
         CONTESTANT_COLOURS: list(colours),

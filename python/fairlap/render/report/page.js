@@ -73,11 +73,12 @@
       element.replaceChildren(paragraph("No data for this selection."));
       return;
     }
-    const words = shown.words;
-    const values = new Map([[words.ink, now.ink], [words.muted, now.muted], [words.paper, now.paper]]);
+    const words = shown.words, width = element.clientWidth, narrow = width < 480;
+    const values = new Map([[words.ink, now.ink], [words.muted, now.muted], [words.paper, now.paper],
+      [words.label, shown.labels[narrow ? "narrow" : "wide"]]]);
     const lists = new Map([
       [words.contestants, names], [words.colours, names.map((name) => now.colours[name])], [words.phases, now.phases], [words.layers, now.layers]]);
-    const spec = filledIn(chart.spec, values, lists), width = element.clientWidth;
+    const spec = filledIn(chart.spec, values, lists);
     setLegends(spec, width, keyList !== null);
     if (spec.facet) {
       spec.spec.width = Math.max(120, width - 90);
@@ -88,7 +89,7 @@
     }
     spec.description = chart.note;
     const config = structuredClone(now.config);
-    if (width < 480) {
+    if (narrow) {
       for (const axis of [config.axisYBand, config.axisYPoint]) Object.assign(axis, { labelLimit: 96, labelFontSize: 12 });
       config.axisX.tickCount = 3;
     }

@@ -13,6 +13,7 @@ import msgspec
 from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import group_of, plain
+from fairlap.render.charts.labels import NARROW, WIDE, label_expression
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import Results
 
@@ -80,6 +81,10 @@ def for_the_program(shown: Results, charts: Sequence[Chart], tables: dict[str, l
             "ink": look.INK,
             "muted": look.MUTED,
             "paper": look.PAPER,
+            "label": look.LABEL,
+        },
+        "labels": {
+            name: label_expression(shown.contestants, most) for name, most in (("wide", WIDE), ("narrow", NARROW))
         },
         "groups": {work.label: group_of(work) for work in shown.works()},
         "order": {

@@ -12,6 +12,7 @@ from fairlap.history.history_text import ratio_of, subject_text, trend_title
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
 from fairlap.render.charts.chart import duration_labels
+from fairlap.render.charts.labels import label_expression
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT, Look
 
@@ -54,7 +55,7 @@ def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[s
         "field": "contestant",
         "type": "nominal",
         "scale": {"domain": names, "range": look.colours(len(names))},
-        "legend": {"title": None, "orient": "top"},
+        "legend": {"title": None, "orient": "top", "labelExpr": label_expression(names)},
     }
     x = {"field": "began_at", "type": "temporal", "title": None}
     labels = {"format": "~s"} if found.trend.per_second else {"labelExpr": duration_labels()}
