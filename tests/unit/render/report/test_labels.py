@@ -12,6 +12,7 @@ from fairlap.results.results import results_of
 from runs_to_show import run_of, samples
 
 PORTS = ("http://127.0.0.1:18001", "http://127.0.0.1:18002")
+HOSTS = ("http://inference.example.org:18001", "http://inference.example.org:18002")
 SERVED = tuple(f"{port}/v2/models/resnet50/infer" for port in PORTS)
 VERSIONS = tuple(f"onnxruntime:openvino:threads=2=={version}.0.0" for version in (1, 2))
 
@@ -38,7 +39,7 @@ def test_names_that_no_cut_tells_apart_stay_whole() -> None:
 
 
 def test_no_two_lines_and_no_two_keys_of_a_chart_have_the_same_label(tmp_path: Path) -> None:
-    shown = results_of(run_of(PORTS, batches=(4,)), "r", samples=samples)
+    shown = results_of(run_of(HOSTS, batches=(4,)), "r", samples=samples)
     for path in write_charts(shown, tmp_path):
         if path.suffix == ".svg":
             ends = {text[-4:] for text in re.findall(r">([^<>]*http[^<>]*)</text>", path.read_text())}
