@@ -48,6 +48,17 @@ _RACE_OPTIONS = (
     FOR,
     OUTPUT,
     click.option(
+        "--remote",
+        is_flag=True,
+        default=None,
+        help="Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.",
+    ),
+    click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
+    click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
+    JSON,
+)
+_OF_TRAINING_AND_PROFILES = (
+    click.option(
         "--keep-weights",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="FOLDER",
@@ -59,19 +70,17 @@ _RACE_OPTIONS = (
         metavar="FOLDER",
         help="With --profile: write each profiler's trace into FOLDER, for Perfetto.",
     ),
-    click.option(
-        "--remote",
-        is_flag=True,
-        default=None,
-        help="Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.",
-    ),
-    click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
-    click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
-    JSON,
 )
 
 
 def race_options(command: _Command) -> _Command:
+    for option in reversed(_OF_TRAINING_AND_PROFILES):
+        command = option(command)
+    return options_of_any_race(command)
+
+
+def options_of_any_race(command: _Command) -> _Command:
+    """Those that mean something for a race of load too."""
     for option in reversed(_RACE_OPTIONS):
         command = option(command)
     return command

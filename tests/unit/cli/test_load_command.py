@@ -39,6 +39,14 @@ def test_a_load_that_cannot_be_served_is_refused_before_anything_runs(arguments:
     assert refusal("load", *arguments).code == code
 
 
+@pytest.mark.parametrize("option", ["--keep-weights", "--trace"])
+def test_options_of_training_and_of_profiles_are_none_of_load(option: str, tmp_path: Path) -> None:
+    result = invoke("load", "mlp", "--on", "torch", "--p99", "20ms", option, tmp_path)
+    assert result.exit_code == 2
+    assert option not in output("load", "--help")
+    assert option in output("compare", "--help")
+
+
 @pytest.mark.parametrize("value", ["0", "-1ms", "soon"])
 def test_a_bound_is_a_duration(value: str) -> None:
     assert invoke("load", "mlp", "--on", "torch", "--p99", value).exit_code == 2

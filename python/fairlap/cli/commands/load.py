@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output_options import race_options
+from fairlap.cli.output_options import options_of_any_race
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DURATION, SHARE, WHOLE_NUMBERS, one_or_more
@@ -99,7 +99,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
     type=DURATION,
     help="Stop the search for the settings of each contestant such as torch:best after DURATION.  [default: 60s]",
 )
-@race_options
+@options_of_any_race
 def command(
     models: tuple[str, ...],
     dry_run: bool,
