@@ -93,15 +93,19 @@ def _require_contestants(request: RaceRequest, scales: Sequence[Scale]) -> None:
             )
 
 
-def _require_ranks(contestants: Sequence[ContestantName]) -> None:
-    """Programs find out by themselves."""
-    without = [
+def without_ranks(contestants: Sequence[ContestantName]) -> list[str]:
+    """Those that cannot run as several processes."""
+    return [
         name.text
         for name in contestants
         if over_http.OPTION in name.framework_options
         or (name.framework and not framework_named(name.framework).rank_launcher)
     ]
-    if without:
+
+
+def _require_ranks(contestants: Sequence[ContestantName]) -> None:
+    """Programs find out by themselves."""
+    if without := without_ranks(contestants):
         raise InvalidRequest(
             f"{', '.join(without)}: does not run as several processes; leave it out of --on, or leave out --processes "
             "and --hosts",

@@ -46,6 +46,13 @@ def test_ranks_without_cores_of_their_own_are_refused(monkeypatch: pytest.Monkey
     assert plans == []
 
 
+def test_a_framework_without_collective_operations_is_refused_before_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = plan_and_run(monkeypatch, {})
+    error = refusal("collectives", "--on", "onnxruntime,mpi,openvino")
+    assert (error.code, str(error).partition(":")[0]) == ("E_SCALE", "onnxruntime, openvino")
+    assert plans == []
+
+
 def test_a_framework_that_failed_makes_the_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     plan_and_run(monkeypatch, {"torch": "rank 1 was ended by SIGKILL"})
     done = invoke("collectives", "--on", "mpi,torch")

@@ -68,6 +68,7 @@ def command(
     """
     from fairlap.machine.atomic_files import write_output
     from fairlap.race.collectives import CollectivesPlan, run_collectives
+    from fairlap.race.scales import without_ranks
     from fairlap.render.collectives.files import SUFFIXES, encoded
     from fairlap.render.collectives.table import text_of
     from fairlap.results.collectives import result_of
@@ -84,6 +85,8 @@ def command(
     if why := Scale(threads, processes).why_not_on(len(os.sched_getaffinity(0))):
         raise InvalidRequest(f"{why}; give fewer --processes or --threads", code=E_SCALE)
     _require_no_variants(on)
+    if without := without_ranks(on):
+        raise InvalidRequest(f"{', '.join(without)}: has no collective operations; leave it out of --on", code=E_SCALE)
     files = writable(output, only=SUFFIXES)
     seed = secrets.randbelow(2**32) if seed is None else seed
     limits = RankLimits(prepare_s=180.0, measure_s=180.0)
