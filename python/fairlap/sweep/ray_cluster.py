@@ -35,13 +35,28 @@ class ClusterError(FairlapError):
     code = "E_CLUSTER"
 
 
+def address_of(name: str) -> tuple[str, int] | None:
+    """Host and port; None of ``local`` and ``auto``. What names no cluster is refused without a look at the network."""
+    if name in ("local", "auto"):
+        return None
+    if not name.startswith(_CLIENT):
+        raise InvalidRequest(f"a cluster is local, auto or ray://HOST:PORT (got {name})", code="E_CLUSTER")
+    try:
+        parts = urlsplit(name)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise InvalidRequest(f"{name} is not a valid address; it has the form ray://HOST:10001", code="E_CLUSTER")
+    return host, port
+
+
 def cluster_named(name: str) -> RayCluster:
     """``local``, ``auto`` or ``ray://HOST:PORT``. Until it is closed, nothing can be printed to standard output, where
     Ray writes about nodes that are lost."""
-    if name not in ("local", "auto") and not name.startswith(_CLIENT):
-        raise InvalidRequest(f"a cluster is local, auto or ray://HOST:PORT (got {name})", code="E_CLUSTER")
-    if name.startswith(_CLIENT):
-        _require_reachable(name)
+    address = address_of(name)
+    if address is not None:
+        _require_reachable(name, address)
     undo = contextlib.ExitStack()
     try:
         undo.enter_context(_variables(name))
@@ -213,16 +228,9 @@ def _silence() -> Iterator[None]:
         os.close(kept)
 
 
-def _require_reachable(name: str) -> None:
+def _require_reachable(name: str, address: tuple[str, int]) -> None:
     """Ray itself would try for half a minute."""
     try:
-        address = urlsplit(name)
-        host, port = address.hostname, address.port
-    except ValueError:
-        host = port = None
-    if not host or not port:
-        raise InvalidRequest(f"{name} is not a valid address; it has the form ray://HOST:10001", code="E_CLUSTER")
-    try:
-        socket.create_connection((host, port), timeout=_REACHED_WITHIN_S).close()
+        socket.create_connection(address, timeout=_REACHED_WITHIN_S).close()
     except OSError as error:
         raise ClusterError(f"nothing answers at {name}: {error.strerror or error}") from None

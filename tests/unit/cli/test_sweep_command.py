@@ -51,6 +51,7 @@ def test_without_ray_the_error_names_what_to_install(request_file: Path, monkeyp
 @pytest.mark.parametrize("name", ["remote", "ray://", "ray://host", "http://127.0.0.1:1", "ray://[", "ray://h:99999"])
 def test_what_names_no_cluster_is_refused(request_file: Path, name: str) -> None:
     assert refusal("sweep", request_file, "--cluster", name).code == "E_CLUSTER"
+    assert refusal("sweep", request_file, "--cluster", name, "--dry-run").code == "E_CLUSTER"
 
 
 @pytest.mark.slow

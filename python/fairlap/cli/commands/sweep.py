@@ -75,8 +75,10 @@ def command(
     from fairlap.store.store import open_store
     from fairlap.store.sweeps import load_sweep
     from fairlap.sweep.driver import begin
+    from fairlap.sweep.ray_cluster import address_of
     from fairlap.sweep.requests import plans_of
 
+    address_of(cluster)  # also where it is not asked
     notify = progress_notes(quiet=quiet)
     plans = plans_of(files, notify)
     for name, plan in plans.items():
