@@ -93,6 +93,7 @@ def race_as_asked(
         save_plan(plan, options.save_plan)
     warn_of_too_few_blocks(plan, notify)
     if options.dry_run:
+        _say_what_is_not_checked(plan, notify)
         print_plan(plan, as_json=as_json)
         return
     require_programs(plan.contestants)
@@ -149,6 +150,12 @@ def warn_of_too_few_blocks(plan: Plan, notify: Callable[[str], None], of: str = 
 
     if warning := too_few_blocks(plan):
         notify(f"{of}{warning}; give more --blocks, or leave them out [{warning.code}]")
+
+
+def _say_what_is_not_checked(plan: Plan, notify: Callable[[str], None]) -> None:
+    if versions := [name.plain_text for name in plan.contestants if name.version]:
+        asked = ", ".join(versions)
+        notify(f"not checked, since a dry run asks no package index: whether {asked} can be installed")
 
 
 def print_plan(plan: Plan, *, as_json: bool) -> None:

@@ -115,6 +115,14 @@ def test_blocks_that_cannot_show_a_difference_are_said_before_they_run(
     assert "W_TOO_FEW_BLOCKS" not in invoke(*wanted, "--quiet").stderr
 
 
+def test_a_dry_run_says_that_it_did_not_look_for_versions() -> None:
+    wanted = ("compare", "mlp", "--on", "torch==99.0,jax", "--threads=1", "--blocks=6", "--dry-run")
+    notes = [line for line in invoke(*wanted).stderr.splitlines() if "not checked" in line]
+    assert len(notes) == 1
+    assert "torch==99.0" in notes[0]
+    assert "jax" not in notes[0]
+
+
 def test_a_dry_run_shows_what_calls_are_fed() -> None:
     done = fairlap("compare", "mlp", "--on", "torch", "--data", "synthetic", "--blocks=1", "--dry-run")
     assert (done.returncode, " · fed synthetic: torch" in done.stdout) == (0, True)
