@@ -88,7 +88,7 @@ def doubts(judged: Sequence[Judged]) -> list[str]:
 
 
 def _means(results: Results, ranked: set[str]) -> list[MeanOverWorks]:
-    """Against the baseline, else against the fastest over all works, as rows are; only where there are several works."""
+    """Against the baseline, else against the fastest over all works; only where there are several works."""
     if len(results.works()) < 2:
         return []
     names = [name for name in results.contestants if name in ranked]
