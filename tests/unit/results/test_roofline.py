@@ -88,9 +88,7 @@ def test_a_machine_that_is_slow_for_a_while_changes_no_bound_but_may_leave_it_op
 @pytest.mark.parametrize(
     ("cost", "bound"), [(PRODUCT, "compute-bound"), (TRIAD, "memory-bound"), (EMPTY, "overhead-bound")]
 )
-def test_an_overhead_that_is_off_by_half_changes_no_bound(
-    cost: CallCost, bound: str, overhead_ns: float
-) -> None:
+def test_an_overhead_that_is_off_by_half_changes_no_bound(cost: CallCost, bound: str, overhead_ns: float) -> None:
     call_ns = 5.2e3 if cost is EMPTY else 2e6
     assert torch_row(at(a_run_under_roofs(cost, overhead_ns), call_ns)).bound == bound
 
