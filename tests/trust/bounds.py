@@ -5,7 +5,7 @@ python -m tests.trust.bounds --neighbours 2       beside programs that burn as m
 
 ``triad`` on arrays beyond the caches moves more than it computes, ``gemm`` computes more than it moves, and ``empty``
 does neither. In each run every contestant races in a fresh process, and the roofs are measured again. Exit status 1 if
-a row says something else.
+a row says something else, or leaves the bound open.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class Measurement:
             last_method = how
         calls = "1 call" if self.calls_per_sample == 1 else f"{self.calls_per_sample:,} calls"
         lines.append(
-            f"  {'samples':<12} {self.samples:,} of {calls} each in {self.elapsed_s:.3g} s; "
+            f"  {'samples':<12} {self.samples:,} of {calls} each in {quantity_text.seconds(self.elapsed_s)}; "
             f"stopped by {self.stopped_by}"
         )
         lines.append(f"  {'warm-up':<12} {self.warm_up}")
@@ -225,7 +225,7 @@ def _figure_line(name: str, quantity: Quantity) -> str:
 
 
 def _how_line(quantity: Quantity) -> str:
-    floor = ", ".join(f"{key.removesuffix('_ns')} {ns:.3g} ns" for key, ns in quantity.floor.items())
+    floor = ", ".join(f"{key.removesuffix('_ns')} {quantity_text.duration(ns)}" for key, ns in quantity.floor.items())
     return f"  {'':<12} by {quantity.method}; floor: {floor}"
 
 

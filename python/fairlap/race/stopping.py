@@ -79,7 +79,7 @@ class Ending:
         few = rounds < verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
         budget_s = self.longest_s if few else self._budget_s
         if budget_s is not None and elapsed_s > budget_s:
-            return f"the {budget_s:g} s of its budget were spent"
+            return f"it took {elapsed_s:,.0f} s, and its budget was {budget_s:g} s"
         if budget_s is not None and elapsed_s + next_round_s > budget_s:
             return f"another block would not have fitted into {budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:

@@ -19,7 +19,6 @@ from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
-from fairlap.results.columns.roofline import FAR_BELOW
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
@@ -293,13 +292,14 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
 
 
 def _bound(row: Row) -> list[str]:
-    """What bounds it, where that is known."""
-    if row.bound is None or row.roof_share is None:
+    """What bounds it, or how much of its time the roofs and an empty call explain, where that is known."""
+    if row.roof_share is None:
         return []
+    if row.bound is None:
+        return [f"unknown what bounds it: {row.absent['bound']}"]
     if row.bound == "overhead-bound" and row.overhead_ns is not None:
         return [f"overhead-bound: an empty call takes {quantity_text.duration(row.overhead_ns)}"]
-    far = ", far below it" if row.roof_share < FAR_BELOW else ""
-    return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof{far}"]
+    return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof"]
 
 
 def _on_device(result: ContestantResult, row: Row) -> list[str]:

@@ -77,7 +77,7 @@ class InProcessComparison:
 
     def __str__(self) -> str:
         each = f"{quantity_text.duration(self.seconds * 1e9)} each"
-        blocks = f"{quantity_text.count(self.blocks, 'block')} of {each} in {self.elapsed_s:.3g} s"
+        blocks = f"{quantity_text.count(self.blocks, 'block')} of {each} in {quantity_text.seconds(self.elapsed_s)}"
         lines = [f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"]
         places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
         width = max((len(row.name) for row in self.rows), default=0)
@@ -97,7 +97,7 @@ class InProcessComparison:
 def _figure(row: CallableRow) -> str:
     figure = row.figure
     if figure.value is None:
-        return verdict.modes_sentence("", figure.modes, "ns").strip()
+        return verdict.modes_sentence(figure.modes)
     return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)
 
 

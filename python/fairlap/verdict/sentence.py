@@ -66,12 +66,12 @@ def slowdown_sentence(compared: Comparison, max_slowdown: float) -> str:
     return "; ".join(parts)
 
 
-def modes_sentence(contestant: str, modes: Modes, unit: str) -> str:
-    """Each mode with its share; there is no single figure."""
+def modes_sentence(modes: Modes) -> str:
+    """Each mode of times in one process with its share of the blocks; there is no single figure."""
     listed = ", ".join(
-        f"{mode.value:.4g} {unit} in {quantity_text.share(mode.share)} of processes" for mode in modes.modes
+        f"{quantity_text.duration(mode.value)} in {quantity_text.share(mode.share)}" for mode in modes.modes
     )
-    return f"{contestant} runs in {len(modes.modes)} modes: {listed}"
+    return f"runs in {len(modes.modes)} modes: {listed} of blocks"
 
 
 def sensitivity(verdict: Verdict, detectable_effect: float) -> str:

@@ -125,6 +125,15 @@ def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
 @pytest.mark.usefixtures("served")
+def test_a_run_in_which_no_contestant_finds_a_rate_is_printed_and_fails(tmp_path: Path) -> None:
+    done = fairlap("load", "mlp", "--on", "served", *_QUICK, "--p90", "1ms", "-q", cwd=tmp_path)
+    assert "E_NO_RATE" in done.stdout
+    assert done.returncode == 1, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@pytest.mark.usefixtures("served")
 def test_a_run_that_ctrl_c_ends_is_resumed_by_the_command_that_it_prints(tmp_path: Path) -> None:
     options = ("--p90", "100ms", "--trial", "100ms", "--threads", 1, "--seconds", "20ms", "--blocks", 2)
     command = [sys.executable, "-m", "fairlap", "load", "mlp", "--on", "served", *map(str, options)]

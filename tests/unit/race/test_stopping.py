@@ -109,7 +109,7 @@ def test_a_budget_ends_the_race_before_the_block_that_would_not_fit(monkeypatch:
     ("block_s", "blocks", "why"),
     [
         (5.0, 12, "another block would not have fitted into 60 s"),
-        (20.0, 6, "the 60 s of its budget were spent"),
+        (20.0, 6, "it took 120 s, and its budget was 60 s"),
         (40.0, 3, "another block would not have fitted into 150 s"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -84,6 +85,14 @@ def test_contestants_are_ranked_by_the_largest_rate_and_not_by_the_time_of_a_cal
     assert [each.contestant for each in work_result.contestants] == ["jax", "torch"]
     assert sentence(comparison).claim.startswith("the largest rate of jax is 1.247")
     assert headline(work_result) == "jax has the largest rate"
+
+
+@pytest.mark.parametrize(("baseline", "whose"), [("", "the first"), ("torch", "torch")])
+def test_the_ratio_of_the_table_is_headed_as_one_of_rates(baseline: str, whose: str) -> None:
+    shown = replace(raced(two), baseline=baseline)
+    table = str(ranked_table(shown, shown.work_results[0]))
+    assert f"rate of {whose} over its own" in table
+    assert "time per request" not in table
 
 
 def test_a_row_has_the_rate_its_latencies_and_the_curve() -> None:

@@ -90,6 +90,23 @@ def test_over_several_works_the_mean_of_ratios_has_its_interval_and_all_works_ha
     assert [each.qualifies for each in tight.judged if each.contestant == "torch"] == ["yes", "no"]
 
 
+@pytest.mark.parametrize("given", ["", "torch", "jax"])
+def test_the_mean_over_works_is_of_what_the_rows_show(given: str) -> None:
+    """Against the fastest, unless another baseline is given, whatever the order of the request."""
+    run = run_of(("torch", "jax"), batches=(4, 8))
+    for process in run.processes:
+        if process.contestant == "jax":
+            scale_times(process, 1 / 4)
+    results = results_of(run, baseline=given)
+    question = question_of("memory<1GB", "")
+    assert question is not None
+    [mean] = decide(results, question).means
+    rows = [row for row in results.rows if row.contestant == mean.contestant and row.ratio is not None]
+    assert {row.baseline for row in rows} == {mean.baseline} == {given or results.rows[0].contestant}
+    shown = math.prod(row.ratio.value for row in rows if row.ratio is not None) ** (1 / len(rows))
+    assert mean.ratio == pytest.approx(shown, rel=0.01)
+
+
 def test_works_that_disagree_show_no_difference() -> None:
     """Twice as quick on the one, twice as slow on the other."""
     run = run_of(("torch", "jax"), batches=(4, 8))

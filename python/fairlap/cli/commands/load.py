@@ -125,8 +125,8 @@ def command(
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once.
 
-    Exit status: 0 when a contestant finished, even if others failed; 1 when none did, a file was lost or the run could
-    not be stored; 2 for an invalid request, 130 after Ctrl-C.
+    Exit status: 0 when a contestant has a figure, even if others have none; 1 when none has one (no rate meets the
+    bound), a file was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C.
     """
     options = PlanOptions(dry_run, save_plan, plan_file, resume)
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json, require=_require_load)

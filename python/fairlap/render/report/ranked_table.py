@@ -39,7 +39,9 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
         against = f"time to score {against}"
     load = work_result.work.load
     if load is not None:
-        against = f"{'time per request' if load.searches else work_result.basis.metric.name} {against}"
+        metric = work_result.basis.metric
+        rates = f"rate of {shown.baseline or 'the first'} over its own"
+        against = rates if metric == verdict.TIME_PER_REQUEST else f"{metric.name} {against}"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
     slowest = max((result.call_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
     rows_of_work = [row for _, row in work_result.with_rows()]

@@ -2,8 +2,8 @@
 
 Each of the three has a time below which the call cannot get: its operations at the measured peak; the bytes that must
 move at the measured bandwidth of the memory that holds them (Williams, Waterman and Patterson, 2009); and a call of
-the same framework with next to nothing to compute. The longest of the three bounds the call. They differ by orders of
-magnitude more often than not, so a noisy machine seldom changes which one it is.
+the same framework with next to nothing to compute. The longest of the three bounds the call, if it explains enough of
+the time. They differ by orders of magnitude more often than not, so a noisy machine seldom changes which one it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ NUMBER_TYPES: Mapping[Precision, str] = {
 PLAIN = "fp32"  # what a CPU computes in where it has no instructions for the type
 
 FAR_BELOW = 0.1
-"""Of a call: where the roofs explain less than this, calling each operator may be what takes the time."""
+"""Of a call: where the nearer roof explains less than this, it says nothing about what takes the time."""
+
+LEAST_OVERHEAD = 0.5
+"""Of a call: what an empty one takes at least where the overhead is said to bound it."""
 
 _NS_PER_S = 1e9
 
@@ -52,15 +55,19 @@ class LeastTimes:
         return max(self.compute_ns, self.memory_ns)
 
     def bound(self, call_ns: float) -> Bound | None:
-        """None where only the overhead, which is unknown, could explain the time."""
-        by_roof: Bound = "compute-bound" if self.compute_ns >= self.memory_ns else "memory-bound"
-        explained = self.roofs_ns >= FAR_BELOW * call_ns
+        """The longest of the three; None where it explains too little of the time."""
+        if self.overhead_ns is not None and self.overhead_ns >= self.roofs_ns:
+            return "overhead-bound" if self.overhead_ns >= LEAST_OVERHEAD * call_ns else None
+        if self.roofs_ns < FAR_BELOW * call_ns:
+            return None
+        return "compute-bound" if self.compute_ns >= self.memory_ns else "memory-bound"
+
+    def why_no_bound(self, call_ns: float, no_overhead: str) -> str:
+        nearer = self.number_type if self.compute_ns >= self.memory_ns else self.level
+        of_roof = f"the {nearer} roof explains {quantity_text.share(self.roofs_ns / call_ns)} of its time"
         if self.overhead_ns is None:
-            return by_roof if explained else None
-        called_for_each_operator = call_ns <= self.operators * self.overhead_ns
-        if self.overhead_ns >= self.roofs_ns or (called_for_each_operator and not explained):
-            return "overhead-bound"
-        return by_roof
+            return f"{of_roof}, and {no_overhead}"
+        return f"{of_roof}, and an empty call {quantity_text.share(self.overhead_ns / call_ns)} of its time"
 
     def evidence(self, call_ns: float) -> str:
         call, compute, memory = map(quantity_text.duration, (call_ns, self.compute_ns, self.memory_ns))
@@ -144,7 +151,7 @@ def roofline_of(
         "overhead_ns": overhead,
         "roof": Cell(times.number_type if times.compute_ns >= times.memory_ns else times.level),
         "roof_share": Cell(times.roofs_ns / latency.value),
-        "bound": cell_or(times.bound(latency.value), f"the roofs explain little of it, and {overhead.absent}"),
+        "bound": cell_or(times.bound(latency.value), times.why_no_bound(latency.value, overhead.absent)),
         "bound_evidence": Cell(times.evidence(latency.value) + counted),
     }
 

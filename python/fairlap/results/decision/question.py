@@ -88,11 +88,11 @@ def doubts(judged: Sequence[Judged]) -> list[str]:
 
 
 def _means(results: Results, ranked: set[str]) -> list[MeanOverWorks]:
-    """Against the baseline, else against the first contestant that has a mean; only where there are several works."""
+    """Against the baseline, else against the fastest over all works; only where there are several works."""
     if len(results.works()) < 2:
         return []
     names = [name for name in results.contestants if name in ranked]
-    baseline = results.baseline or next(iter(names), "")
+    baseline = results.baseline or _fastest(results, names)
     found = []
     for name in names:
         if name == baseline or (mean := mean_over_works(results, name, baseline)) is None:
@@ -109,3 +109,10 @@ def _means(results: Results, ranked: set[str]) -> list[MeanOverWorks]:
             )
         )
     return found
+
+
+def _fastest(results: Results, names: Sequence[str]) -> str:
+    """The one against which no mean is below 1; empty where there is none."""
+    means = {name: mean_over_works(results, name, names[0]) for name in names}
+    ratios = {name: mean.ratio for name, mean in means.items() if mean is not None}
+    return min(ratios, key=ratios.__getitem__, default="")

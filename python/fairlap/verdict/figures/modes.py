@@ -201,6 +201,8 @@ def _sorted_rightly_by_kind(column: Floats, draws: Counts) -> Floats:
 
 def _typical(values: Floats) -> str:
     if values.dtype.kind in "iufb":
-        return f"{float(np.median(values)):g}"
+        middle = float(np.median(values))
+        text = f"{middle:g}"
+        return f"{middle:.0f}" if "e+" in text else text
     kinds, counts = np.unique(values, return_counts=True)
     return str(kinds[np.argmax(counts)])

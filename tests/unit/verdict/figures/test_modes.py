@@ -241,8 +241,8 @@ def test_a_constant_covariate_is_no_cause() -> None:
 
 def test_the_middle_of_three_modes_can_be_sorted_by_number() -> None:
     modes = find_modes(np.log(np.array([1.0, 2.0, 4.0] * 4)) + NOISE)
-    (cause,) = mode_causes(modes, {"faults": [10, 200, 3000] * 4})
-    assert (cause.sorted_rightly, cause.typical) == (1.0, ("10", "200", "3000"))
+    (cause,) = mode_causes(modes, {"faults": [10, 200, 3_000_000] * 4})
+    assert (cause.sorted_rightly, cause.typical) == (1.0, ("10", "200", "3000000"))
 
 
 def test_without_modes_there_is_no_cause_to_name() -> None:
