@@ -19,9 +19,9 @@ def history_text(history: ModelHistory) -> str:
 
 
 def trend_title(trend: Trend) -> str:
-    """What is the same in all of its runs."""
+    """All that is the same in all of its runs, and in no other trend."""
     threads = quantity_text.count(trend.threads, "thread")
-    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine})"
+    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine}): {trend.shown_quantity}"
 
 
 def day(began_at: str) -> str:
