@@ -69,6 +69,14 @@ def change_text(trend: Trend, change: Change) -> str:
     return f"{'; '.join(parts)}  [{change.run}]"
 
 
+def no_change_text(found: TrendHistory, history: ModelHistory) -> str:
+    """That none was found, or that there are too few runs to find one."""
+    most = max(len(series.points) for series in found.trend.asked(history.on))
+    if most < FEWEST_RUNS:
+        return f"too few runs to find a change in: {most} of {FEWEST_RUNS}"
+    return f"no change of {quantity_text.share(history.margin)} or more was found"
+
+
 def subject_text(change: Change) -> str:
     old, new = change.versions
     if change.cause == "machine":
@@ -91,10 +99,7 @@ def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
     lines += [f"  {_series_text(found.trend, series)}" for series in found.trend.asked(history.on)]
     lines += [f"  {change_text(found.trend, change)}" for change in found.changes]
     if not found.changes:
-        most = max(len(series.points) for series in found.trend.asked(history.on))
-        no_change = f"no change of {quantity_text.share(history.margin)} or more"
-        few = f"too few runs to find a change in: {most} of {FEWEST_RUNS}"
-        lines.append(f"  {few if most < FEWEST_RUNS else no_change}")
+        lines.append(f"  {no_change_text(found, history)}")
     return "\n".join(lines)
 
 
