@@ -70,11 +70,18 @@ def change_text(trend: Trend, change: Change) -> str:
 
 
 def no_change_text(found: TrendHistory, history: ModelHistory) -> str:
-    """That none was found, or that there are too few runs to find one."""
+    """That none was found and what would have been, or that there are too few runs to find one."""
     most = max(len(series.points) for series in found.trend.asked(history.on))
     if most < FEWEST_RUNS:
         return f"too few runs to find a change in: {most} of {FEWEST_RUNS}"
-    return f"no change of {quantity_text.share(history.margin)} or more was found"
+    none = f"no change of {quantity_text.share(history.margin)} or more was found"
+    steps = [
+        f"{each.contestant} {quantity_text.share(each.ratio - 1)}"
+        for each in found.smallest_steps
+        if each.ratio is not None
+    ]
+    would = f"; the smallest slowdown that would have been found three runs later: {listed(steps)}" if steps else ""
+    return f"{none}{would}"
 
 
 def subject_text(change: Change) -> str:

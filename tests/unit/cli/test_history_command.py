@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from command_line import invoke
+from fairlap import quantity_text
 from fairlap.history.stale import changed_since
 from fairlap.machine.facts import machine_facts
 from fairlap.store.store import open_store
@@ -214,3 +215,12 @@ def in_words(folder: Path) -> list[str]:
     done = invoke("history", "mlp", "--on", "torch", "-o", page, "-o", markdown)
     assert done.exit_code == 0, done.output
     return [done.stdout, page.read_text(), markdown.read_text()]
+
+
+def test_every_output_says_which_step_would_have_been_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(tmp_path / "s", [daily_run(day) for day in range(12)])
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "s"))
+    [trend] = json.loads(invoke("history", "mlp", "--on", "torch", "--json").stdout)["trends"]
+    [step] = trend["smallest_steps"]
+    for text in in_words(tmp_path):
+        assert f"{step['contestant']} {quantity_text.share(step['ratio'] - 1)}" in text

@@ -55,6 +55,7 @@ def document(history: ModelHistory) -> dict[str, Any]:
             {
                 **msgspec.to_builtins(each.trend),
                 "changes": msgspec.to_builtins(each.changes),
+                "smallest_steps": msgspec.to_builtins(each.smallest_steps),
             }
             for each in history.trends
         ],
