@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fairlap import quantity_text, verdict
+from fairlap import verdict
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
 from fairlap.race.process_result import ProcessResult, values_in_force
@@ -18,6 +18,7 @@ from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Conditions
 from fairlap.request.work_title import work_title
+from fairlap.store.figures import time_to_score_named
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"
 OF_FEEDING = frozenset({DATA_HASH, FEED})
@@ -151,8 +152,8 @@ def _quantity(processes: Sequence[ProcessResult]) -> str:
     reached = [process.learning for process in processes if process.learning and process.learning.reached]
     if len(reached) < len(processes):
         return processes[0].headline_quantity
-    evaluated = ", evaluation counted" if any(curve.evaluations[-1].answered_s for curve in reached) else ""
-    return f"time to a score of {quantity_text.share(reached[0].target)}{evaluated}"
+    counted = any(curve.evaluations[-1].answered_s for curve in reached)
+    return time_to_score_named(reached[0].target, evaluation_counts=counted)
 
 
 def _figure_ns(process: ProcessResult, quantity: str) -> float:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.history.change_points import change_points
+from fairlap.history.change_points import FEWEST_RUNS, LEAST_AFTER, change_points
 from fairlap.history.machine_drift import Control, machine_drift
 from fairlap.history.trends import Series, Trend
 from fairlap.machine.differences import comparable_facts, differences
@@ -27,6 +27,8 @@ _LEVEL = 0.05
 _MOST_RUNS_COMPARED = 40
 _MOSTLY = 0.5
 _ALONE = 2
+_FIRST_STEP, _LARGEST_STEP = 0.01, 10.0  # of the logarithm
+_CLOSE = 0.01  # to the smallest step that is found
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,51 @@ class Change:
     facts: tuple[str, ...]  # of the machine and its software that differ between the two runs
 
 
+@dataclass(frozen=True)
+class SmallestStep:
+    """What no change found in a series is worth: steps from this one on would have been found in it."""
+
+    contestant: str
+    ratio: float | None  # three runs after the step; None where there are too few runs
+
+
+def smallest_steps(trend: Trend, changes: Sequence[Change], *, on: str = "", margin: float = 0.0) -> list[SmallestStep]:
+    """Of the contestants without a change."""
+    place = {run: at for at, run in enumerate(trend.runs)}
+    moved = {name for change in changes for name in change.contestants}
+    series = [each for each in trend.asked(on) if each.contestant not in moved]
+    found = [_smallest_step(_own(trend, each, place)[1], float(np.log1p(margin))) for each in series]
+    return [
+        SmallestStep(each.contestant, None if step is None else float(np.exp(step)))
+        for each, step in zip(series, found, strict=True)
+    ]
+
+
+def _smallest_step(logs: Floats, edge: float) -> float | None:
+    """Steps are planted into the series itself, with as many runs after them as a change needs."""
+    if logs.size < FEWEST_RUNS:
+        return None
+    at = logs.size - LEAST_AFTER
+
+    def is_found(step: float) -> bool:
+        planted = logs.copy()
+        planted[at:] += step
+        return any(
+            abs(before.stop - at) <= 1 and _shift(planted[before], planted[after])[0] >= edge
+            for before, after in _segments(change_points(planted), planted.size)
+        )
+
+    low, high = 0.0, _FIRST_STEP
+    while not is_found(high):
+        low, high = high, 2 * high
+        if high > _LARGEST_STEP:
+            return None
+    while high - low > _CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_found(middle) else (middle, high)
+    return high
+
+
 def changes_in(
     trend: Trend, machines: Mapping[str, Mapping[str, str]], *, on: str = "", margin: float = 0.0
 ) -> list[Change]:
@@ -64,12 +111,8 @@ def changes_in(
 
 
 def _of_contestant(trend: Trend, series: Series, place: Mapping[str, int]) -> list[Change]:
-    runs, logs = _placed(series, place)
+    runs, logs, controlled = _own(trend, series, place)
     others = [each for each in trend.series if each is not series]
-    drift = machine_drift(_controls(others, place), len(place))[runs]
-    accompanied = np.isfinite(drift)
-    if controlled := bool(accompanied.mean() > _MOSTLY):
-        runs, logs = runs[accompanied], (logs - drift)[accompanied]
     points = {place[each.run]: each for each in series.points}
     found = []
     for before, after in _segments(change_points(logs), logs.size):
@@ -88,6 +131,17 @@ def _of_contestant(trend: Trend, series: Series, place: Mapping[str, int]) -> li
             )
         )
     return found
+
+
+def _own(trend: Trend, series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.intp], Floats, bool]:
+    """The runs and times of a contestant, without the drift of the others where they took part in most runs."""
+    runs, logs = _placed(series, place)
+    others = [each for each in trend.series if each is not series]
+    drift = machine_drift(_controls(others, place), len(place))[runs]
+    accompanied = np.isfinite(drift)
+    if bool(accompanied.mean() > _MOSTLY):
+        return runs[accompanied], (logs - drift)[accompanied], True
+    return runs, logs, False
 
 
 def _of_machine(trend: Trend, place: Mapping[str, int]) -> list[Change]:

@@ -19,9 +19,9 @@ def history_text(history: ModelHistory) -> str:
 
 
 def trend_title(trend: Trend) -> str:
-    """What is the same in all of its runs."""
+    """All that is the same in all of its runs, and in no other trend."""
     threads = quantity_text.count(trend.threads, "thread")
-    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine})"
+    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine}): {trend.shown_quantity}"
 
 
 def day(began_at: str) -> str:
@@ -69,6 +69,21 @@ def change_text(trend: Trend, change: Change) -> str:
     return f"{'; '.join(parts)}  [{change.run}]"
 
 
+def no_change_text(found: TrendHistory, history: ModelHistory) -> str:
+    """That none was found and what would have been, or that there are too few runs to find one."""
+    most = max(len(series.points) for series in found.trend.asked(history.on))
+    if most < FEWEST_RUNS:
+        return f"too few runs to find a change in: {most} of {FEWEST_RUNS}"
+    none = f"no change of {quantity_text.share(history.margin)} or more was found"
+    steps = [
+        f"{each.contestant} {quantity_text.share(each.ratio - 1)}"
+        for each in found.smallest_steps
+        if each.ratio is not None
+    ]
+    would = f"; the smallest slowdown that would have been found three runs later: {listed(steps)}" if steps else ""
+    return f"{none}{would}"
+
+
 def subject_text(change: Change) -> str:
     old, new = change.versions
     if change.cause == "machine":
@@ -91,10 +106,7 @@ def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
     lines += [f"  {_series_text(found.trend, series)}" for series in found.trend.asked(history.on)]
     lines += [f"  {change_text(found.trend, change)}" for change in found.changes]
     if not found.changes:
-        most = max(len(series.points) for series in found.trend.asked(history.on))
-        no_change = f"no change of {quantity_text.share(history.margin)} or more"
-        few = f"too few runs to find a change in: {most} of {FEWEST_RUNS}"
-        lines.append(f"  {few if most < FEWEST_RUNS else no_change}")
+        lines.append(f"  {no_change_text(found, history)}")
     return "\n".join(lines)
 
 

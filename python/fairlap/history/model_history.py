@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from fairlap.history.changes import Change, changes_in
+from fairlap.history.changes import Change, SmallestStep, changes_in, smallest_steps
 from fairlap.history.trends import Trend, trends_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import machines_of_runs, recorded_figures, stored_models
@@ -16,6 +16,7 @@ from fairlap.store.store import Store
 class TrendHistory:
     trend: Trend
     changes: tuple[Change, ...]
+    smallest_steps: tuple[SmallestStep, ...]  # that would have been found, of contestants without a change
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,11 @@ def history_of(store: Store, model: str, *, on: str = "", since: str = "", margi
     trends = trends_of(figures, machines, model=model, on=on)
     if not trends:
         raise NoSuchRun(_why_nothing(store, model, on, since, {each.framework for each in figures}))
-    found = [TrendHistory(each, tuple(changes_in(each, machines, on=on, margin=margin))) for each in trends]
+    found = []
+    for trend in trends:
+        changes = changes_in(trend, machines, on=on, margin=margin)
+        steps = smallest_steps(trend, changes, on=on, margin=margin)
+        found.append(TrendHistory(trend, tuple(changes), tuple(steps)))
     return ModelHistory(model, on, since, margin, tuple(found))
 
 

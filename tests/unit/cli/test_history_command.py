@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from command_line import invoke
+from fairlap import quantity_text
 from fairlap.history.stale import changed_since
 from fairlap.machine.facts import machine_facts
 from fairlap.store.store import open_store
@@ -201,9 +202,25 @@ def test_a_contestant_that_did_not_start_has_no_result_to_renew(monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("own_store")
-def test_few_runs_show_no_change_and_do_not_claim_that_there_is_none() -> None:
-    run_of_this_machine()
-    done = invoke("history", "mlp")
-    assert done.exit_code == 0
-    assert "1 of 8" in done.stdout
-    assert "no change" not in done.stdout
+def test_few_runs_show_no_change_and_do_not_claim_that_there_is_none(tmp_path: Path) -> None:
+    stored(tmp_path / "runs.sqlite", [daily_run(0)])
+    for text in in_words(tmp_path):
+        assert "1 of 8" in text
+        assert "no change" not in text.lower()
+
+
+def in_words(folder: Path) -> list[str]:
+    """On the terminal, as a page and as Markdown."""
+    page, markdown = folder / "a.html", folder / "a.md"
+    done = invoke("history", "mlp", "--on", "torch", "-o", page, "-o", markdown)
+    assert done.exit_code == 0, done.output
+    return [done.stdout, page.read_text(), markdown.read_text()]
+
+
+def test_every_output_says_which_step_would_have_been_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(tmp_path / "s", [daily_run(day) for day in range(12)])
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "s"))
+    [trend] = json.loads(invoke("history", "mlp", "--on", "torch", "--json").stdout)["trends"]
+    [step] = trend["smallest_steps"]
+    for text in in_words(tmp_path):
+        assert f"{step['contestant']} {quantity_text.share(step['ratio'] - 1)}" in text

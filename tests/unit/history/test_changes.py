@@ -11,9 +11,10 @@ from fairlap.history.trends import unversioned
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.store import open_store
 from runs_for_rows import MACHINE
-from stored_histories import NEW, OLD, daily_run, stored
+from stored_histories import ALL, NEW, OLD, daily_run, stored
 
 DAYS = 40
+FEW = 12
 
 
 def changes(path: Path, on: str = "", margin: float = 0.01) -> list[Change]:
@@ -85,6 +86,34 @@ def test_nothing_is_claimed_where_nothing_changed(tmp_path: Path) -> None:
 def test_a_change_below_the_margin_is_left_out(tmp_path: Path) -> None:
     stored(tmp_path / "s", [daily_run(day, torch=lambda day: 1.05 if day >= 20 else 1.0) for day in range(DAYS)])
     assert changes(tmp_path / "s", margin=0.10) == []
+
+
+@pytest.mark.parametrize("contestants", [("torch",), ALL])
+def test_from_the_smallest_step_on_a_step_is_found_in_this_very_series(
+    tmp_path: Path, contestants: tuple[str, ...]
+) -> None:
+    def slower(ratio: float) -> list[Change]:
+        runs = [
+            daily_run(day, torch=lambda day: ratio if day >= FEW - 3 else 1.0, contestants=contestants)
+            for day in range(FEW)
+        ]
+        path = tmp_path / f"{ratio}"
+        stored(path, runs)
+        return [each for each in changes(path, on="torch", margin=0.0) if "torch" in each.contestants]
+
+    stored(tmp_path / "s", [daily_run(day, contestants=contestants) for day in range(FEW)])
+    with open_store(tmp_path / "s", reading=True) as store:
+        [found] = history_of(store, "mlp", on="torch", margin=0.0).trends
+    [step] = found.smallest_steps
+    assert step.ratio is not None
+    assert [len(slower(1 + factor * (step.ratio - 1))) for factor in (0.95, 1.0, 1.5)] == [0, 1, 1]
+
+
+def test_too_few_runs_have_no_smallest_step(tmp_path: Path) -> None:
+    stored(tmp_path / "s", [daily_run(day) for day in range(7)])
+    with open_store(tmp_path / "s", reading=True) as store:
+        [found] = history_of(store, "mlp", on="torch", margin=0.01).trends
+    assert [each.ratio for each in found.smallest_steps] == [None]
 
 
 def test_two_machines_are_two_trends(tmp_path: Path) -> None:

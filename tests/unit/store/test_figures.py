@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fairlap.history.history_text import trend_title
+from fairlap.history.model_history import history_of
+from fairlap.request.training import Training, optimizer_in
+from fairlap.request.work import StartWeights
 from fairlap.results.row import Estimate, Row
 from fairlap.store.errors import StoreError
 from fairlap.store.figures import RecordedFigure, machines_of_runs, recorded_figures, stored_models
 from fairlap.store.store import open_store
 from msgspec.structs import replace
-from stored_histories import daily_run, stored
+from stored_histories import Day, daily_run, stored
 
 
 def figures(path: Path, model: str = "mlp", since: str = "") -> list[RecordedFigure]:
@@ -18,7 +22,7 @@ def figures(path: Path, model: str = "mlp", since: str = "") -> list[RecordedFig
         return store.ask(recorded_figures, model, since)
 
 
-def with_estimate(row: Row, name: str, value: Estimate, **others: str) -> Row:
+def with_value(row: Row, name: str, value: object, **others: object) -> Row:
     absent = {key: why for key, why in row.absent.items() if key != name}
     return replace(row, **{name: value, "absent": absent, **others})
 
@@ -38,17 +42,56 @@ def test_the_figure_is_the_time_that_decides_such_a_race(
     tmp_path: Path, name: str, estimate: Estimate, ns: tuple[float, float | None, float | None]
 ) -> None:
     run, [row, *_] = daily_run(0)
-    stored(tmp_path / "s", [(run, [with_estimate(row, name, estimate)])])
+    stored(tmp_path / "s", [(run, [with_value(row, name, estimate)])])
     [found] = figures(tmp_path / "s")
     assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
 
 
 def test_quantities_works_and_conditions_are_kept_apart(tmp_path: Path) -> None:
     run, [row, *_] = daily_run(0)
-    fed = with_estimate(row, "pipeline_throughput_per_s", Estimate(1e6), data="synthetic")
+    fed = with_value(row, "pipeline_throughput_per_s", Estimate(1e6), data="synthetic")
     stored(tmp_path / "s", [(run, [row, fed, replace(row, batch=8), replace(row, mode="grad")])])
     found = figures(tmp_path / "s")
     assert len({(each.work, each.quantity) for each in found}) == 4
+
+
+TO_A_SCORE = Estimate(5.0, 4.0, 8.0)
+SGD, ADAMW = Training(optimizer_in("sgd")), Training(optimizer_in("adamw"))
+
+
+def trained(
+    day: int, target: float, *, training: Training = SGD, start: StartWeights | None = None, evaluates: bool = False
+) -> Day:
+    run, [row, *_] = daily_run(day)
+    work = replace(run.plan.works[0], mode="train", training=training, start=start)
+    run.plan = replace(run.plan, works=(work,), to_score=target, count_evaluation=evaluates)
+    row = with_value(row, "target_score", target, mode="train", train_on="digits")
+    return run, [with_value(row, "time_to_score_s", TO_A_SCORE)]
+
+
+def test_training_that_differs_in_what_was_measured_is_no_common_series(tmp_path: Path) -> None:
+    days = [
+        trained(0, 0.97),
+        trained(1, 0.97, evaluates=True),
+        trained(2, 0.9),
+        trained(3, 0.97, training=ADAMW),
+        trained(4, 0.97, start=StartWeights("a.npz", "0" * 64)),
+        trained(5, 0.97),
+    ]
+    stored(tmp_path / "s", days)
+    with open_store(tmp_path / "s", reading=True) as store:
+        found = history_of(store, "mlp", margin=0.01).trends
+    assert [len(each.trend.runs) for each in found] == [2, 1, 1, 1, 1]
+    assert len({trend_title(each.trend) for each in found}) == len(found)
+
+
+def test_sections_that_differ_only_in_their_quantity_have_different_titles(tmp_path: Path) -> None:
+    run, [row, *_] = daily_run(0)
+    loadgen = with_value(row, "loadgen_latency_ns", Estimate(5.0))
+    stored(tmp_path / "s", [(run, [row]), (daily_run(1)[0], [loadgen])])
+    with open_store(tmp_path / "s", reading=True) as store:
+        titles = {trend_title(each.trend) for each in history_of(store, "mlp", margin=0.01).trends}
+    assert len(titles) == 2
 
 
 def test_only_finished_rows_of_the_model_since_the_date_are_read(tmp_path: Path) -> None:

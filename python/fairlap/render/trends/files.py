@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from fairlap import quantity_text
 from fairlap.history.history_text import (
     cause_text,
     day,
     figure_text,
+    no_change_text,
     ratio_head,
     ratio_text,
     subject_text,
@@ -52,7 +52,12 @@ def document(history: ModelHistory) -> dict[str, Any]:
         "since": history.since,
         "margin": float(history.margin),
         "trends": [
-            {**msgspec.to_builtins(each.trend), "changes": msgspec.to_builtins(each.changes)} for each in history.trends
+            {
+                **msgspec.to_builtins(each.trend),
+                "changes": msgspec.to_builtins(each.changes),
+                "smallest_steps": msgspec.to_builtins(each.smallest_steps),
+            }
+            for each in history.trends
         ],
     }
 
@@ -102,6 +107,5 @@ def _markdown(history: ModelHistory) -> bytes:
             size = ratio_text(each.trend, change)
             cells = [day(change.began_at), as_code(subject_text(change)), size, as_code(cause_text(change), most=200)]
             lines.append(table_line([*cells, change.run]))
-        nothing = f"No change of {quantity_text.share(history.margin)} or more."
-        parts.append("\n".join(lines) if each.changes else nothing)
+        parts.append("\n".join(lines) if each.changes else as_code(no_change_text(each, history), most=300))
     return ("\n\n".join(parts) + "\n").encode()

@@ -10,6 +10,7 @@ from fairlap.history.history_text import (
     cause_text,
     day,
     figure_text,
+    no_change_text,
     ratio_head,
     ratio_text,
     subject_text,
@@ -48,18 +49,19 @@ def page_of(history: ModelHistory) -> str:
             tag("div", tag("span", "fairlap", class_="mark"), tag("h1", title), class_="name"),
             tag("p", about, class_="about"),
         ),
-        tag("main", (_section(each, history.on) for each in history.trends), tag("p", _NOTE, class_="caption")),
+        tag("main", (_section(each, history) for each in history.trends), tag("p", _NOTE, class_="caption")),
         tag("footer", f"Made by fairlap {__version__}. This page works offline and sends no data."),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _section(found: TrendHistory, on: str) -> Markup:
+def _section(found: TrendHistory, history: ModelHistory) -> Markup:
+    on = history.on
     return tag(
         "section",
         tag("h2", trend_title(found.trend)),
         tag("figure", _picture(found, on)),
-        _scrolling(_changes(found)) if found.changes else tag("p", "No change.", class_="caption"),
+        _scrolling(_changes(found)) if found.changes else tag("p", no_change_text(found, history), class_="caption"),
         _scrolling(_series(found, on)),
     )
 
