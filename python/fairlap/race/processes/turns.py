@@ -67,11 +67,12 @@ def run_in_rounds(
             for place in order.sample(range(len(runs)), len(runs)):
                 with runs[place].awake(), waiting[place].turn():
                     runs[place].take_a_turn()
-        readings = meter.readings()
+        shared = meter.readings()
+        readings = [shared | own.readings() for own in waiting]  # of the rounds alone, not of epochs and trials
         _train_in_turns(runs, order)
         _serve_in_turns(runs, order)
-        for run, own in zip(runs, waiting, strict=True):
-            run.result.machine = readings | own.readings()
+        for run, own in zip(runs, readings, strict=True):
+            run.result.machine = own
             with run.awake():
                 run.read_energy()
                 run.finish_in_rounds()
