@@ -46,7 +46,9 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
     operations = _operations_of_inference(spec, work.batch)
     written = _written_bytes(spec, work)
     counted = "" if operations is not None else f"the operations of {spec.name} are not counted"
-    if operations is not None and work.mode != "infer":
+    if spec.uncounted:
+        counted = f"not all operations of {spec.name} are counted: {', '.join(spec.uncounted)}"
+    elif operations is not None and work.mode != "infer":
         counted = f"{_INFERENCES[work.mode]} times those of an inference"
     return CallCost(
         moved_bytes=float(read * weight_bytes + inputs + written),
@@ -61,7 +63,9 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
 
 
 def _operations_of_inference(spec: Spec, batch: int) -> float | None:
-    """None also for a user's model in which none is counted: it may compute all the same."""
+    """None also for a user's model in which none, or not all, are counted: it may compute all the same."""
+    if spec.uncounted:
+        return None
     if spec.operations_per_item is not None:
         return spec.operations_per_item * batch
     return 2e9 * spec.gmacs_per_item * batch if spec.gmacs_per_item else None

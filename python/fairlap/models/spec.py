@@ -124,6 +124,8 @@ class Spec:
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer
+    # Operators whose multiplications are not among the counted ones, which are then a lower bound. Not in its text.
+    uncounted: tuple[str, ...] = field(default=(), repr=False)
     operations_per_item: float | None = None  # where they are no multiply-accumulates; an exponential counts as one
     data_set: str = ""  # labelled data from which it learns; see fairlap.data.labelled
     # Of a model that generates: the input whose columns are handed to it one after the other, after the others.

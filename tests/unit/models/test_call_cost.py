@@ -74,3 +74,11 @@ def test_a_lookup_has_no_operations_and_reads_only_its_rows(rows: int, lookups: 
     assert (cost.operations, cost.counted) == (0.0, "")
     assert cost.moved_bytes == 4 * (32 * read + lookups + 32 * lookups)
     assert cost.working_set_bytes == 4 * (32 * kept + 2 * lookups + 32 * lookups)
+
+
+def test_operations_of_which_some_are_not_counted_are_absent_and_the_reason_names_the_operators() -> None:
+    cost = call_cost(replace(find("gemm").spec, uncounted=("DFT",)), Work("gemm", 1))
+    assert cost is not None
+    assert cost.operations is None
+    assert "DFT" in cost.counted
+    assert cost.moved_bytes > 0

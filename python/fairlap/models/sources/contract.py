@@ -83,6 +83,7 @@ class Opened:
     example: Arrays | None = None  # inputs that come with the model
     dims: tuple[str, ...] = ()  # those of the source that the file has names for
     multiplications: int | None = None  # of one call, where they can be counted
+    uncounted: tuple[str, ...] = ()  # operators whose multiplications are not among them
     notices: tuple[Notice, ...] = field(default_factory=tuple)
 
 

@@ -212,6 +212,7 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
         parameters=sum(array.size for array in found.weights.values()),
         gmacs_per_item=None if multiplied is None else multiplied / 1e9 / _batch_of(found),
         published="counted in the model",
+        uncounted=found.uncounted,
         modes=("infer",),
         default_batch=_batch_of(found),
     )

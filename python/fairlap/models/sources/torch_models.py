@@ -21,7 +21,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
-from fairlap.models.sources.onnx_graphs.work import multiplications
+from fairlap.models.sources.onnx_graphs.work import CountedWork, counted_work
 from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Fill, Tensor
 from fairlap.request.source import Source
@@ -119,7 +119,8 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         reference="the PyTorch module in float64",
         in_float32=_in_float32(found, outputs),
         example=None if found.fills else {name: each.detach().cpu().numpy() for name, each in found.example.items()},
-        multiplications=counted,
+        multiplications=counted.multiplications if counted else None,
+        uncounted=counted.uncounted if counted else (),
     )
 
 
@@ -274,7 +275,7 @@ def write_openvino(model: Any, inputs: list[str], outputs: list[str], file: Path
     return file.stat().st_size + file.with_suffix(".bin").stat().st_size
 
 
-def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], int | None]:
+def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], CountedWork | None]:
     """What only the graph shows: the ranges of inputs, and the work of a call."""
     file = folder / ONNX_FILE
     if not file.is_file():
@@ -282,7 +283,7 @@ def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], int | None]:
     import onnx
 
     model = onnx.load_model(file)
-    return integer_bounds(model), multiplications(model)
+    return integer_bounds(model), counted_work(model)
 
 
 def _float_tensors(module: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from fairlap.models.sources.onnx_graphs.binding import (
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph
 from fairlap.models.sources.onnx_graphs.runtime_reference import RuntimeGraph, session_of
-from fairlap.models.sources.onnx_graphs.work import most_elements, multiplications
+from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
@@ -93,6 +93,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     save_model(loaded, file)
     inputs = tensors_of(model, source)
     found, missing = _reference(loaded, file, inputs, source)
+    counted = counted_work(model)
     imported = Route(why_not=missing) if missing else Route(IMPORTED)
     return Opened(
         inputs=tuple(inputs),
@@ -103,7 +104,8 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
         in_float32=found.in_float32,
         routes={"onnx": native, **dict.fromkeys(("torch", "jax", "tensorflow"), imported)},
         reference=found.how,
-        multiplications=multiplications(model),
+        multiplications=counted.multiplications,
+        uncounted=counted.uncounted,
         notices=found.notices,
     )
 
