@@ -13,6 +13,7 @@ import numpy as np
 from fairlap.errors import NotAvailable, described
 from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Array
+from fairlap.models.onnx_import.subgraphs import graphs_in, names_read_by
 
 MOST_BYTES = 2**31  # protobuf's own limit; larger models have external data
 MOST_EXTERNAL_BYTES = 2**38
@@ -65,10 +66,10 @@ def _sort(graph: Any, path: Path) -> None:
     """What a node uses is computed before it, as the format requires and some converters forget. Nodes that are in
     order stay where they are."""
     for node in graph.node:
-        for inner in _graphs_in(node):
+        for inner in graphs_in(node):
             _sort(inner, path)
     makers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
-    uses = [{makers[name] for name in _used(node) if name in makers} for node in graph.node]
+    uses = [{makers[name] for name in names_read_by(node) if name in makers} for node in graph.node]
     if all(before < number for number, own in enumerate(uses) for before in own):
         return
     users: dict[int, list[int]] = {}
@@ -90,22 +91,6 @@ def _sort(graph: Any, path: Path) -> None:
     copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
-
-
-def _graphs_in(node: Any) -> list[Any]:
-    return [
-        inner
-        for attribute in node.attribute
-        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
-    ]
-
-
-def _used(node: Any) -> set[str]:
-    """By the node, and by the graphs inside of it, which see all that is outside."""
-    used = set(node.input)
-    for inner in _graphs_in(node):
-        used.update(*map(_used, inner.node), (each.name for each in inner.output))
-    return used
 
 
 def _check_names(model: Any, path: Path) -> None:

@@ -23,9 +23,8 @@ from fairlap.request.work import Precision
 ROUNDING = UNIT_ROUNDOFF["fp32"]
 MULTIPLE = 64.0  # of a small model, every framework's right answers stayed below a fifth of it
 MULTIPLE_OF_FEW_BITS = 8.0
-_PLAIN = (
-    1 / 16
-)  # of the error of a plain float32 computation: others may be off by MULTIPLE times as much, so four times
+_PLAIN = 1 / 16
+"""Of the error of a plain float32 computation: others may be off by MULTIPLE times as much, so four times."""
 _LEAST = 2.0**-22  # relative: a model whose output hardly depends on rounding still rounds its last operations
 _DRAWS = 2
 _LOOSE = 1e-2

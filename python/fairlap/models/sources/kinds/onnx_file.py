@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -14,6 +13,7 @@ from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.onnx_import.model_file import read_model
+from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_in_float32, imported_reference
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
@@ -64,7 +64,7 @@ class OnnxFile(SourceKind):
 def _as_it_loads(model: Any, declared: list[Any]) -> Any:
     """With the sizes that the file leaves open, where a branch that is not taken does not fit the bound ones: ONNX
     Runtime then refuses the whole graph."""
-    if not any(attribute.HasField("g") for node in model.graph.node for attribute in node.attribute):
+    if not any(map(graphs_in, model.graph.node)):
         return model
     by_name = {value.name: value for value in declared}
     with_open_sizes = type(model)()
@@ -117,18 +117,9 @@ def implementation_of_graph(folder: Path, framework: str) -> Any:
 
 def require_no_drawing(model: Any) -> None:
     """Frameworks draw other numbers, also from the same seed."""
-    for node in (node for graph in (model.graph, *model.functions) for node in _nodes_in(graph)):
-        if node.op_type in _DRAWING:
+    for graph in (inner for each in (model.graph, *model.functions) for inner in graphs_under(each)):
+        for node in (node for node in graph.node if node.op_type in _DRAWING):
             raise DrawsNumbers(f"the model draws random numbers, by {node.op_type} {node.name!r}")
-
-
-def _nodes_in(graph: Any) -> Iterator[Any]:
-    """Those inside of others too."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes_in(attribute.g)
 
 
 @dataclass(frozen=True)
@@ -210,7 +201,8 @@ def float_weights(model: Any) -> dict[str, np.ndarray]:
     single numbers and exponents, as for the importer: a negative number to the power of 2.0000001 is not a number."""
     from onnx import TensorProto, numpy_helper
 
-    exponents = {node.input[1] for node in _nodes_in(model.graph) if node.op_type == "Pow"}
+    nodes = (node for graph in graphs_under(model.graph) for node in graph.node)
+    exponents = {node.input[1] for node in nodes if node.op_type == "Pow"}
     return {
         tensor.name: numpy_helper.to_array(tensor)
         for tensor in model.graph.initializer

@@ -10,6 +10,7 @@ from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.model_file import array_of, file_inside, read_model
+from fairlap.models.onnx_import.subgraphs import graphs_under
 from fairlap.models.sources.contract import SourceError
 from fairlap.request.source import Source
 
@@ -148,13 +149,8 @@ def _learn_symbols(value: Any, sizes: tuple[int, ...], dims: dict[str, int]) -> 
 
 def _external_tensors(model: Any) -> Iterator[Any]:
     """In initializers and in the attributes of nodes, subgraphs included."""
-    graphs = [model.graph]
-    while graphs:
-        graph = graphs.pop()
+    for graph in graphs_under(model.graph):
         tensors = list(graph.initializer)
-        for node in graph.node:
-            for attribute in node.attribute:
-                tensors += [attribute.t, *attribute.tensors]
-                graphs += [attribute.g] if attribute.HasField("g") else []
-                graphs += attribute.graphs
+        for attribute in (attribute for node in graph.node for attribute in node.attribute):
+            tensors += [attribute.t, *attribute.tensors]
         yield from (tensor for tensor in tensors if tensor.data_location == _EXTERNAL)

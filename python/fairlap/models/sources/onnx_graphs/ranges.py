@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.onnx_import.subgraphs import graphs_in
+from fairlap.models.sources.onnx_graphs.shapes import inferred_graph, known_shapes
 from fairlap.models.sources.sizes import Bounds
 
 LOOPS = range(1, 17)  # how often a loop runs whose count is an input
@@ -58,7 +60,8 @@ def integer_bounds(model: Any) -> dict[str, Bounds]:
 
 class _Trace:
     def __init__(self, model: Any) -> None:
-        self._shapes = _shapes_in(model)
+        inferred = inferred_graph(model)
+        self._shapes = {} if inferred is None else known_shapes(inferred.value_info)  # of what is computed
         self._opsets = list(model.opset_import)
         self._known: dict[str, npt.NDArray[Any]] = {}
         self._holds: dict[str, Origins] = {}
@@ -81,9 +84,8 @@ class _Trace:
             if not self._computed(node):
                 self._record(node)
                 self._pass_on(node)
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    self.follow(attribute.g)
+            for inner in graphs_in(node):
+                self.follow(inner)
 
     def _computed(self, node: Any) -> bool:
         if node.op_type != "Constant":
@@ -184,19 +186,3 @@ def _model_of(node: Any, opsets: list[Any]) -> Any:
         [helper.make_empty_tensor_value_info(name) for name in names if name] for names in (node.input, node.output)
     ]
     return helper.make_model(helper.make_graph([node], "constant", *ends), opset_imports=opsets)
-
-
-def _shapes_in(model: Any) -> dict[str, tuple[int, ...]]:
-    """Of values that are computed, where they can be inferred."""
-    import onnx
-
-    try:
-        graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    except (ValueError, onnx.shape_inference.InferenceError):  # too large, or wrong
-        return {}
-    return {
-        value.name: tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim)
-        for value in graph.value_info
-        if value.type.tensor_type.HasField("shape")
-        and all(axis.HasField("dim_value") for axis in value.type.tensor_type.shape.dim)
-    }

@@ -7,11 +7,12 @@ multiply and is not counted here is named, so that nobody takes a part of the wo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Shapes = dict[str, tuple[int, ...]]
+from fairlap.models.onnx_import.subgraphs import names_read_by
+from fairlap.models.sources.onnx_graphs.shapes import Shape, Shapes, inferred_graph, known_shapes
 
 _STANDARD = ("", "ai.onnx")
 _PRODUCTS_IN_ONE = {
@@ -35,38 +36,24 @@ def counted_work(model: Any) -> CountedWork:
 
     if model.functions:
         model = inliner.inline_local_functions(model)
-    graph, shapes = _inferred(model)
+    graph = inferred_graph(model)
     if graph is None:
         return CountedWork(0, ("operators of unknown size, as no shapes can be inferred",))
-    count = _Count(shapes)
+    count = _Count(_shapes_in(graph))
     total = count.of_graph(graph, {value.name for value in graph.input})
     return CountedWork(total, tuple(sorted(count.uncounted)))
 
 
 def most_elements(model: Any) -> int:
     """Of any value of a bound graph whose shape can be inferred."""
-    _, shapes = _inferred(model)
-    return max((math.prod(shape) for shape in shapes.values()), default=0)
-
-
-def _inferred(model: Any) -> tuple[Any, Shapes]:
-    """The graph with the types of its values, and the shapes that are known."""
-    import onnx
-
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    except (ValueError, onnx.shape_inference.InferenceError):  # too large, or wrong
-        return None, {}
-    return inferred, _shapes_in(inferred)
+    graph = inferred_graph(model)
+    shapes = {} if graph is None else _shapes_in(graph)
+    return max(map(math.prod, shapes.values()), default=0)
 
 
 def _shapes_in(graph: Any) -> Shapes:
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        axes = value.type.tensor_type.shape.dim
-        if value.type.tensor_type.HasField("shape") and all(axis.HasField("dim_value") for axis in axes):
-            shapes[value.name] = tuple(axis.dim_value for axis in axes)
-    return shapes
+    own = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    return own | known_shapes((*graph.input, *graph.value_info, *graph.output))
 
 
 @dataclass
@@ -80,7 +67,7 @@ class _Count:
         self.constants |= _constants_in(graph)
         total = 0
         for node in graph.node:
-            if not varies.isdisjoint(_read_by(node)):
+            if not varies.isdisjoint(names_read_by(node)):
                 varies.update(node.output)
                 total += self._of_node(node, varies)
         return total
@@ -173,21 +160,8 @@ def _single_value(tensor: Any) -> Any:
     return numpy_helper.to_array(tensor).item()
 
 
-def _read_by(node: Any) -> Iterator[str]:
-    """Its inputs, and all that its subgraphs read."""
-    yield from node.input
-    for attribute in node.attribute:
-        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-            for each in graph.node:
-                yield from _read_by(each)
-            yield from (value.name for value in graph.output)
-
-
 def _attributes(node: Any) -> dict[str, Any]:
     return {each.name: each for each in node.attribute}
-
-
-Shape = tuple[int, ...]
 
 
 def _product(node: Any, left: Shape, right: Shape, out: Shape) -> int:
