@@ -40,22 +40,27 @@ def opened(
     return _opened[key], bundle_in(_opened[key])
 
 
-def _open(order: Order) -> Path:
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "fairlap.models.sources.opening"],
+def process_of_source(module: str, *, errors: int) -> subprocess.Popen[bytes]:
+    """One in which a model from a file is alive. To terminate it ends its guardian, which ends all of it."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=errors,
         start_new_session=True,
         env={**os.environ, **ON_A_CPU},
-    ) as process:
+    )
+
+
+def _open(order: Order) -> Path:
+    with process_of_source("fairlap.models.sources.opening", errors=subprocess.PIPE) as process:
         try:
             printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"
             raise SourceError(message, code="E_TIMEOUT") from None
         finally:
-            process.terminate()  # its guardian, which ends it; nothing when it has ended
+            process.terminate()  # does nothing when it has ended
     try:
         outcome = msgspec.json.decode(printed, type=Outcome)
     except msgspec.MsgspecError:

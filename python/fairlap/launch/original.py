@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
 import subprocess
-import sys
 from collections.abc import Mapping
 
 import msgspec
 
-from fairlap.launch.opened_source import LIMIT_S, ON_A_CPU
+from fairlap.launch.opened_source import LIMIT_S, process_of_source
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
@@ -49,7 +47,7 @@ class Original:
             try:
                 self._process.wait(_END_S)
             except subprocess.TimeoutExpired:
-                self._process.terminate()  # its guardian, which ends it
+                self._process.terminate()
                 self._process.wait()
             self._process = None
         self._scratch.remove()
@@ -72,14 +70,7 @@ class Original:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "fairlap.models.sources.answering"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, **ON_A_CPU},
-            )
+            self._process = process_of_source("fairlap.models.sources.answering", errors=subprocess.DEVNULL)
             assert self._process.stdin is not None
             self._process.stdin.write(msgspec.json.encode(self._source) + b"\n")
         return self._process

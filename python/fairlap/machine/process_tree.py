@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from fairlap.machine.processes import DEAD, process_ids, process_stat, thread_states
+from fairlap.machine.processes import DEAD, lives, process_ids, process_stat, thread_states
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STILL = ("T", "t", "D", *DEAD)
@@ -49,16 +49,13 @@ def children(pid: int) -> list[int]:
     with contextlib.suppress(OSError):
         for task in os.listdir(tasks):  # noqa: PTH208  (twice as fast)
             try:
-                file = os.open(f"{tasks}/{task}/children", os.O_RDONLY)
+                file = open(f"{tasks}/{task}/children", "rb", buffering=0)  # noqa: PTH123, SIM115
             except OSError:
                 if os.path.isdir(f"{tasks}/{task}"):  # noqa: PTH112
                     return [each for each in process_ids() if (stat := process_stat(each)) and stat.parent == pid]
                 continue  # the thread has ended
-            try:
-                while chunk := os.read(file, 4096):
-                    found += map(int, chunk.split())
-            finally:
-                os.close(file)
+            with file:
+                found += map(int, file.read().split())
     return found
 
 
@@ -114,7 +111,7 @@ class ProcessTree:
         in time."""
         deadline_s = time.monotonic() + within_s
         self.freeze(_STOPPED_WITHIN_S)  # so that none is handed away while its parent is killed
-        while left := [pid for pid in self._members() if _lives(pid)]:
+        while left := [pid for pid in self._members() if lives(pid)]:
             if time.monotonic() > deadline_s:
                 return tuple(left)
             for pid in reversed(left):
@@ -136,11 +133,6 @@ class ProcessTree:
 def _send(pid: int, which: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         (os.kill if _LISTED else os.killpg)(pid, which)
-
-
-def _lives(pid: int) -> bool:
-    stat = process_stat(pid)
-    return stat is not None and stat.state not in DEAD
 
 
 def _is_still(pid: int) -> bool:

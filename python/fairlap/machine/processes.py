@@ -35,6 +35,11 @@ def process_stat(pid: int) -> ProcessStat | None:
         return None
 
 
+def lives(pid: int) -> bool:
+    stat = process_stat(pid)
+    return stat is not None and stat.state not in DEAD
+
+
 def process_name(pid: int) -> str:
     try:
         with open(f"{_PROC}/{pid}/comm", "rb") as file:  # noqa: PTH123

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 
 from fairlap.machine.guardian import keep_only
-from fairlap.machine.processes import DEAD, end_descriptor, process_ids, process_stat
+from fairlap.machine.processes import DEAD, end_descriptor, lives, process_ids, process_stat
 
 TOKEN = "FAIRLAP_WORKER"
 RANKS_TOKEN = "FAIRLAP_RANKS"  # of one contestant's ranks and of what started them; the conductor does not have it
@@ -109,13 +109,8 @@ def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
         ready = [fd for fd, _ in poll.poll(_LOOK_AT_RANK_EVERY_MS if rank_ended is None else None)]
         if connection in ready:
             break
-        if ready or (rank_ended is None and not _lives(rank)):
+        if ready or (rank_ended is None and not lives(rank)):
             os.close(connection)
             kill_session(rank, "nothing has this token")
             return
     kill_session(rank, os.environ.get(RANKS_TOKEN, ""), variable=RANKS_TOKEN)
-
-
-def _lives(pid: int) -> bool:
-    stat = process_stat(pid)
-    return stat is not None and stat.state not in DEAD
