@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from fairlap.cli.values import FILE, NAME, PRICE
+from fairlap.cli.values import FILE, NAME, PRICE, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import why_not_writable
 
@@ -40,6 +40,12 @@ REQUIRE = click.option(
 )
 FOR = click.option(
     "--for", "use", type=NAME, metavar="USE", help="Recommend a contestant for a use: edge, cloud or research."
+)
+MAX_SLOWDOWN = click.option(
+    "--max-slowdown",
+    type=SHARE,
+    metavar="SHARE",
+    help="With --baseline: race until it is shown whether the others are slower by more than this.",
 )
 _RACE_OPTIONS = (
     BASELINE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output_options import race_options
+from fairlap.cli.output_options import MAX_SLOWDOWN, race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.scale_options import scale_options
 from fairlap.cli.source_options import source_options
@@ -104,12 +104,7 @@ if TYPE_CHECKING:
 @click.option(
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
 )
-@click.option(
-    "--max-slowdown",
-    type=SHARE,
-    metavar="SHARE",
-    help="With --baseline: race until it is shown whether the others are slower by more than this.",
-)
+@MAX_SLOWDOWN
 @click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
 @click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
 @click.option(

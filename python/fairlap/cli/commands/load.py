@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output_options import options_of_any_race
+from fairlap.cli.output_options import MAX_SLOWDOWN, options_of_any_race
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DURATION, SHARE, WHOLE_NUMBERS, one_or_more
@@ -71,12 +71,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.option(
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
 )
-@click.option(
-    "--max-slowdown",
-    type=SHARE,
-    metavar="SHARE",
-    help="With --baseline: race until it is shown whether the others are slower by more than this.",
-)
+@MAX_SLOWDOWN
 @click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found", "both"]),
