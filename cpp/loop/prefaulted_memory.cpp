@@ -17,8 +17,9 @@ constexpr int kMapAllPages = 0;
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t whole_pages(std::size_t bytes) {
+  const std::size_t page = page_bytes();
   const std::size_t at_least_one = bytes == 0 ? 1 : bytes;
-  return (at_least_one + page_bytes() - 1) / page_bytes() * page_bytes();
+  return (at_least_one + page - 1) / page * page;
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ PrefaultedMemory::PrefaultedMemory(std::size_t bytes) : bytes_(bytes), mapped_by
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(mapped);
   // Written, not only read, or a page that is not there yet would fault once more.
-  for (std::size_t at = 0; at < mapped_bytes_; at += page_bytes()) data_[at] = std::byte{0};
+  const std::size_t page = page_bytes();
+  for (std::size_t at = 0; at < mapped_bytes_; at += page) data_[at] = std::byte{0};
 }
 
 PrefaultedMemory::~PrefaultedMemory() { munmap(data_, mapped_bytes_); }
