@@ -18,7 +18,7 @@ CONTESTANTS = ("torch", "onnxruntime")
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(len(CORES) < 2, reason="barriers need two cores"),
+    pytest.mark.skipif(len(CORES) < 2, reason="needs two cores; `make test-thorough` runs it"),
 ]
 
 
@@ -34,7 +34,7 @@ def busy(programs: int) -> Iterator[None]:
 def raced() -> dict[str, Any]:
     """The work's result in the JSON of a race on two cores."""
     for name in CONTESTANTS:
-        pytest.importorskip(name)
+        pytest.importorskip(name, reason="`make test-thorough` installs it and runs this")
     command = [sys.executable, "-m", "fairlap", "compare", "convnet", "--on", ",".join(CONTESTANTS)]
     ran = subprocess.run(
         [*command, "--blocks", "6", "--threads", "2", "--json", "--quiet"],

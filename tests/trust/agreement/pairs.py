@@ -54,8 +54,8 @@ class Agreement:
 
 
 def pairs_of(case: Case, threads: int, number: int, models: Path, contestants: Sequence[str]) -> list[Pair]:
-    """One command of fairlap with all of the contestants, and a loop for each of them. In every other pair the loop
-    comes first, with the arguments that the command of the pair before has found."""
+    """One command of fairlap with all of the contestants, then a loop for each of them: it finds what some loops are
+    given. The order of the loops is turned round in every other pair."""
     rows = rows_by_contestant(case, threads, contestants)
     return [
         Pair(case.name, name, threads, case.figure(rows[name]), by_hand(case, name, threads, rows[name], models))

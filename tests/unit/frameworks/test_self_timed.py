@@ -105,7 +105,7 @@ def test_a_race_warns_of_the_command_that_times_itself(tmp_path: Path) -> None:
 def test_a_program_of_google_benchmark_is_recognised(tmp_path: Path) -> None:
     compiler = shutil.which("g++")
     if compiler is None or not Path("/usr/include/benchmark/benchmark.h").exists():
-        pytest.skip("needs g++ and the headers of Google Benchmark")
+        pytest.skip("needs g++ and libbenchmark-dev; the workflow installs them for `make test-slow`")
     source = tmp_path / "sum.cpp"
     source.write_text(
         """#include <benchmark/benchmark.h>

@@ -30,6 +30,34 @@ def median_call_ns(call: Callable[[], Any]) -> float:
     return median(taken_ns)
 
 
+def seconds_of_steps(step: Callable[..., Any], batches_of_an_epoch: Callable[[], list[Any]], steps: int) -> float:
+    """The batches of an epoch are made before its time begins."""
+    taken_ns, left = 0, steps
+    while left:
+        batches = batches_of_an_epoch()[:left]
+        began_ns = perf_counter_ns()
+        for batch in batches:
+            step(*batch)
+        taken_ns += perf_counter_ns() - began_ns
+        left -= len(batches)
+    return taken_ns / 1e9
+
+
+def fed_batch_ns(use: Callable[[Any], Any], orders_of_an_epoch: Callable[[], Any]) -> float:
+    """For each batch, taken in random order: the time from the first to the last over their number."""
+
+    def epochs(seconds: float) -> float:
+        batches, began_ns = 0, perf_counter_ns()
+        while perf_counter_ns() < began_ns + seconds * 1e9:
+            for places in orders_of_an_epoch():
+                use(places)
+                batches += 1
+        return (perf_counter_ns() - began_ns) / batches
+
+    epochs(WARM_UP_S)
+    return epochs(MEASURED_S)
+
+
 def latencies_ns(call: Callable[[], Any], rate_per_s: float, seconds: float) -> list[int]:
     """Of requests that arrive at random: from when each was due until it was answered, one at a time."""
     now_ns, due_ns, found = perf_counter_ns(), [], []

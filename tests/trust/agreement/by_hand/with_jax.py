@@ -3,13 +3,21 @@
 import sys
 from functools import partial
 from itertools import pairwise
-from time import perf_counter_ns
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+from timing import (
+    fed_batch_ns,
+    largest_rate_per_s,
+    latencies_ns,
+    median_call_ns,
+    percentile,
+    report,
+    seconds_of_steps,
+    warm_up,
+)
 
 DRAW = np.random.default_rng(1)
 
@@ -86,32 +94,21 @@ def to_score(steps):
     pixels, labels = (digits.images / 16).astype(np.float32)[:, None], digits.target.astype(np.int32)
     step = stepping(convnet((1, 16, 32, 32)), 0.1)
     warm_up(partial(step, pixels[:32], labels[:32]))
-    taken_ns, left = 0, int(steps)
-    while left:
-        order = DRAW.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)[:left]
-        batches = [(jax.device_put(pixels[places]), jax.device_put(labels[places])) for places in order]
-        began_ns = perf_counter_ns()
-        for batch in batches:
-            step(*batch)
-        taken_ns += perf_counter_ns() - began_ns
-        left -= len(batches)
-    return taken_ns / 1e9
+
+    def batches():
+        order = DRAW.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)
+        return [(jax.device_put(pixels[places]), jax.device_put(labels[places])) for places in order]
+
+    return seconds_of_steps(step, batches, int(steps))
 
 
 def fed():
     """Nanoseconds for each batch, taken from a large array in random order."""
     params, call, data = convnet(), jax.jit(forward), drawn(680, 3, 64, 64)
-
-    def epochs(seconds):
-        batches, began_ns = 0, perf_counter_ns()
-        while perf_counter_ns() < began_ns + seconds * 1e9:
-            for places in DRAW.permutation(len(data)).reshape(-1, 8):
-                call(params, data[places]).block_until_ready()
-                batches += 1
-        return (perf_counter_ns() - began_ns) / batches
-
-    epochs(WARM_UP_S)
-    return epochs(MEASURED_S)
+    return fed_batch_ns(
+        lambda places: call(params, data[places]).block_until_ready(),
+        lambda: DRAW.permutation(len(data)).reshape(-1, 8),
+    )
 
 
 def one_image():

@@ -1,11 +1,10 @@
 """Loops as a user of ONNX Runtime writes them: the arguments are the scenario, the threads, and the model's file."""
 
 import sys
-from time import perf_counter_ns
 
 import numpy as np
 import onnxruntime
-from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+from timing import fed_batch_ns, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
 
 DRAW = np.random.default_rng(1)
 
@@ -35,17 +34,10 @@ def latency():
 def fed():
     """Nanoseconds for each batch, taken from a large array in random order."""
     model, data = session(), images(680)
-
-    def epochs(seconds):
-        batches, began_ns = 0, perf_counter_ns()
-        while perf_counter_ns() < began_ns + seconds * 1e9:
-            for places in DRAW.permutation(len(data)).reshape(-1, 8):
-                model.run(["logits"], {"image": data[places]})
-                batches += 1
-        return (perf_counter_ns() - began_ns) / batches
-
-    epochs(WARM_UP_S)
-    return epochs(MEASURED_S)
+    return fed_batch_ns(
+        lambda places: model.run(["logits"], {"image": data[places]}),
+        lambda: DRAW.permutation(len(data)).reshape(-1, 8),
+    )
 
 
 def at_rate(rate_per_s):

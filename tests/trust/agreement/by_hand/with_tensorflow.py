@@ -3,11 +3,19 @@
 import sys
 from functools import partial
 from itertools import pairwise
-from time import perf_counter_ns
 
 import numpy as np
 import tensorflow as tf
-from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+from timing import (
+    fed_batch_ns,
+    largest_rate_per_s,
+    latencies_ns,
+    median_call_ns,
+    percentile,
+    report,
+    seconds_of_steps,
+    warm_up,
+)
 
 PADDING = [[0, 0], [1, 1], [1, 1], [0, 0]]
 
@@ -93,33 +101,24 @@ def to_score(steps):
     first = tf.constant(pixels[:32]), tf.constant(labels[:32])
     step = stepping(ConvNet((1, 16, 32, 32)), 0.1, *first)
     warm_up(partial(step, *first))
-    taken_ns, left, draw = 0, int(steps), np.random.default_rng()
-    while left:
-        order = draw.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)[:left]
-        batches = [(tf.constant(pixels[places]), tf.constant(labels[places])) for places in order]
-        began_ns = perf_counter_ns()
-        for batch in batches:
-            step(*batch)
-        taken_ns += perf_counter_ns() - began_ns
-        left -= len(batches)
-    return taken_ns / 1e9
+
+    draw = np.random.default_rng()
+
+    def batches():
+        order = draw.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)
+        return [(tf.constant(pixels[places]), tf.constant(labels[places])) for places in order]
+
+    return seconds_of_steps(step, batches, int(steps))
 
 
 def fed():
     """Nanoseconds for each batch, taken from a large array in random order."""
     data, draw = np.random.default_rng().standard_normal((680, 3, 64, 64)).astype(np.float32), np.random.default_rng()
     call = tf.function(ConvNet().__call__, autograph=False).get_concrete_function(images(8)[0])
-
-    def epochs(seconds):
-        batches, began_ns = 0, perf_counter_ns()
-        while perf_counter_ns() < began_ns + seconds * 1e9:
-            for places in draw.permutation(len(data)).reshape(-1, 8):
-                call(tf.constant(data[places]))
-                batches += 1
-        return (perf_counter_ns() - began_ns) / batches
-
-    epochs(WARM_UP_S)
-    return epochs(MEASURED_S)
+    return fed_batch_ns(
+        lambda places: call(tf.constant(data[places])),
+        lambda: draw.permutation(len(data)).reshape(-1, 8),
+    )
 
 
 def one_image():

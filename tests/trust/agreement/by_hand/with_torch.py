@@ -7,7 +7,16 @@ from time import perf_counter_ns
 
 import numpy as np
 import torch
-from timing import MEASURED_S, WARM_UP_S, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+from timing import (
+    fed_batch_ns,
+    largest_rate_per_s,
+    latencies_ns,
+    median_call_ns,
+    percentile,
+    report,
+    seconds_of_steps,
+    warm_up,
+)
 from torch import nn
 from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
 
@@ -70,33 +79,19 @@ def to_score(steps):
     step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
     warm_up(partial(step, images[:32], labels[:32]))
     step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
-    taken_ns, left = 0, int(steps)
-    while left:
+
+    def batches():
         order = torch.randperm(1437)[: 1437 // 32 * 32]
-        batches = list(zip(images[order].split(32), labels[order].split(32), strict=True))[:left]
-        began_ns = perf_counter_ns()
-        for batch in batches:
-            step(*batch)
-        taken_ns += perf_counter_ns() - began_ns
-        left -= len(batches)
-    return taken_ns / 1e9
+        return list(zip(images[order].split(32), labels[order].split(32), strict=True))
+
+    return seconds_of_steps(step, batches, int(steps))
 
 
 def fed():
     """Nanoseconds for each batch, taken from a large array in random order."""
     model, data = convnet().eval(), torch.randn(680, 3, 64, 64)
-
-    def epochs(seconds):
-        batches, began_ns = 0, perf_counter_ns()
-        while perf_counter_ns() < began_ns + seconds * 1e9:
-            for places in torch.randperm(len(data)).split(8):
-                model(data[places])
-                batches += 1
-        return (perf_counter_ns() - began_ns) / batches
-
     with torch.inference_mode():
-        epochs(WARM_UP_S)
-        return epochs(MEASURED_S)
+        return fed_batch_ns(lambda places: model(data[places]), lambda: torch.randperm(len(data)).split(8))
 
 
 def one_image():
