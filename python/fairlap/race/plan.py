@@ -80,9 +80,7 @@ class Plan(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...]
     until_decided: bool = False  # ends as soon as all that was asked for is decided
     only_winner: bool = False  # only the fastest is compared with the others
-    gate: Gate | None = (
-        None  # the race is to show whether contestants are slower than its baseline by more than its bound
-    )
+    gate: Gate | None = None  # whether contestants are slower than its baseline by more than its bound is to be shown
     measuring: Measuring = Measuring()
     limits: Limits = Limits()
     device: str = "cpu"
