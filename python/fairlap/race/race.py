@@ -113,6 +113,7 @@ class Race:
                     self._checkpoints,
                     self.kept_weights,
                     self._may_train_on,
+                    trained=self._progress.trained,
                     ends_by_s=self._ends_by_s,
                 )
                 ran = {process.block for process in self.processes}

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from fairlap.verdict.exact_tests.rank_sum import shift
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu  # type: ignore[import-untyped,unused-ignore]
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 10), (3, 10), (5, 8), (5, 50), (1, 40)])
