@@ -120,7 +120,8 @@ class Race:
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
                         continue
-                    self._run_block(block, runners, bench)
+                    with one_thread_for_matrices():  # of libraries that were loaded since, too
+                        self._run_block(block, runners, bench)
                     self._progress.block_over(self.processes)
                     after_block()
                     self.ended_early = self.data_lost
