@@ -66,9 +66,9 @@ class Epochs:
         return self._contestant.training
 
     def _warm_up(self, steps: Sequence[Callable[[], Any]], *, is_first: bool) -> None:
-        """With the first steps, whose effect on the state is undone. Before each epoch this process was frozen while others
-        used the caches, and its threads fell asleep: the first step took up to seven times as long as the others,
-        which a loop that trains without a pause never sees."""
+        """With the first steps, whose effect on the state is undone. Before each epoch this process was frozen while
+        others used the caches, and its threads fell asleep: the first step took up to seven times as long as the
+        others, which a loop that trains without a pause never sees."""
         training, before = self._training, None
         if not is_first:
             before = training.read()
