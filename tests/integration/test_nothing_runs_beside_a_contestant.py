@@ -95,7 +95,7 @@ def table(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("scenario", ["latency", "to a score", "load"])
+@pytest.mark.parametrize("scenario", ["latency", "training", "to a score", "generation", "load"])
 def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
     scenario: str, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,17 +104,20 @@ def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
     monkeypatch.setattr(held_out_answers, "_ITEMS_AT_ONCE", 4000)
     beside = Beside(monkeypatch)
-    quick = ("tabular", "--on", "torch,jax", "--blocks", "1", "--seconds", "0.4s", "--no-store", "--quiet")
+    raced = ("--on", "torch,jax", "--blocks", "1", "--seconds", "0.4s", "--no-store", "--quiet")
+    quick = ("tabular", *raced)
     to_score = ("--mode", "train", "--train-on", f"{table}:grade", "--to-score", "99.9%", "--epochs", "5")
     asked = {
         "latency": ("compare", *quick),
+        "training": ("compare", *quick, "--mode", "train"),
         "to a score": ("compare", *quick, *to_score),
+        "generation": ("compare", "characters_generate", *raced),
         "load": ("load", *quick, "--p90", "100ms", "--trial", "0.3s"),
     }
     with pytest.raises(SystemExit) as ended:
         cli.main(asked[scenario], standalone_mode=False)
     assert ended.value.code == 0
-    expected = {"latency": {"Measure"}, "to a score": {"Measure", "Epoch"}, "load": {"Measure", "OfferLoad"}}
-    assert set(beside.wall_s) == expected[scenario]
+    besides = {"to a score": {"Epoch"}, "load": {"OfferLoad"}}
+    assert set(beside.wall_s) == {"Measure"} | besides.get(scenario, set())
     for kind, wall_s in beside.wall_s.items():
         assert beside.cpu_s[kind] < MOST_OF_A_CORE * wall_s, (kind, wall_s, beside.of_threads)

@@ -19,6 +19,7 @@ from fairlap import quantity_text
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.stopping import blinded_half_width
+from fairlap.scenarios.training_messages import LearningCurve
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -37,6 +38,7 @@ class Progress(Protocol):
     def say(self, line: str) -> None: ...
     def announce(self, line: str) -> None: ...
     def began(self, process: ProcessResult) -> None: ...
+    def trained(self, process: ProcessResult) -> None: ...  # for another epoch
     def ended(self, done: int, process: ProcessResult) -> None: ...
     def block_over(self, processes: Sequence[ProcessResult]) -> None: ...
 
@@ -67,6 +69,9 @@ class Silence:
         return None
 
     def began(self, process: ProcessResult) -> None:
+        return None
+
+    def trained(self, process: ProcessResult) -> None:
         return None
 
     def ended(self, done: int, process: ProcessResult) -> None:
@@ -103,6 +108,8 @@ class Live(Messages):
     def __init__(self, plan: Plan, budget_s: float | None) -> None:
         self._plan = plan
         self._time_left = TimeLeft(plan)
+        self._epochs_left = EpochsLeft(plan)
+        self._training_ends_by_s = math.inf if budget_s is None else time.monotonic() + budget_s
         self._budget_s = budget_s if plan.until_decided else None
         self._began_s = time.monotonic()
         self._bar = _bar(counted=self._budget_s is None)
@@ -121,9 +128,22 @@ class Live(Messages):
     def say(self, line: str) -> None:
         self._bar.console.print(f"fairlap: {line}", markup=False, highlight=False)
 
+    @property
+    def shown_now(self) -> str:
+        return str(self._bar.tasks[0].fields["now"])
+
     def began(self, process: ProcessResult) -> None:
         self._bar.update(
             self._task, now=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
+        )
+
+    def trained(self, process: ProcessResult) -> None:
+        now_s = time.monotonic()
+        seconds = min(self._epochs_left.seconds(process, now_s), max(self._training_ends_by_s - now_s, 0.0))
+        self._bar.update(
+            self._task,
+            now=f"block {process.block} · {process.contestant} · {self._epochs_left.text(process)} · at most "
+            f"{quantity_text.rough_duration(seconds)} left in this block",
         )
 
     def ended(self, done: int, process: ProcessResult) -> None:
@@ -176,6 +196,48 @@ class TimeLeft:
         usual_s = sum(every) / len(every)
         means_s = {key: sum(own) / len(own) for key, own in self._took_s.items()}
         return sum(means_s.get(key, usual_s) for key in self._all[done:])
+
+
+class EpochsLeft:
+    """Of the processes of a block that train to a score. When they reach it is not known, but in which epoch they end
+    at the latest."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._block: int | None = None
+        self._learning: dict[str, LearningCurve] = {}
+        self._epochs, self._first_s = 0, 0.0
+
+    def seconds(self, process: ProcessResult, now_s: float) -> float:
+        """At most, now that this process has trained for another epoch. Each epoch to come takes as long as those of
+        this block took on average, with what was done between them."""
+        learning = process.learning
+        assert learning is not None
+        if process.block != self._block:
+            self._block, self._learning, self._epochs, self._first_s = process.block, {}, 0, now_s
+        epoch_s = learning.trained_s / len(learning.evaluations)
+        if self._epochs:
+            epoch_s = (now_s - self._first_s) / self._epochs
+        self._learning[process.contestant] = learning
+        self._epochs += 1
+        return epoch_s * sum(map(self._epochs_of, self._contestants()))
+
+    def text(self, process: ProcessResult) -> str:
+        """``epoch 3 of at most 60 · score 91 % of 95 %``."""
+        assert process.learning is not None
+        done = process.learning.evaluations
+        score, target = (quantity_text.share(each, 3) for each in (done[-1].score, process.learning.target))
+        return f"epoch {len(done)} of at most {self._plan.most_epochs} · score {score} of {target}"
+
+    def _contestants(self) -> list[str]:
+        block = next(each for each in self._plan.blocks if each.number == self._block)
+        return [self._plan.contestants[place].text for place in block.order]
+
+    def _epochs_of(self, contestant: str) -> int:
+        learning = self._learning.get(contestant)
+        if learning is None:
+            return self._plan.most_epochs
+        return 0 if learning.reached else self._plan.most_epochs - len(learning.evaluations)
 
 
 def _line(process: ProcessResult) -> str:

@@ -113,13 +113,15 @@ class Race:
                     self._checkpoints,
                     self.kept_weights,
                     self._may_train_on,
+                    trained=self._progress.trained,
                     ends_by_s=self._ends_by_s,
                 )
                 ran = {process.block for process in self.processes}
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
                         continue
-                    self._run_block(block, runners, bench)
+                    with one_thread_for_matrices():  # of libraries that were loaded since, too
+                        self._run_block(block, runners, bench)
                     self._progress.block_over(self.processes)
                     after_block()
                     self.ended_early = self.data_lost

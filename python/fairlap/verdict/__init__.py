@@ -21,6 +21,8 @@ from fairlap.verdict.blocks import (
 )
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
 from fairlap.verdict.detectable_effects import blocks_needed, blocks_to_claim, power
+from fairlap.verdict.exact_tests.rank_sum import shift
+from fairlap.verdict.exact_tests.signed_rank import blocks_to_reach
 from fairlap.verdict.figures.censored import median_time
 from fairlap.verdict.figures.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
 from fairlap.verdict.figures.estimates import (
@@ -121,6 +123,7 @@ __all__ = [
     "blocks_needed",
     "blocks_to_claim",
     "blocks_to_decide",
+    "blocks_to_reach",
     "compare_runs",
     "contestant_figure",
     "course_of_all",
@@ -143,6 +146,7 @@ __all__ = [
     "power",
     "process_figure",
     "sentence",
+    "shift",
     "slowdown",
     "slowdown_of",
     "slowdown_sentence",

@@ -16,7 +16,7 @@ from command_line import error_code, fairlap
 from fairlap.errors import NotAvailable
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
-from fairlap.race.progress import Lines, Silence, TimeLeft, progress_for
+from fairlap.race.progress import EpochsLeft, Lines, Live, Silence, TimeLeft, progress_for
 from fairlap.race.race import Race
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import roofs_for
@@ -24,8 +24,10 @@ from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
+from msgspec.structs import replace
 from races_of_example import plan_of
 
 WORK = Work("mlp", 4)
@@ -70,6 +72,36 @@ def test_the_time_left_counts_each_contestant_by_its_own_processes() -> None:
     left.ended(process(0, "b", took_s=3.0))
     assert left.seconds(2) == pytest.approx(8.0)
     assert left.seconds(6) == 0
+
+
+def trained(name: str, scores: tuple[float, ...], block: int = 0) -> ProcessResult:
+    found = process(block, name)
+    evaluations = tuple(Evaluation(10 * n, 2.0 * n, score, 0.1) for n, score in enumerate(scores, start=1))
+    found.learning = LearningCurve(0.95, evaluations)
+    return found
+
+
+def test_the_time_left_in_training_is_that_of_all_epochs_that_may_come() -> None:
+    left = EpochsLeft(replace(plan(), most_epochs=10))
+    assert left.seconds(trained("a", (0.5,)), now_s=100.0) == pytest.approx(2.0 * (9 + 10))  # as long as its steps
+    assert left.seconds(trained("b", (0.6,)), now_s=103.0) == pytest.approx(3.0 * (9 + 9))
+    assert left.seconds(trained("a", (0.5, 0.96)), now_s=108.0) == pytest.approx(4.0 * (0 + 9))
+    assert left.seconds(trained("b", (0.6, 0.96)), now_s=109.0) == 0
+    assert left.seconds(trained("b", (0.6,), block=1), now_s=200.0) == pytest.approx(2.0 * (9 + 10))
+
+
+def test_in_a_terminal_each_epoch_has_its_score_and_the_time_left_within_the_budget(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = Live(replace(plan(), most_epochs=10, to_score=0.95), budget_s=7.0)
+    shown.trained(trained("a", (0.5, 0.75)))
+    now = shown.shown_now
+    for expected in ("a", "epoch 2 of at most 10", "score 75 % of 95 %"):
+        assert f"· {expected} ·" in now
+    assert re.search(r"at most [67] s", now)  # of 38
+    quiet = Lines(plan())
+    quiet.trained(trained("a", (0.5,)))
+    assert capsys.readouterr().err == ""
 
 
 def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.machine import matrix_threads
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
+from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from races_of_example import plan_of
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -152,3 +156,40 @@ def test_a_program_that_cannot_be_run_is_a_row_with_its_reason() -> None:
     assert good.outcome == "finished"
     assert bad.outcome == "not_installed"
     assert "./nothing-here" in bad.message
+
+
+class Library:
+    """One for matrices."""
+
+    def __init__(self) -> None:
+        self.threads = 2
+
+    def scipy_openblas_get_num_threads(self) -> int:
+        return self.threads
+
+    def scipy_openblas_set_num_threads(self, threads: int) -> None:
+        self.threads = threads
+
+
+class LoadsLate(Silence):
+    """A library is loaded when the race has begun."""
+
+    def __init__(self) -> None:
+        self.loaded: list[Library] = []
+        self.threads_in_blocks: list[int] = []
+
+    def began(self, process: ProcessResult) -> None:
+        self.threads_in_blocks.append(sum(each.threads for each in self.loaded))
+
+    def block_over(self, processes: Sequence[ProcessResult]) -> None:
+        self.loaded = self.loaded or [Library()]
+
+
+def test_a_library_for_matrices_that_is_loaded_late_has_one_thread_in_the_next_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = LoadsLate()
+    monkeypatch.setattr(matrix_threads, "_loaded", lambda: iter(shown.loaded))
+    Race(plan_of("example", blocks=2, rounds=2), shown).run()
+    assert shown.threads_in_blocks == [0, 1]
+    assert [each.threads for each in shown.loaded] == [2]

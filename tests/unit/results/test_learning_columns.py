@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
 import pytest
-from fairlap.meters.disturbances import OWN_IN_EPOCHS
+from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
 from fairlap.race.process_result import ProcessResult
@@ -105,11 +106,42 @@ def test_a_row_has_the_time_of_a_step_in_the_epochs() -> None:
     assert row.step_in_epochs_ns.value == pytest.approx(2e6)
 
 
-@pytest.mark.parametrize(("step_s", "warned"), [(1.3e-3, True), (1.05e-3, False), (0.7e-3, False)])
-def test_steps_that_take_longer_in_the_epochs_than_alone_have_a_warning(step_s: float, warned: bool) -> None:
+@pytest.mark.parametrize(("step_s", "warned"), [(1.3e-3, True), (1.05e-3, False), (0.95e-3, False), (0.7e-3, True)])
+def test_steps_that_take_another_time_in_the_epochs_than_alone_have_a_warning(step_s: float, warned: bool) -> None:
     found = raced(lambda _name, _block: curve(step_s, REACHED))
     for row in found.rows:
         assert ("W_STEPS_DIFFER" in {warning.code for warning in row.warnings}) == warned
+
+
+@pytest.mark.parametrize(
+    ("epoch_steps_ns", "warned"),
+    [
+        ((3e6, 5.6e6), True),
+        ((0.5e6, 0.6e6), True),
+        ((3e6, 1e6), False),  # one of two may have been disturbed
+        ((1.12e6, 1.13e6), False),  # no more than the rounds are apart
+        ((5e6,), False),
+    ],
+)
+def test_few_epochs_are_compared_with_the_rounds(epoch_steps_ns: tuple[float, ...], warned: bool) -> None:
+    every = raced(lambda _name, _block: curve(1e-3, REACHED)).work_results[0].contestants[0]
+    result = dataclasses.replace(every, processes=every.processes[:1])
+    [process] = result.processes
+    process.rounds_ns = [1e6 * (0.95 + 0.01 * turn) for turn in range(10)]
+    ends_s = np.cumsum([44 * each / 1e9 for each in epoch_steps_ns])
+    learnt = tuple(Evaluation(44 * n, end_s, 0.5, 0.5) for n, end_s in enumerate(map(float, ends_s), start=1))
+    process.learning = LearningCurve(TARGET, learnt)
+    assert (steps_differ(result) is not None) == warned
+
+
+def test_the_warning_names_waiting_in_the_rounds_where_steps_are_quicker_in_the_epochs() -> None:
+    result = raced(lambda _name, _block: curve(0.5e-3, REACHED)).work_results[0].contestants[0]
+    for process in result.processes:
+        process.machine = {WAITED: 0.31, WAITED_IN_EPOCHS: 0.17}
+    notice = steps_differ(result)
+    assert notice is not None
+    assert "31 %" in notice.text
+    assert "17 %" not in notice.text
 
 
 def test_the_warning_names_fairlap_where_its_own_process_used_a_core() -> None:

@@ -56,6 +56,7 @@ class Bench:
     kept_weights: KeptWeights
     may_train_on: Callable[[], bool] = lambda: True  # for another epoch or trial
     overheads: Overheads = field(default_factory=Overheads)
+    trained: Callable[[ProcessResult], object] = lambda _: None  # after each epoch
     ends_by_s: float = math.inf  # of every process, on the clock of time.monotonic
 
 
@@ -263,6 +264,7 @@ class ProcessRun:
         of_epochs = [error for error in self.result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
         checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
         self._bench.checkpoints.write(self.result, learner.origin(self.result, epochs), checkpoint)
+        self._bench.trained(self.result)
 
     @property
     def serves_on(self) -> bool:

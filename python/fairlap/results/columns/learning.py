@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
-from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED_IN_EPOCHS
+from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
 from fairlap.race.process_result import ProcessResult
 from fairlap.results.columns.energy import energy_until, over_processes, unresolved
 from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
@@ -32,6 +32,7 @@ _COLUMNS = (
     "cost_to_score",
 )
 _WORTH_NAMING = 0.02
+_LEVEL = 0.05
 _NOT_ASKED = "training to a score was not asked for"
 
 
@@ -58,21 +59,29 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
 
 
 def steps_differ(result: ContestantResult) -> Notice | None:
-    """A warning where a step takes longer in the epochs than timed alone: then something may have run beside them.
-    The interval is over the epochs of all processes."""
+    """A warning where a step of the epochs takes another time than one timed alone: then the two are of other
+    conditions. The interval is over the epochs of all processes; few of them are compared with the rounds."""
     processes = [each for each in result.finished if each.learning is not None and each.feeding is None]
     ratios = [ratio for process in processes for ratio in _over_timed_alone(process)]
     if not ratios:
         return None
-    ratio = verdict.difference(np.array(ratios))
-    if ratio.low <= 1 + verdict.WORTH_A_WARNING:
+    if len(ratios) < verdict.blocks_to_reach(_LEVEL):
+        rounds = [turn_ns / process.headline_ns for process in processes for turn_ns in process.rounds_ns]
+        found = verdict.shift(np.log(ratios), np.log(rounds), alpha=_LEVEL) if rounds else (0.0, -math.inf, math.inf)
+        ratio = verdict.Bounded(*np.exp(found))
+    else:
+        ratio = verdict.difference(np.array(ratios), alpha=_LEVEL)
+    longer = ratio.low > 1 + verdict.WORTH_A_WARNING
+    if not longer and ratio.high >= 1 - verdict.WORTH_A_WARNING:
         return None
     value, low, high = map(quantity_text.number, (ratio.value, ratio.low, ratio.high))
-    ran = [each for each in (_own(processes), _waited(processes)) if each]
-    text = (
-        f"a step took {value} [{low}, {high}] times as long in the epochs as timed alone; meanwhile "
-        f"{' and '.join(ran) or 'nothing else is known to have used a core'}"
-    )
+    text = f"a step took {value} [{low}, {high}] times as long in the epochs as timed alone; "
+    if longer:
+        ran = [each for each in (_own(processes), _waited(processes, WAITED_IN_EPOCHS)) if each]
+        text += f"meanwhile {' and '.join(ran) or 'nothing else is known to have used a core'}"
+    else:
+        waited = _waited(processes, WAITED)
+        text += f"while it was timed alone, {waited or 'nothing else is known to have used a core'}"
     return Notice("W_STEPS_DIFFER", text)
 
 
@@ -81,8 +90,8 @@ def _own(processes: Sequence[ProcessResult]) -> str:
     return f"fairlap's own process used {quantity_text.share(share)} of a core" if share > _WORTH_NAMING else ""
 
 
-def _waited(processes: Sequence[ProcessResult]) -> str:
-    share = _middle(processes, WAITED_IN_EPOCHS)
+def _waited(processes: Sequence[ProcessResult], reading: str) -> str:
+    share = _middle(processes, reading)
     waited = f"its threads waited for a core during {quantity_text.share(share)} of the time"
     return f"{waited}, which other programs or its own threads used" if share > _WORTH_NAMING else ""
 

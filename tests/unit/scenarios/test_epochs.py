@@ -1,0 +1,98 @@
+"""Timed epochs begin warm, and with the state that the training had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fairlap.engine
+import numpy as np
+import pytest
+from fairlap.frameworks.contract import Contestant, TrainingState
+from fairlap.models import safetensors
+from fairlap.scenarios import training
+from fairlap.scenarios.training import Epochs
+from fairlap.scenarios.training_messages import Epoch
+
+BATCH = 2
+PARTS = ((0, 0), (0, 1), (1, 0))
+
+
+class Adding:
+    """It learns the sum of all items, and half of it is forgotten in each step."""
+
+    def __init__(self) -> None:
+        self.sum, self.steps, self.timed = np.zeros(1, np.float32), 0, 0
+
+    def step(self, items: np.ndarray) -> None:
+        self.sum = self.sum / 2 + items.sum()
+        self.steps += 1
+
+    def restore(self, state: Any) -> None:
+        self.sum = state["weight/sum"].copy()
+
+    def reset(self) -> None:
+        self.sum = np.zeros(1, np.float32)
+
+    def contestant(self) -> Contestant:
+        return Contestant(
+            bind=lambda arrays: lambda: self.step(arrays["item"]),
+            done=None,
+            outputs=lambda _: {},
+            weights=dict,
+            in_force={},
+            training=TrainingState(lambda: {"weight/sum": self.sum.copy()}, self.reset, self.restore),
+        )
+
+
+@pytest.fixture
+def adding(monkeypatch: pytest.MonkeyPatch) -> Adding:
+    found, time_calls = Adding(), fairlap.engine.time_calls
+
+    def timed(*calls: Any, **options: Any) -> Any:
+        found.timed = found.steps
+        return time_calls(*calls, **options)
+
+    monkeypatch.setattr(fairlap.engine, "time_calls", timed)
+    return found
+
+
+def trained(epochs: Epochs, adding: Adding, number: int, part: int, folder: Path, steps: int) -> tuple[int, np.ndarray]:
+    """How many steps of this part were taken before its time began, and the state after it."""
+    items = np.arange(100, dtype=np.float32) ** 2
+    safetensors.write(folder / "items", {"item": items})
+    order = np.random.default_rng([number, part]).permutation(100)[: BATCH * steps]
+    safetensors.write(folder / "order", {"order": order})
+    before = adding.steps
+    answer = epochs.train(Epoch(number, str(folder / "items"), str(folder / "order"), str(folder / "state"), part))
+    assert answer.steps == steps
+    assert adding.steps - adding.timed == steps
+    return adding.timed - before, safetensors.read(folder / "state")["weight/sum"]
+
+
+def test_steps_that_do_not_count_come_before_those_of_every_part_of_an_epoch(adding: Adding, tmp_path: Path) -> None:
+    epochs = Epochs(adding.contestant(), BATCH, "cpu")
+    for number, part in PARTS:
+        unused, _ = trained(epochs, adding, number, part, tmp_path, steps=40)
+        assert unused >= 1
+    unused, _ = trained(epochs, adding, 2, 0, tmp_path, steps=1)
+    assert unused == 1  # no more than the epoch itself has
+
+
+def test_steps_that_do_not_count_leave_nothing_in_the_state(adding: Adding, tmp_path: Path) -> None:
+    epochs, expected = Epochs(adding.contestant(), BATCH, "cpu"), np.zeros(1, np.float32)
+    for number, part in PARTS:
+        _, state = trained(epochs, adding, number, part, tmp_path, steps=10)
+        order = np.random.default_rng([number, part]).permutation(100)[: BATCH * 10].reshape(-1, BATCH)
+        for items in order:
+            expected = expected / 2 + (items.astype(np.float32) ** 2).sum()
+        np.testing.assert_array_equal(state, expected)
+
+
+def test_a_state_that_is_large_is_not_held_twice(
+    adding: Adding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_MOST_HELD_TWICE_BYTES", 3)
+    epochs = Epochs(adding.contestant(), BATCH, "cpu")
+    unused, _ = trained(epochs, adding, 1, 0, tmp_path, steps=10)
+    assert unused == 0
