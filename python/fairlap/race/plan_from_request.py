@@ -129,11 +129,12 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         return request
     output = ""
     if request.same_output:
-        from fairlap.frameworks.command import output_of
+        from fairlap.frameworks.command import LONGEST_RUN_S, output_of
 
         name, first = next(iter((each.text, each.framework_options) for each in contestants_of(request.commands)))
         notify(f"running {name} once, for the output that all must have")
-        output = output_of(first[RUN], first.get(FOLDER, ""))
+        budget_s = LONGEST_RUN_S if request.budget is None else float(request.budget)
+        output = output_of(first[RUN], first.get(FOLDER, ""), min(budget_s, LONGEST_RUN_S))
     found = contestants_of(request.commands, output)
     contestants = Contestants.of((*request.contestants, *found))
     return msgspec.structs.replace(request, models=request.models or (CALLABLE,), contestants=contestants)

@@ -6,11 +6,14 @@ import sys
 
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.race import stopping
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
+from fairlap.race.stopping import Ending
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from races_of_example import plan_of
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -152,3 +155,22 @@ def test_a_program_that_cannot_be_run_is_a_row_with_its_reason() -> None:
     assert good.outcome == "finished"
     assert bad.outcome == "not_installed"
     assert "./nothing-here" in bad.message
+
+
+@pytest.mark.parametrize("variant", ["hang-prepare", "hang-call", "hang-measure"])
+def test_a_budget_ends_a_process_that_hangs_long_before_its_own_limits(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "LEAST_OF_A_REQUEST_S", 3.0)
+    plan = plan_of(f"example:{variant}", limits=Limits(prepare_s=3000, answer_s=3000, measure_s=3000))
+    race = Race(plan, ending=Ending(plan, budget_s=1.0))
+    race.run()
+    [process] = race.processes
+    assert (process.outcome, process.code) == ("timeout", "E_BUDGET")
+
+
+def test_a_budget_ends_the_turns_of_the_first_block() -> None:
+    plan = plan_of("example,example:slow", rounds=1000)
+    race = Race(plan, ending=Ending(plan, budget_s=1e-3))
+    race.run()
+    assert [(each.outcome, len(each.rounds_ns)) for each in race.processes] == [("finished", 2)] * 2
