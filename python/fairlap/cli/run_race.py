@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -158,6 +159,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
+    elsewhere = _kept_elsewhere(run, output) if not_stored is not None and not run_id else None
     try:
         _print_answer(results, as_json=output.as_json)
     finally:  # also when standard output is full or closed
@@ -165,6 +167,10 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
             print_error(failure, "E_FILE")
         if not_stored is not None:
             print_error(*not_stored)
+        if elsewhere is not None:
+            print_note(
+                f"what was measured, but for raw samples, is in {elsewhere}; `fairlap show {elsewhere}` shows it"
+            )
         if run_id and not_stored is None:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
@@ -177,6 +183,18 @@ def _has_a_result(results: Results) -> bool:
     under_load = results.run.plan.load is not None
     all_results = (result for each in results.work_results for result in each.contestants)
     return any(result.finished and not (under_load and result.unqualified) for result in all_results)
+
+
+def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:
+    """A file of a run that the store has not whole, where no other file of the race has it."""
+    if not run.processes or any(chosen.name == "json" for _, chosen in output.files):
+        return None
+    try:
+        path = Path(tempfile.mkdtemp(prefix="fairlap-run-")) / "race.json"
+        save_run(path, run)
+    except OSError:
+        return None
+    return path
 
 
 def _where(race: Race, plan: Plan) -> str:

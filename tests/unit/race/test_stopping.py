@@ -149,7 +149,9 @@ def test_what_ends_a_race_decides_how_many_blocks_are_drawn(options: list[str], 
     assert f"in {blocks} blocks" in done.output
 
 
-def test_a_budget_that_was_given_ends_first_block_in_the_first_round_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_that_was_given_ends_turns_and_epochs_of_the_first_round_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now_s = 0.0
     monkeypatch.setattr("fairlap.race.stopping.time.monotonic", lambda: now_s)
     planned = plan(blocks=3, until_decided=True)
