@@ -81,8 +81,8 @@ def checked_output(
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
-    """The exit status: 0 when a contestant finished; 1 when none did, or under load none has a rate, or a file, data or
-    the run is lost; 130 after Ctrl-C."""
+    """The exit status: 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the
+    score, or when a file, data or the run is lost; 130 after Ctrl-C."""
     require_driver(plan.device)
     with interrupted_once():
         return _run_race(plan, output, resumed)
@@ -175,13 +175,16 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
             print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
-    return interrupted or int(bool(failures or race.data_lost or not_stored or not _has_a_result(results)))
+    return interrupted or int(bool(failures or race.data_lost or not_stored or not has_a_result(results)))
 
 
-def _has_a_result(results: Results) -> bool:
-    """Whether a contestant finished, and under load one that has the figure that the race is about."""
+def has_a_result(results: Results) -> bool:
+    """Whether a contestant finished, and under load or in training to a score one has what the race is about."""
     under_load = results.run.plan.load is not None
-    all_results = (result for each in results.work_results for result in each.contestants)
+    all_results = [result for each in results.work_results for result in each.contestants]
+    if results.run.plan.to_score is not None:
+        finished = (process for result in all_results for process in result.finished)
+        return any(process.time_to_score_s is not None for process in finished)
     return any(result.finished and not (under_load and result.unqualified) for result in all_results)
 
 

@@ -63,6 +63,7 @@ def plan_of(
     available_cores: tuple[int, ...] | None = None,
 ) -> Plan:
     """On the cores of this process unless others are given."""
+    _require_once(request)
     request = _with_commands(request, notify)
     require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
@@ -119,6 +120,16 @@ def plan_of(
         recompile_inputs=recompile_inputs,
     )
     return msgspec.structs.replace(drawn, skipped=skipped)
+
+
+def _require_once(request: RaceRequest) -> None:
+    """A number or name that is given twice would be raced once, in silence."""
+    for name in ("models", "batch", "mode", "precision", "threads", "processes"):
+        given = getattr(request, name)
+        for each in given if isinstance(given, tuple) else ():
+            if given.count(each) > 1:
+                option = "MODEL" if name == "models" else f"--{name}"
+                raise InvalidRequest(f"{option}: {each} is given {given.count(each)} times; give it once")
 
 
 def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceRequest:

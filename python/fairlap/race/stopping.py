@@ -19,6 +19,7 @@ from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 
 MINIMUM_BLOCKS = 12
 _FEWEST_COMPARED = 2
+_NEVER = ("not_installed", "unsupported")  # however often it is tried
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
 _BUDGETS_OF_LOAD_S = 300.0, 900.0  # a search for a rate takes a trial of seconds after the other
 LEAST_OF_A_REQUEST_S = 20.0
@@ -75,6 +76,8 @@ class Ending:
         rounds = _rounds(self._plan, ran)
         if rounds == 0:
             return ""
+        if processes and all(each.outcome in _NEVER for each in processes):
+            return "no contestant can run here"
         if self._plan.until_decided:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}

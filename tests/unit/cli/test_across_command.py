@@ -15,7 +15,7 @@ from fairlap.history.across.lines import entries_of
 from fairlap.render.across.table import columns_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate
+from fairlap.results.row import Estimate, Row
 from fairlap.store.run_file import save_run
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun
@@ -176,10 +176,15 @@ def test_a_run_of_many_processes_is_read_without_them(two: Path) -> None:
     assert run_id in output("across", run_id)
 
 
-def test_training_to_a_score_has_what_it_costs_to_reach_it(tmp_path: Path) -> None:
+def reached(row: Row, **figures: Estimate) -> Row:
+    absent = {name: why for name, why in row.absent.items() if name not in figures}
+    return msgspec.structs.replace(row, absent=absent, **figures)
+
+
+def test_training_to_a_score_has_what_it_costs_to_reach_it() -> None:
     run = a_run()
     rows = [
-        msgspec.structs.replace(row, time_to_score_s=Estimate(7.2, 3.6, 36.0), energy_to_score_j=Estimate(9.0))
+        reached(row, time_to_score_s=Estimate(7.2, 3.6, 36.0), energy_to_score_j=Estimate(9.0))
         for row in results_of(run, "a").rows
     ]
     entries = entries_of([RowsOfRun("a", "a", tuple(rows), run.plan, {})], {"a": price_given("10 EUR/h")}, {})

@@ -168,3 +168,14 @@ def test_no_request_may_last_longer_than_a_budget_that_was_given() -> None:
     assert Ending(undecided, budget_s=60.0).longest_request_s == 60.0
     assert Ending(undecided, budget_s=5.0).longest_request_s == stopping.LEAST_OF_A_REQUEST_S
     assert Ending(undecided).longest_request_s == Ending(plan()).longest_request_s == math.inf
+
+
+@pytest.mark.parametrize("until_decided", [True, False])
+def test_a_race_in_which_nothing_can_run_ends_after_its_first_round(until_decided: bool) -> None:
+    planned = plan(2, blocks=4, until_decided=until_decided)
+    processes = processes_around(planned, 0.1)
+    for process in (each for block in processes for each in block):
+        process.outcome = "unsupported"
+    assert ended_after(Ending(planned), planned, processes)[0] == 2
+    processes[0][0].outcome = "crash"
+    assert ended_after(Ending(planned), planned, processes)[0] > 2
