@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest
@@ -11,7 +12,7 @@ from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
-from fairlap.request.names import Contestants
+from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
 from races_of_example import plan_of
 
@@ -174,3 +175,34 @@ def test_a_budget_ends_the_turns_of_the_first_block() -> None:
     race = Race(plan, ending=Ending(plan, budget_s=1e-3))
     race.run()
     assert [(each.outcome, len(each.rounds_ns)) for each in race.processes] == [("finished", 2)] * 2
+
+
+_STARTS = """
+import subprocess, sys, time
+other = None
+def call():
+    global other
+    if other is None:
+        other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    time.sleep(0.01)
+def alone():
+    time.sleep(0.01)
+"""
+
+
+def test_a_callable_that_lets_another_process_work_has_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "starts.py").write_text(_STARTS)
+    plan = draw_plan(
+        tuple(contestant_named(f"python:call=starts.{name}:path={tmp_path}") for name in ("call", "alone")),
+        (Work("callable", 1),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.5),
+    )
+    race = Race(plan)
+    race.run()
+    codes = {each.contestant.partition(":path")[0][-5:]: {w.code for w in each.warnings} for each in race.processes}
+    assert {name: "W_OTHER_PROCESSES" in own for name, own in codes.items()} == {".call": True, "alone": False}
