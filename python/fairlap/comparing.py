@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fairlap.results.results import Results
     from fairlap.scenarios.in_process_result import InProcessComparison
 
-_OF_REPORTS = ("output", "require", "use")  # what a report has and the result in Python has not
-
 
 @overload
 def compare(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) -> Results: ...
@@ -38,8 +36,8 @@ def compare(
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
-    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``,
-    ``use`` and ``output`` are of reports and are refused. The result has a row for each contestant:
+    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``
+    and ``use`` fill the result's ``decision``, and ``output`` names files. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
     """
     if on is None and not isinstance(what, str):
@@ -75,8 +73,6 @@ def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[st
         unknown = set(texts) - set(RaceRequest.__struct_fields__)
         if unknown:
             raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
-        if of_reports := [name for name in _OF_REPORTS if name in texts]:
-            raise InvalidRequest(f"{of_reports[0]!r} is of reports, not of a race from Python; use `fairlap compare`")
         named = {"models": models, "contestants": on if isinstance(on, str) else list(on), **texts}
         try:
             request = msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
@@ -88,6 +84,8 @@ def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[st
 def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Sizes, ranges and arrays as the options of a request file."""
     texts: dict[str, Any] = {}
+    if isinstance(options.get("output"), str | Path):
+        texts["output"] = (options["output"],)
     shapes, dims, ranges, inputs = (options.get(name) for name in ("shapes", "dims", "ranges", "inputs"))
     if isinstance(shapes, Mapping):
         texts["shapes"] = (",".join(f"{name}:[{','.join(map(str, sizes))}]" for name, sizes in shapes.items()),)
@@ -110,23 +108,21 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _results(request: Any) -> Results:
+    from fairlap.cli.run_race import checked_output
     from fairlap.frameworks.command import require_programs
     from fairlap.machine.cuda_devices import require_driver
     from fairlap.machine.facts import machine_facts
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
-    from fairlap.race.around_blocks.profiles import require_trace_folder
-    from fairlap.race.equal_work.kept_weights import require_folder
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
     from fairlap.race.stopping import Ending
-    from fairlap.results.prices import price_named
+    from fairlap.render.outputs import write_all
+    from fairlap.results.decision.question import with_decision
     from fairlap.results.results import results_of
 
-    require_folder(request.keep_weights, to_score=request.to_score is not None)
-    require_trace_folder(request.trace, profiles=request.profile)
-    price = price_named(request.price) if request.price else None
+    output = checked_output(request, request, store=False)
     plan = plan_of(request)
     require_driver(plan.device)
     require_programs(plan.contestants)
@@ -141,4 +137,9 @@ def _results(request: Any) -> Results:
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=3)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
-    return results_of(run, run.began_at, baseline=request.baseline, price=price)
+    results = with_decision(
+        results_of(run, run.began_at, baseline=request.baseline, price=output.price), output.question
+    )
+    for failure in write_all(output.files, results):
+        warnings.warn(failure, stacklevel=3)
+    return results

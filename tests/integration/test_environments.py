@@ -127,3 +127,20 @@ def test_the_key_differs_between_versions() -> None:
 def test_only_environments_can_be_removed(key: str) -> None:
     with pytest.raises(InvalidRequest, match=re.escape(repr(key))):
         envs.remove_environment(key)
+
+
+def test_what_pip_unpacks_is_below_the_environment_and_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = []
+
+    def interrupted(_command: list[str], *, env: dict[str, str], **_options: object) -> None:
+        temporary.append(Path(env["TMPDIR"]))
+        (temporary[-1] / "pip-unpack").mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt), envs.environment_with(("a==1",), lambda _: None):
+        pass
+    assert all(path.is_relative_to(tmp_path / "envs") and not path.exists() for path in temporary)
+    assert len(temporary) == 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import csv
+from functools import partial
 from pathlib import Path
 
 import fairlap
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.request.load import LoadRequest
 from fairlap.request.race_request import RaceRequest
 
 _PACKAGE = Path(fairlap.__file__).parent
-_REFUSED = {"require": "nonsense<3", "use": "edge", "output": ("race.html",)}
+_CHECKED_AS_OUTPUT = {"require", "use", "output", "price", "keep_weights", "trace", "remote"}
 
 
 def _fields_read() -> set[str]:
@@ -26,18 +27,34 @@ def _fields_read() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("field", RaceRequest.__struct_fields__)
-def test_every_field_of_a_request_is_read_or_refused(field: str) -> None:
-    if field not in _REFUSED:
-        assert field in _fields_read()
-        return
-    with pytest.raises(InvalidRequest, match=field) as refused:
-        fairlap.compare("mlp", on=["torch", "jax"], **{field: _REFUSED[field]})
-    assert refused.value.code == "E_REQUEST"
+@pytest.mark.parametrize("field", sorted({*RaceRequest.__struct_fields__} - _CHECKED_AS_OUTPUT))
+def test_every_field_of_a_request_is_read(field: str) -> None:
+    assert field in _fields_read()
 
 
-@pytest.mark.parametrize("field", sorted(_REFUSED))
-def test_load_refuses_them_too(field: str) -> None:
-    assert field not in LoadRequest.__struct_fields__
-    with pytest.raises(InvalidRequest, match=field):
-        fairlap.load("mlp", on=["torch", "jax"], p99="20ms", **{field: _REFUSED[field]})
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("require", "nonsense<3", "E_REQUIRE"),
+        ("use", "nonsense", "E_USE"),
+        ("output", ["race.nonsense"], "E_OUTPUT_FORMAT"),
+        ("output", "/nowhere/race.csv", "E_FILE"),
+        ("price", "nonsense", "E_PRICE"),
+    ],
+)
+def test_what_a_report_of_the_race_could_not_honour_is_refused_before_it(field: str, value: object, code: str) -> None:
+    for compare in (fairlap.compare, partial(fairlap.load, p99="20ms")):
+        with pytest.raises(InvalidRequest) as refused:
+            compare("mlp", on=["torch", "jax"], **{field: value})
+        assert refused.value.code == code
+
+
+@pytest.mark.sanitized
+@pytest.mark.usefixtures("example")
+def test_a_race_from_python_writes_its_files_and_judges_requirements(tmp_path: Path) -> None:
+    found = fairlap.compare(
+        "mlp", on="example", blocks=1, seconds=0.05, threads=1, require="latency<1h", output=tmp_path / "rows.csv"
+    )
+    assert found.decision is not None
+    assert ([each.contestant for each in found.decision.judged], len(found.decision.requirements)) == (["example"], 1)
+    assert [each["contestant"] for each in csv.DictReader((tmp_path / "rows.csv").open())] == ["example"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from fairlap.cli.values import FILE, NAME, PRICE, SHARE
+from fairlap.cli.values import FILE, LARGEST_SLOWDOWN, NAME, PRICE
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import why_not_writable
 
@@ -43,7 +43,7 @@ FOR = click.option(
 )
 MAX_SLOWDOWN = click.option(
     "--max-slowdown",
-    type=SHARE,
+    type=LARGEST_SLOWDOWN,
     metavar="SHARE",
     help="With --baseline: race until it is shown whether the others are slower by more than this.",
 )

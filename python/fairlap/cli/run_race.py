@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -80,8 +81,8 @@ def checked_output(
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
-    """The exit status: 0 when a contestant finished; 1 when none did, or under load none has a rate, or a file, data or
-    the run is lost; 130 after Ctrl-C."""
+    """The exit status: 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the
+    score, or when a file, data or the run is lost; 130 after Ctrl-C."""
     require_driver(plan.device)
     with interrupted_once():
         return _run_race(plan, output, resumed)
@@ -158,6 +159,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
+    elsewhere = _kept_elsewhere(run, output) if not_stored is not None and not run_id else None
     try:
         _print_answer(results, as_json=output.as_json)
     finally:  # also when standard output is full or closed
@@ -165,18 +167,37 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
             print_error(failure, "E_FILE")
         if not_stored is not None:
             print_error(*not_stored)
+        if elsewhere is not None:
+            print_note(
+                f"what was measured, but for raw samples, is in {elsewhere}; `fairlap show {elsewhere}` shows it"
+            )
         if run_id and not_stored is None:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:
             print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
-    return interrupted or int(bool(failures or race.data_lost or not_stored or not _has_a_result(results)))
+    return interrupted or int(bool(failures or race.data_lost or not_stored or not has_a_result(results)))
 
 
-def _has_a_result(results: Results) -> bool:
-    """Whether a contestant finished, and under load one that has the figure that the race is about."""
+def has_a_result(results: Results) -> bool:
+    """Whether a contestant finished, and under load or in training to a score one has what the race is about."""
     under_load = results.run.plan.load is not None
-    all_results = (result for each in results.work_results for result in each.contestants)
+    all_results = [result for each in results.work_results for result in each.contestants]
+    if results.run.plan.to_score is not None:
+        finished = (process for result in all_results for process in result.finished)
+        return any(process.time_to_score_s is not None for process in finished)
     return any(result.finished and not (under_load and result.unqualified) for result in all_results)
+
+
+def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:
+    """A file of a run that the store has not whole, where no other file of the race has it."""
+    if not run.processes or any(chosen.name == "json" for _, chosen in output.files):
+        return None
+    try:
+        path = Path(tempfile.mkdtemp(prefix="fairlap-run-")) / "race.json"
+        save_run(path, run)
+    except OSError:
+        return None
+    return path
 
 
 def _where(race: Race, plan: Plan) -> str:

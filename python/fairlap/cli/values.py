@@ -11,7 +11,7 @@ import click
 from fairlap.errors import InvalidRequest
 from fairlap.request.commands import command_in
 from fairlap.request.names import Contestants, Device, contestant_named
-from fairlap.request.units import Seconds, Share
+from fairlap.request.units import LargestSlowdown, Seconds, Share
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -87,6 +87,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 SHARE = Parsed(Share, "share")
+LARGEST_SLOWDOWN = Parsed(LargestSlowdown, "share")
 DURATION = Parsed(Seconds, "duration")
 DEVICE = Parsed(Device, "device")
 COMMAND = Parsed(command_in, "name=command")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fairlap.history.changes import Change, SmallestStep, changes_in, smallest_steps
 from fairlap.history.trends import Trend, trends_of
+from fairlap.request.work_title import model_titled
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import machines_of_runs, recorded_figures, stored_models
 from fairlap.store.store import Store
@@ -22,18 +23,20 @@ class TrendHistory:
 @dataclass(frozen=True)
 class ModelHistory:
     model: str
-    on: str  # a contestant or framework; empty for all
+    on: str  # contestants or frameworks; empty for all
     since: str
     margin: float  # smaller changes are left out
     trends: tuple[TrendHistory, ...]
 
 
 def history_of(store: Store, model: str, *, on: str = "", since: str = "", margin: float) -> ModelHistory:
-    figures = store.ask(recorded_figures, model, since)
-    machines = store.ask(machines_of_runs, model, since)
+    recorded, framework = model_titled(model)
+    figures = [each for each in store.ask(recorded_figures, recorded, since) if framework in ("", each.framework)]
+    machines = store.ask(machines_of_runs, recorded, since)
     trends = trends_of(figures, machines, model=model, on=on)
-    if not trends:
-        raise NoSuchRun(_why_nothing(store, model, on, since, {each.framework for each in figures}))
+    for name in on.split(","):
+        if not any(trend.asked(name) for trend in trends):
+            raise NoSuchRun(_why_nothing(store, model, name, since, {each.framework for each in figures}))
     found = []
     for trend in trends:
         changes = changes_in(trend, machines, on=on, margin=margin)
@@ -47,7 +50,7 @@ def _why_nothing(store: Store, model: str, on: str, since: str, frameworks: set[
     if frameworks:
         return f"no {on!r} finished {model}{when}; stored runs of it have {', '.join(sorted(frameworks))}"
     models = store.ask(stored_models)
-    if model in models:
+    if model_titled(model)[0] in models:
         return f"no contestant finished {model}{when}; `fairlap runs --model {model}` lists its runs"
     near = difflib.get_close_matches(model, models, n=1)
     meant = f"; did you mean {near[0]}?" if near else "; `fairlap runs` lists what is stored"

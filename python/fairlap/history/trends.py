@@ -110,4 +110,5 @@ def _series_of(figures: list[RecordedFigure]) -> tuple[Series, ...]:
 
 
 def _is_asked(series: Series, on: str) -> bool:
-    return on in (series.framework, series.contestant) or unversioned(on) == series.contestant
+    own = (series.framework, series.contestant)
+    return any(name in own or unversioned(name) == series.contestant for name in on.split(","))

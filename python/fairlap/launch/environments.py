@@ -67,6 +67,7 @@ def _home_of(name: str) -> Path | None:
 
 
 WORKER_NEEDS = ("numpy", "msgspec", "nvidia-ml-py", "scipy")
+_TEMPORARY = "tmp"
 _MARK = "made-from.json"
 _INSTALL_LIMIT_S = 3600.0
 
@@ -197,11 +198,13 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir()
+        (folder / _TEMPORARY).mkdir()
         _mark(folder, requirements, "")
         with _log_of(folder).open("wb") as log:
             _run([sys.executable, "-m", "venv", str(folder)], requirements, log.fileno(), folder)
             pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
             _run([*pip, *requirements, *WORKER_NEEDS], requirements, log.fileno(), folder)
+        shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
         link_packages(folder)
         _mark(folder, requirements, time.strftime("%Y-%m-%dT%H:%M:%S"))
     except OSError as error:
@@ -214,6 +217,7 @@ def _make(folder: Path, requirements: tuple[str, ...], report: Report) -> None:
 
 def _run(command: list[str], requirements: tuple[str, ...], log: int, folder: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    environment["TMPDIR"] = str(folder / _TEMPORARY)  # what a killed pip leaves goes with the environment
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_INSTALL_LIMIT_S

@@ -121,6 +121,8 @@ _END_AFTER_LAST_MESSAGE_S = 2.0
 _ENDED_WITHIN_S = 10.0
 
 E_BUDGET = "E_BUDGET"
+_LONG = (Epoch, OfferLoad, LoadGenRun)
+"""Requests that have a length of their own, and a name."""
 
 Answer = TypeVar("Answer", bound=Reply)
 
@@ -163,9 +165,11 @@ class WorkerProcess:
         prints_file: Path | None = None,
         greeted: bool = True,
         ends_by_s: float = math.inf,
+        longest_request_s: float = math.inf,
     ) -> None:
         """``environment`` is complete: nothing is inherited. ``prints_file`` receives the last 64 KiB of its output. No
-        request lasts beyond ``ends_by_s``, on the clock of ``time.monotonic``, whatever its own limit is."""
+        request lasts beyond ``ends_by_s``, on the clock of ``time.monotonic``, whatever its own limit is, and none but
+        an epoch or a trial longer than ``longest_request_s``."""
         self.phases_s: dict[str, float] = {}
         self.survivors: tuple[int, ...] = ()  # processes that even SIGKILL did not end
         self._phase = INTERPRETER
@@ -174,6 +178,7 @@ class WorkerProcess:
         self._oom_kills = oom_kills()
         self._is_over = False
         self._began_s, self._start_s, self._ends_by_s = time.monotonic(), start_s, ends_by_s
+        self._longest_request_s = longest_request_s
         self._process, self._wire = start_process(command, {**environment, TOKEN: self.token}, cores)
         self.pid = self.session = self._process.pid
         self._tree = ProcessTree(self.pid)
@@ -234,6 +239,7 @@ class WorkerProcess:
 
     def begin_to_prepare(self, request: protocol.Prepare, *, within_s: float) -> None:
         """Ask only; :meth:`prepared` waits for the answer, so that several workers can prepare side by side."""
+        within_s = min(within_s, self._longest_request_s)
         self._prepared_by_s, self._prepared_within_s = time.monotonic() + within_s, within_s
         self._send(request, self._prepared_by_s, within_s)
 
@@ -361,18 +367,18 @@ class WorkerProcess:
         self.end()
 
     def _request(self, request: Request, kind: type[Answer], within_s: float) -> Answer:
+        if not isinstance(request, _LONG):
+            within_s = min(within_s, self._longest_request_s)
         deadline_s = time.monotonic() + within_s
         self._send(request, deadline_s, within_s)
         return self._await(kind, deadline_s, within_s)
 
     def _send(self, request: Request, deadline_s: float, within_s: float) -> None:
-        self._phase = (
-            request.text if isinstance(request, Epoch | OfferLoad | LoadGenRun) else type(request).__name__.lower()
-        )
+        self._phase = request.text if isinstance(request, _LONG) else type(request).__name__.lower()
         try:
             self._wire.send(protocol.line_of(request), min(deadline_s, self._ends_by_s))
         except TimeoutError:
-            self._require_budget()
+            self._require_budget(within_s)
             self._lose("timeout", f"it did not read the request to {self._phase} within {within_s:g} s")
         except PipeClosed:
             pass  # it may have reported the reason before it ended
@@ -390,7 +396,7 @@ class WorkerProcess:
                     return reply
                 self._record(reply, requested)
         except TimeoutError:
-            self._require_budget()
+            self._require_budget(within_s)
             within = "" if self._phase == requested else f" ({requested})"
             self._lose("timeout", f"it did not finish {self._phase}{within} within {within_s:g} s")
         except NotAMessage as received:
@@ -422,7 +428,10 @@ class WorkerProcess:
         self.end()
         raise loss_from_status(status, self._phase, self.printed, self._oom_kills)
 
-    def _require_budget(self) -> None:
+    def _require_budget(self, within_s: float) -> None:
+        if within_s >= self._longest_request_s:
+            what = f"not finished: the budget allows no more than {within_s:g} s for {self._phase}"
+            self._lose("timeout", what, code=E_BUDGET)
         if time.monotonic() >= self._ends_by_s:
             self._lose("timeout", f"not finished: the budget ended in {self._phase}", code=E_BUDGET)
 

@@ -69,21 +69,21 @@ def thread_states(pid: int) -> list[str]:
     return states
 
 
-def waited_s(pid: int) -> float | None:
-    """How long all threads of a process have been ready to run and had no core; None where that is not counted."""
+def waited_s(pid: int) -> dict[int, float] | None:
+    """How long each thread of a process has been ready to run and had no core; None where that is not counted."""
     tasks = f"{_PROC}/{pid}/task"
-    waited_ns = 0
+    waited: dict[int, float] = {}
     try:
         for task in os.listdir(tasks):  # noqa: PTH208  (twice as fast)
             try:
                 with open(f"{tasks}/{task}/schedstat", "rb") as file:  # noqa: PTH123
-                    waited_ns += int(file.read().split()[1])
+                    waited[int(task)] = int(file.read().split()[1]) / 1e9
             except FileNotFoundError:
                 if os.path.isdir(f"{tasks}/{task}"):  # noqa: PTH112
                     return None  # the kernel does not count; otherwise the thread has ended
     except (OSError, ValueError, IndexError):
         return None
-    return waited_ns / 1e9
+    return waited
 
 
 def end_descriptor(pid: int) -> int | None:

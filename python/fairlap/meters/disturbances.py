@@ -56,8 +56,12 @@ class WaitingMeter:
 
     def __init__(self, pid: int | None) -> None:
         self._pid = pid
-        self._before_s = None if pid is None else waited_s(pid)
+        self._before_s = self._threads_s()
+        self._seen_s = dict(self._before_s or {})  # by thread; one that has ended keeps what was seen last
         self._turns_s = 0.0
+
+    def _threads_s(self) -> dict[int, float] | None:
+        return None if self._pid is None else waited_s(self._pid)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -66,12 +70,14 @@ class WaitingMeter:
             yield
         finally:
             self._turns_s += time.monotonic() - began_s
+            self._seen_s |= self._threads_s() or {}
 
     def readings(self) -> dict[str, float]:
-        after_s = None if self._pid is None else waited_s(self._pid)
+        after_s = self._threads_s()
         if self._before_s is None or after_s is None or self._turns_s <= 0:
             return {}
-        return {WAITED: max(after_s - self._before_s, 0.0) / self._turns_s}
+        waited_s = sum((self._seen_s | after_s).values()) - sum(self._before_s.values())
+        return {WAITED: max(waited_s, 0.0) / self._turns_s}
 
 
 class EpochsMeter(WaitingMeter):

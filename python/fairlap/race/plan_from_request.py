@@ -63,6 +63,7 @@ def plan_of(
     available_cores: tuple[int, ...] | None = None,
 ) -> Plan:
     """On the cores of this process unless others are given."""
+    _require_once(request)
     request = _with_commands(request, notify)
     require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
@@ -121,6 +122,16 @@ def plan_of(
     return msgspec.structs.replace(drawn, skipped=skipped)
 
 
+def _require_once(request: RaceRequest) -> None:
+    """A number or name that is given twice would be raced once, in silence."""
+    for name in ("models", "batch", "mode", "precision", "threads", "processes"):
+        given = getattr(request, name)
+        for each in given if isinstance(given, tuple) else ():
+            if given.count(each) > 1:
+                option = "MODEL" if name == "models" else f"--{name}"
+                raise InvalidRequest(f"{option}: {each} is given {given.count(each)} times; give it once")
+
+
 def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceRequest:
     """Commands are contestants on the model that stands for no model."""
     if request.same_output and not request.commands:
@@ -129,11 +140,12 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         return request
     output = ""
     if request.same_output:
-        from fairlap.frameworks.command import output_of
+        from fairlap.frameworks.command import LONGEST_RUN_S, output_of
 
         name, first = next(iter((each.text, each.framework_options) for each in contestants_of(request.commands)))
         notify(f"running {name} once, for the output that all must have")
-        output = output_of(first[RUN], first.get(FOLDER, ""))
+        budget_s = LONGEST_RUN_S if request.budget is None else float(request.budget)
+        output = output_of(first[RUN], first.get(FOLDER, ""), min(budget_s, LONGEST_RUN_S))
     found = contestants_of(request.commands, output)
     contestants = Contestants.of((*request.contestants, *found))
     return msgspec.structs.replace(request, models=request.models or (CALLABLE,), contestants=contestants)

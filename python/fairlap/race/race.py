@@ -112,7 +112,8 @@ class Race:
                     Scores(self.processes),
                     self._checkpoints,
                     self.kept_weights,
-                    self._may_train_on,
+                    self._may_go_on,
+                    longest_request_s=math.inf if self._ending is None else self._ending.longest_request_s,
                     trained=self._progress.trained,
                     ends_by_s=self._ends_by_s,
                 )
@@ -138,8 +139,8 @@ class Race:
             finally:
                 self._elapsed_s = time.monotonic() - self._began_s
 
-    def _may_train_on(self) -> bool:
-        return self._ending is None or not self._ending.ends_training()
+    def _may_go_on(self) -> bool:
+        return self._ending is None or not self._ending.ends_first_block()
 
     def _materials_of(self, work: Work, data_seed: int) -> Materials:
         key = (work, data_seed)
@@ -212,7 +213,8 @@ class Race:
     def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
         for run in runs:
             self._progress.began(run.result)
-        run_in_rounds(runs, self.plan, block, rounds_of(self.plan, block, self.processes), self._known_bytes())
+        rounds = rounds_of(self.plan, block, self.processes)
+        run_in_rounds(runs, self.plan, block, rounds, self._known_bytes(), self._may_go_on)
         if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
             raise NoRoom("memory ran out while the contestants of a block were alive together")
         with signals_wait():  # a block is kept whole

@@ -21,6 +21,7 @@ E_THROTTLED = "E_THROTTLED"
 _WORTH_SAYING = 0.1
 _STARVED = 0.5  # measured: docs/explanation/verdict.md has the ratios by load
 _STOPPED = 0.01
+_SEVERAL_THREADS = 1.2
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class StolenTime:
     hypervisor: float = 0.0  # share of all cores' time
     throttled_blocks: int = 0
     blocks: int = 0
+    meets_barriers: bool = True  # a contestant that computes on more than one thread
 
     @property
     def is_worth_saying(self) -> bool:
@@ -42,11 +44,12 @@ class StolenTime:
         return 0 < self.blocks == self.throttled_blocks
 
     def refusal(self, *, threads: int) -> tuple[str, str]:
-        """Why no ratio is claimed, and the code; empty where one may be. A single thread meets no other."""
+        """Why no ratio is claimed, and the code; empty where one may be. A single thread meets no other, and
+        neither does what computes on one thread, such as most callables, or waits for a program."""
         if self.is_throttled:
             advice = "raise the quota above --threads, or bind cores instead"
             return f"{self.what}; {advice}", E_THROTTLED
-        if threads > 1 and self.least >= _STARVED:
+        if threads > 1 and self.meets_barriers and self.least >= _STARVED:
             return f"{self.what}; race on a quiet machine, or with fewer --threads", E_BUSY_MACHINE
         return "", ""
 
@@ -79,7 +82,14 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
         _median_of_blocks(blocks, disturbances.STEAL, max),
         sum(map(_is_throttled, blocks.values())),
         len(blocks),
+        any(map(_computes_on_several_threads, finished)),
     )
+
+
+def _computes_on_several_threads(process: ProcessResult) -> bool:
+    """By the CPU time of its calls, in all threads and in the one that calls. Not of a program that a call starts."""
+    of_all, of_one = (process.per_call.get(name, 0.0) for name in ("process_cpu_ns", "thread_cpu_ns"))
+    return not of_one or of_all > _SEVERAL_THREADS * of_one
 
 
 def _is_throttled(block: Sequence[ProcessResult]) -> bool:

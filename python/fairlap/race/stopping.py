@@ -19,8 +19,10 @@ from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 
 MINIMUM_BLOCKS = 12
 _FEWEST_COMPARED = 2
+_NEVER = ("not_installed", "unsupported")  # however often it is tried
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
 _BUDGETS_OF_LOAD_S = 300.0, 900.0  # a search for a rate takes a trial of seconds after the other
+LEAST_OF_A_REQUEST_S = 20.0
 DECIDED = "every comparison is decided"
 
 
@@ -53,12 +55,19 @@ class Ending:
     def budget_left_s(self) -> float | None:
         return None if self._budget_s is None else self._budget_s - self._elapsed_s()
 
+    @property
+    def longest_request_s(self) -> float:
+        """A contestant that does not answer for that long is lost, where a budget was given. It is no less than what
+        importing a framework and a first call take on a busy machine."""
+        given_s = None if self._patient else self._budget_s
+        return math.inf if given_s is None else max(given_s, LEAST_OF_A_REQUEST_S)
+
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began_s
 
-    def ends_training(self) -> bool:
-        """Whether no further epoch is begun: the budget that was given is spent in the first round. Later rounds are
-        begun only where they fit into it."""
+    def ends_first_block(self) -> bool:
+        """Whether no further turn, epoch or trial is begun: the budget that was given is spent in the first round.
+        Later rounds are begun only where they fit into it."""
         given_s = None if self._patient else self._budget_s
         return given_s is not None and not self._rounds_ended and self._elapsed_s() > given_s
 
@@ -67,6 +76,8 @@ class Ending:
         rounds = _rounds(self._plan, ran)
         if rounds == 0:
             return ""
+        if processes and all(each.outcome in _NEVER for each in processes):
+            return "no contestant can run here"
         if self._plan.until_decided:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}

@@ -19,10 +19,10 @@ def decision_lines(found: Decision, *, works: bool = True) -> list[str]:
 
 def mean_text(each: MeanOverWorks) -> str:
     ratio = quantity_text.ratio_interval(each.ratio, each.low, each.high)
-    return (
-        f"geometric mean over {each.works} works: {each.contestant} takes {ratio} times as long as {each.baseline} "
-        f"({each.blocks} blocks; a summary, no verdict)"
-    )
+    what = f"{each.contestant} takes {ratio} times as long as {each.baseline}"
+    if each.inverse:
+        what = f"the {each.inverse} of {each.baseline} is {ratio} times that of {each.contestant}"
+    return f"geometric mean over {each.works} works: {what} ({each.blocks} blocks; a summary, no verdict)"
 
 
 def _judged_line(each: Judged, *, with_work: bool) -> str:

@@ -63,7 +63,7 @@ def _words(plan: Plan) -> Words:
     words += [] if plan.max_drop is None else ["--max-drop", _number(plan.max_drop)]
     words += ["--only-winner"] if plan.only_winner else []
     if plan.gate is not None:
-        words += ["--baseline", plan.gate.baseline, "--max-slowdown", _number(plan.gate.max_slowdown)]
+        words += ["--baseline", plan.gate.baseline, "--max-slowdown", f"{_number(100 * plan.gate.max_slowdown)}%"]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     if any(name.best for name in contestants):

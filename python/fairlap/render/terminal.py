@@ -125,10 +125,12 @@ def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
 
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
-    """From the blocks in which both ran; where there is no comparison, of the medians. None on a busy machine."""
+    """From the blocks in which both ran; where the two are not compared, of the medians. Empty where nothing is."""
     if work_result.basis.no_verdict_code:
         return ""
     first = work_result.contestants[0]
+    if work_result.table is None:
+        return quantity_text.times(1.0) if row is first else ""
     found = _compared(work_result, row.contestant, first.contestant)
     if found is None:
         return quantity_text.times(row.median_ns / first.median_ns)

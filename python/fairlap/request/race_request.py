@@ -19,7 +19,7 @@ from fairlap.request.load import LoadRequest
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
 from fairlap.request.scale import Scaling
 from fairlap.request.toml_file import read_toml
-from fairlap.request.units import Seconds, Share
+from fairlap.request.units import LargestSlowdown, Seconds, Share
 from fairlap.request.work import Conditions, Mode, Precision
 
 MOST_BLOCKS = 10_000  # of each kind of conditions and each work
@@ -185,7 +185,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     only_winner: Annotated[bool, _about("Compare only the fastest with the others, and stop when it is known.")] = False
     max_slowdown: Annotated[
-        Share | None,
+        LargestSlowdown | None,
         _about(
             'With baseline: go on until it is shown whether each other contestant is slower by more than this: "3%".'
         ),
@@ -246,6 +246,7 @@ FILE = Path("docs/reference/request.schema.json")
 
 _PARSED_SCHEMAS: dict[type, dict[str, Any]] = {
     Share: {"type": ["number", "string"]},
+    LargestSlowdown: {"type": ["number", "string"]},
     Seconds: {"type": ["number", "string"]},
     Device: {"type": "string", "pattern": r"^(cpu|cuda(:\d{1,2})?)$"},
     Contestants: {"type": "array", "minItems": 1, "items": {"type": "string"}},

@@ -14,6 +14,9 @@ _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.
 _DURATION = re.compile(r"^(.*?)\s*(us|µs|ms|s|m|h|)$", re.DOTALL)
 
 
+MOST_SLOWDOWN_PERCENT = 100_000
+
+
 class Share(float):
     """A part of a whole, above 0 and below 1."""
 
@@ -23,6 +26,21 @@ class Share(float):
         if not 0 < share < 1:
             raise InvalidRequest(f"{text!r} is not a share above 0% and below 100%, such as 1% or 0.01")
         return super().__new__(cls, share)
+
+
+class LargestSlowdown(Share):
+    """A share that may be a whole and more, in percent: at 150 % the other takes two and a half times as long."""
+
+    def __new__(cls, value: str | float) -> Self:
+        text = str(value).strip()
+        percent = _number(text.removesuffix("%")) if text.endswith("%") else 0.0
+        if 100 <= percent <= MOST_SLOWDOWN_PERCENT:
+            return float.__new__(cls, percent / 100)
+        try:
+            return super().__new__(cls, value)
+        except InvalidRequest:
+            what = f"{text!r} is not a slowdown above 0% and up to {MOST_SLOWDOWN_PERCENT:,}%, such as 2%, 0.02 or 150%"
+            raise InvalidRequest(what) from None
 
 
 class Seconds(float):

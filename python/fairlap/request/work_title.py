@@ -10,6 +10,12 @@ CALLABLE = "callable"  # the model that stands for no model
 _NOT_MODELS = {COMMAND: "commands", "python": "callables"}  # by the framework of contestants
 
 
+def model_titled(title: str) -> tuple[str, str]:
+    """The model in the store and, where the title is of what is no model, the framework of its contestants."""
+    framework = next((each for each, named in _NOT_MODELS.items() if named == title), "")
+    return (CALLABLE, framework) if framework else (title, "")
+
+
 def work_title(label: str, data: str, frameworks: Iterable[str] = ()) -> str:
     """With what its calls were fed where they were fed anything. The model that stands for no model has no name, and no
     mode, precision or batch: ``frameworks`` are those of the contestants, which say what was raced."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import why_not_writable
-from fairlap.request.units import Seconds, Share, require_within_a_day
+from fairlap.request.units import LargestSlowdown, Seconds, require_within_a_day
 from fairlap.speed_tests.baselines import CODE, Baseline, Baselines, read_baselines, write_baselines
 from fairlap.speed_tests.fresh_processes import FreshProcesses, Measured, TestFailed, report
 
@@ -122,7 +122,7 @@ class SpeedTest:
         __tracebackhide__ = True
         if not callable(call):
             raise InvalidRequest(f"fairlap(call) takes a callable without arguments (got {type(call).__name__})")
-        allowed, measured_s = float(Share(max_slowdown)), float(Seconds(seconds))
+        allowed, measured_s = float(LargestSlowdown(max_slowdown)), float(Seconds(seconds))
         require_within_a_day("seconds", measured_s)
         key = self._key(name)
         if self._report_to is not None:

@@ -10,14 +10,19 @@ from typing import IO, TYPE_CHECKING
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.process_result import ProcessResult
-from fairlap.store.run_locks import let_go
+from fairlap.store.errors import StoreIsFull
+from fairlap.store.run_locks import give_up_reserve, let_go, reserve
 from fairlap.store.tables import StoredProcess, stored_process
 
 if TYPE_CHECKING:
     import numpy as np
 
     from fairlap.results.row import Row
+    from fairlap.store.search import State
     from fairlap.store.store import Store
+
+
+_RESUMABLE = "what is missing here can be raced with --resume"
 
 
 class Recording:
@@ -30,6 +35,7 @@ class Recording:
         self.run = run
         self._store = store
         self._lock = lock
+        reserve(lock)
         self._waiting: deque[StoredProcess] = deque()
 
     @property
@@ -61,10 +67,19 @@ class Recording:
         *,
         rows: Sequence[Row] | None = None,
     ) -> None:
-        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot."""
-        self._write_waiting()
-        self._store.note_end(self.run, "interrupted" if interrupted else "finished", wall_s, ended_early)
-        let_go(self._store.path, self.run, self._lock)
+        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot. On a full
+        disk the run is interrupted, with what fitted; StoreIsFull is raised all the same where that is not all."""
+        state: State = "interrupted" if interrupted else "finished"
+        try:
+            self._write_waiting()
+            self._store.note_end(self.run, state, wall_s, ended_early)
+        except StoreIsFull:
+            give_up_reserve(self._lock)
+            self._store.note_end(self.run, "interrupted", wall_s, f"the disk was full; {_RESUMABLE}")
+            self._write_waiting()
+            self._store.note_end(self.run, state, wall_s, ended_early)
+        finally:
+            let_go(self._store.path, self.run, self._lock)
         if rows is None:
             self._store.compute_rows(self.run)
         else:

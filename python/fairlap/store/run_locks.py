@@ -14,12 +14,13 @@ from typing import IO
 
 _LOOKS = 50  # looking whether it is held takes it for a moment
 _BETWEEN_LOOKS_S = 0.01
+_RESERVE_BYTES = 2**18
 
 
 def hold(store: Path, run: str) -> IO[str]:
     """Keep what is returned open as long as the run goes on. BlockingIOError when another process holds it."""
     for _ in range(_LOOKS):
-        file = _mark(store, run).open("w")
+        file = _mark(store, run).open("a")  # leaves the reserve of another holder as it is
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -32,6 +33,17 @@ def hold(store: Path, run: str) -> IO[str]:
             return file
         file.close()  # the previous holder removed it after it was opened
     raise BlockingIOError
+
+
+def reserve(file: IO[str]) -> None:
+    """Space in the mark of a run, so that the run's end can be written on a disk that has become full."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
+
+
+def give_up_reserve(file: IO[str]) -> None:
+    with contextlib.suppress(OSError):
+        os.ftruncate(file.fileno(), 0)
 
 
 def is_held(store: Path, run: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairlap.race.run import RUN_FORMAT
-from fairlap.request.work import Work
+from fairlap.request.work_title import model_titled
 from fairlap.store.database import NUMBERS, TEXTS, Database
 from fairlap.store.run_ids import time_in_ids
 from fairlap.store.run_locks import is_held
@@ -22,7 +22,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """What is empty does not matter."""
 
     model: str = ""
-    on: str = ""  # a contestant as it was named, or its framework
+    on: str = ""  # contestants as they were named, or their frameworks; runs have all of them
     since: str = ""  # UTC, ISO 8601
     before: str = ""  # the id of a run; only runs with smaller ids, which began earlier
 
@@ -101,15 +101,19 @@ def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[st
     The plus keeps SQLite from reading all runs of a common framework and sorting them: five seconds from a cold disk.
     """
     conditions, values = ["TRUE"], []
-    if wanted.model:
+    model, of_framework = model_titled(wanted.model)
+    if model:
         conditions.append("+number IN (SELECT run FROM works WHERE model = ?)")
-        values.append(wanted.model)
-    if wanted.on:
+        values.append(model)
+    if of_framework:
+        conditions.append("+number IN (SELECT run FROM contestants WHERE framework = ?)")
+        values.append(of_framework)
+    for name in filter(None, wanted.on.split(",")):
         conditions.append(
             "+number IN (SELECT run FROM contestants WHERE name = ?"
             " UNION ALL SELECT run FROM contestants WHERE framework = ?)"
         )
-        values += [wanted.on, wanted.on]
+        values += [name, name]
     if wanted.since:
         conditions.append("id >= ?")
         values.append(time_in_ids(wanted.since))
@@ -136,14 +140,19 @@ def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
     """Controlled rows come first in a run; a work's as-found ones count where there are no others."""
     found: dict[str, list[Placed]] = {}
     headline: dict[tuple[str, str], str] = {}
-    for run, conditions, contestant, place, *work, precisions in db.execute(
-        "SELECT run, conditions, contestant, place, workload, batch, mode, precision, ranked_precisions FROM rows"
-        f" WHERE run IN ({TEXTS}) ORDER BY rowid",
+    labels: dict[tuple[object, ...], list[str]] = {}
+    for run, label, *work in db.execute(
+        f"SELECT id, label, model, batch, mode FROM runs JOIN works ON run = number WHERE id IN ({TEXTS})", (ids,)
+    ):
+        labels.setdefault((run, *work), []).append(label)
+    for run, conditions, contestant, place, precision, precisions, scale, *work in db.execute(
+        "SELECT run, conditions, contestant, place, precision, ranked_precisions, scale, workload, batch, mode"
+        f" FROM rows WHERE run IN ({TEXTS}) ORDER BY rowid",
         (ids,),
     ):
-        model, batch, mode, precision = work
-        together = tuple(msgspec.json.decode(precisions or "[]"))
-        label = Work(model, batch, mode, precision, together=together).label
+        together = ", ".join(msgspec.json.decode(precisions or "[]")) or precision
+        parts = {together, scale} - {"", None}
+        label = next((each for each in labels.get((run, *work), ()) if parts <= {*each.split(" · ")}), "")
         if headline.setdefault((run, label), conditions) == conditions:
             found.setdefault(run, []).append(Placed(label, contestant, place))
     return found

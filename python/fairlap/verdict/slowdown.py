@@ -9,6 +9,7 @@ simulation. The rate is of each comparison, and not of several candidates togeth
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -35,7 +36,7 @@ class Gate:
     max_slowdown: float = MAX_SLOWDOWN
 
     def __post_init__(self) -> None:
-        require_between("max_slowdown", self.max_slowdown, 0.0, 1.0)
+        require_between("max_slowdown", self.max_slowdown, 0.0, math.inf)
 
 
 def slowdown(low: float, high: float, max_slowdown: float) -> Slowdown:

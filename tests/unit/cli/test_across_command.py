@@ -11,10 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 from command_line import output, refusal
+from fairlap.history.across.lines import entries_of
+from fairlap.render.across.table import columns_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
+from fairlap.results.row import Estimate, Row
 from fairlap.store.run_file import save_run
 from fairlap.store.store import open_store
+from fairlap.store.stored_rows import RowsOfRun
 from runs_for_rows import a_run, crashed
 from runs_in_store import keep_whole
 from runs_side_by_side import a_quicker_run, a_slower_run, saved
@@ -170,3 +174,26 @@ def test_a_run_of_many_processes_is_read_without_them(two: Path) -> None:
         run_id = keep_whole(store, a_run())
         store._db.execute("UPDATE processes SET process = 'rubbish'")
     assert run_id in output("across", run_id)
+
+
+def reached(row: Row, **figures: Estimate) -> Row:
+    absent = {name: why for name, why in row.absent.items() if name not in figures}
+    return msgspec.structs.replace(row, absent=absent, **figures)
+
+
+def test_training_to_a_score_has_what_it_costs_to_reach_it() -> None:
+    run = a_run()
+    rows = [
+        reached(row, time_to_score_s=Estimate(7.2, 3.6, 36.0), energy_to_score_j=Estimate(9.0))
+        for row in results_of(run, "a").rows
+    ]
+    entries = entries_of([RowsOfRun("a", "a", tuple(rows), run.plan, {})], {"a": price_given("10 EUR/h")}, {})
+    costs = {each.line.contestant: each.line.cost_to_score for each in entries}
+    assert set(costs) == {"torch", "jax:fast"}
+    assert {msgspec.structs.astuple(cost) for cost in costs.values() if cost} == {(0.02, 0.01, 0.1)}
+    assert {each.line.currency for each in entries} == {"EUR"}
+    heads = [column.head for column in columns_of([each.line for each in entries])]
+    assert {"time to score", "cost to score", "energy to score"} <= {*heads}
+    [no_cost] = {each.line.absent["cost_to_score"] for each in entries_of(
+        [RowsOfRun("a", "a", tuple(rows), run.plan, {})], {}, {})}  # fmt: skip
+    assert no_cost

@@ -42,7 +42,7 @@ def test_a_refused_race_leaves_no_plan_behind(tmp_path: Path) -> None:
         (["mlp", "--on", "torch", "--batch", "0"], "batch"),
         (["softmax", "--on", "torch", "--mode", "grad"], "grad"),
         (["mlp", "softmax", "--on", "torch", "--mode", "infer,grad"], "grad"),
-        (["mlp", "--on", "torch", "--batch", "8,8"], "batch 8"),
+        (["mlp", "--on", "torch", "--batch", "8,8"], "--batch"),
         (["mlp", "--on", "torch", "-o", "/nowhere/out.json"], "/nowhere"),
         (["mlp", "--on", "torch", "-o", "rows.csv", "-o", "./rows.csv"], "rows.csv"),
         (["mlp", "--on", "torch", "-o", "rows.xyz"], "rows.xyz"),

@@ -10,11 +10,15 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from command_line import invoke
 from fairlap import quantity_text
 from fairlap.history.stale import changed_since
 from fairlap.machine.facts import machine_facts
+from fairlap.race.run import Run
+from fairlap.request.names import ContestantName
+from fairlap.request.work import Work
 from fairlap.store.store import open_store
 from msgspec.structs import replace
 from runs_for_rows import a_run
@@ -224,3 +228,25 @@ def test_every_output_says_which_step_would_have_been_found(tmp_path: Path, monk
     [step] = trend["smallest_steps"]
     for text in in_words(tmp_path):
         assert f"{step['contestant']} {quantity_text.share(step['ratio'] - 1)}" in text
+
+
+def commands_run(names: str) -> None:
+    run = a_run(listed=names)
+    contestants = tuple(ContestantName(each, "command", options=(("run", "true"),)) for each in names.split(","))
+    plan = msgspec.structs.replace(run.plan, works=(Work("callable", 1),), contestants=contestants)
+    for process in run.processes:
+        process.work = plan.works[0].label
+    with open_store() as store:
+        keep_whole(store, Run(plan, run.processes, run.machine, run.wall_s, run.began_at))
+
+
+def test_races_of_commands_have_a_history_under_the_title_that_the_list_shows(own_store: None) -> None:
+    for _ in range(2):
+        commands_run("old,new,other")
+    for arguments, shown in (((), {"old", "new", "other"}), (("--on", "old,new"), {"old", "new"})):
+        done = invoke("history", "commands", *arguments)
+        assert done.exit_code == 0
+        assert {name for name in ("old", "new", "other") if re.search(rf"\b{name}\b", done.stdout)} == shown
+    assert len(json.loads(invoke("runs", "--model", "commands", "--on", "old,new", "--json").stdout)) == 2
+    for refused in (("commands", "--on", "old,missing"), ("callables",)):
+        assert getattr(invoke("history", *refused).exception, "code", "") == "E_NO_RUN"

@@ -44,7 +44,9 @@ def test_what_the_kernel_does_not_count_is_absent(tmp_path: Path) -> None:
 
 
 def test_waiting_is_a_share_of_the_contestant_s_own_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, waited = iter([100.0, 101.0, 150.0, 153.0]), iter([2.0, 3.0])
+    """A thread that has ended has waited as long as when it was seen last."""
+    clock = iter([100.0, 101.0, 150.0, 153.0])
+    waited = iter([{7: 2.0}, {7: 2.25, 8: 0.25}, {7: 2.5}, {7: 2.75}])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     monkeypatch.setattr(disturbances, "waited_s", lambda _pid: next(waited))
     meter = WaitingMeter(7)
@@ -55,9 +57,9 @@ def test_waiting_is_a_share_of_the_contestant_s_own_turns(monkeypatch: pytest.Mo
 
 
 def test_a_process_that_is_gone_or_had_no_turn_has_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disturbances, "waited_s", lambda _pid: 1.0)
+    monkeypatch.setattr(disturbances, "waited_s", lambda _pid: {7: 1.0})
     assert WaitingMeter(7).readings() == WaitingMeter(None).readings() == {}
-    found = iter([1.0, None])
+    found = iter([{7: 1.0}, None, None])
     monkeypatch.setattr(disturbances, "waited_s", lambda _pid: next(found))
     gone = WaitingMeter(7)
     with gone.turn():

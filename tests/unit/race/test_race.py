@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine import matrix_threads
+from fairlap.race import stopping
 from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
-from fairlap.request.names import Contestants
+from fairlap.race.stopping import Ending
+from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
 from races_of_example import plan_of
 
@@ -193,3 +196,53 @@ def test_a_library_for_matrices_that_is_loaded_late_has_one_thread_in_the_next_b
     Race(plan_of("example", blocks=2, rounds=2), shown).run()
     assert shown.threads_in_blocks == [0, 1]
     assert [each.threads for each in shown.loaded] == [2]
+
+
+@pytest.mark.parametrize("variant", ["hang-prepare", "hang-call", "hang-measure"])
+def test_a_budget_ends_a_process_that_hangs_long_before_its_own_limits(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "LEAST_OF_A_REQUEST_S", 3.0)
+    plan = plan_of(f"example:{variant}", limits=Limits(prepare_s=3000, answer_s=3000, measure_s=3000))
+    race = Race(plan, ending=Ending(plan, budget_s=1.0))
+    race.run()
+    [process] = race.processes
+    assert (process.outcome, process.code) == ("timeout", "E_BUDGET")
+
+
+def test_a_budget_ends_the_turns_of_the_first_block() -> None:
+    plan = plan_of("example,example:slow", rounds=1000)
+    race = Race(plan, ending=Ending(plan, budget_s=1e-3))
+    race.run()
+    assert [(each.outcome, len(each.rounds_ns)) for each in race.processes] == [("finished", 2)] * 2
+
+
+_STARTS = """
+import subprocess, sys, time
+other = None
+def call():
+    global other
+    if other is None:
+        other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    time.sleep(0.01)
+def alone():
+    time.sleep(0.01)
+"""
+
+
+def test_a_callable_that_lets_another_process_work_has_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "starts.py").write_text(_STARTS)
+    plan = draw_plan(
+        tuple(contestant_named(f"python:call=starts.{name}:path={tmp_path}") for name in ("call", "alone")),
+        (Work("callable", 1),),
+        blocks=1,
+        conditions="as-found",
+        threads=1,
+        available_cores=(0,),
+        seed=1,
+        measuring=Measuring(seconds=0.5),
+    )
+    race = Race(plan)
+    race.run()
+    codes = {each.contestant.partition(":path")[0][-5:]: {w.code for w in each.warnings} for each in race.processes}
+    assert {name: "W_OTHER_PROCESSES" in own for name, own in codes.items()} == {".call": True, "alone": False}

@@ -118,3 +118,16 @@ def test_a_race_on_an_accelerator_is_not_refused_for_its_processor() -> None:
 
 def test_a_self_test_judges_on_any_machine() -> None:
     assert work_blocks(PLAN, waiting(1.3, 1.0), "controlled", on_any_machine=True)[0].table is not None
+
+
+@pytest.mark.parametrize(("of_all_threads", "claimed"), [(1.1, True), (1.9, False)])
+def test_contestants_that_compute_on_one_thread_are_compared_on_a_busy_machine(
+    of_all_threads: float, claimed: bool
+) -> None:
+    processes = waiting(1.0, 1.0)
+    for process in processes:
+        process.per_call = {"thread_cpu_ns": 1e6, "process_cpu_ns": 1e6}
+    processes[0].per_call["process_cpu_ns"] *= of_all_threads
+    [work_result] = shown(processes).work_results
+    assert bool(work_result.comparisons) is claimed
+    assert work_result.busy is not None

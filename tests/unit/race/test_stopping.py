@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import count
 
 import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
+from fairlap.race import stopping
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.stopping import Ending
@@ -147,13 +149,33 @@ def test_what_ends_a_race_decides_how_many_blocks_are_drawn(options: list[str], 
     assert f"in {blocks} blocks" in done.output
 
 
-def test_a_budget_that_was_given_ends_training_in_the_first_round_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_that_was_given_ends_turns_and_epochs_of_the_first_round_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now_s = 0.0
     monkeypatch.setattr("fairlap.race.stopping.time.monotonic", lambda: now_s)
     planned = plan(blocks=3, until_decided=True)
     given, by_default, fixed = Ending(planned, budget_s=60.0), Ending(planned), Ending(plan(blocks=3))
-    assert not given.ends_training()
+    assert not given.ends_first_block()
     now_s = 200.0
-    assert (given.ends_training(), by_default.ends_training(), fixed.ends_training()) == (True, False, False)
+    assert (given.ends_first_block(), by_default.ends_first_block(), fixed.ends_first_block()) == (True, False, False)
     given.reason(planned.blocks[:1], processes_around(planned, 0.01)[0])
-    assert not given.ends_training()
+    assert not given.ends_first_block()
+
+
+def test_no_request_may_last_longer_than_a_budget_that_was_given() -> None:
+    undecided = plan(until_decided=True)
+    assert Ending(undecided, budget_s=60.0).longest_request_s == 60.0
+    assert Ending(undecided, budget_s=5.0).longest_request_s == stopping.LEAST_OF_A_REQUEST_S
+    assert Ending(undecided).longest_request_s == Ending(plan()).longest_request_s == math.inf
+
+
+@pytest.mark.parametrize("until_decided", [True, False])
+def test_a_race_in_which_nothing_can_run_ends_after_its_first_round(until_decided: bool) -> None:
+    planned = plan(2, blocks=4, until_decided=until_decided)
+    processes = processes_around(planned, 0.1)
+    for process in (each for block in processes for each in block):
+        process.outcome = "unsupported"
+    assert ended_after(Ending(planned), planned, processes)[0] == 2
+    processes[0][0].outcome = "crash"
+    assert ended_after(Ending(planned), planned, processes)[0] > 2

@@ -8,13 +8,18 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.request.load import LoadRequest, load_of
 from fairlap.request.names import Device
-from fairlap.request.units import Seconds, Share, array_sizes_in
+from fairlap.request.units import LargestSlowdown, Seconds, Share, array_sizes_in
 from runs_of_precisions import planned
 
 
 @pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.02", 0.02), ("0.5%", 0.005), (0.02, 0.02)])
 def test_a_share_may_be_written_in_per_cent(text: str | float, share: float) -> None:
     assert Share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("text", "share"), [("3%", 0.03), (0.03, 0.03), ("100%", 1.0), ("150 %", 1.5)])
+def test_a_largest_slowdown_may_be_more_than_a_whole(text: str | float, share: float) -> None:
+    assert LargestSlowdown(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,7 @@ def test_a_device_has_a_number(text: str, device: str) -> None:
     ("kind", "text"),
     [(Device, text) for text in ("", "gpu", "cuda:", "cuda:x", "tpu:0")]
     + [(Share, text) for text in ("", "0", "2", "-1%", "nan", "much")]
+    + [(LargestSlowdown, text) for text in ("", "0", "2", "1e9%", "nan%", "-100%")]  # 2 % is meant as often as 200 %
     + [(Seconds, text) for text in ("", "0s", "-1m", "inf", "nan", "soon")],
 )
 def test_other_text_is_refused(kind: type, text: str) -> None:
@@ -64,3 +70,13 @@ def test_sizes_of_arrays_are_sorted_and_each_is_once() -> None:
 def test_what_is_no_size_of_an_array_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         array_sizes_in(text)
+
+
+@pytest.mark.parametrize(
+    ("option", "twice"),
+    [("threads", (1, 1)), ("batch", (8, 4, 8)), ("mode", ("infer", "infer")), ("precision", ("fp32", "fp32"))],
+)
+def test_what_is_given_twice_is_refused(option: str, twice: tuple[object, ...]) -> None:
+    with pytest.raises(InvalidRequest, match=f"--{option}") as refused:
+        planned(**{option: twice})
+    assert refused.value.code == "E_REQUEST"

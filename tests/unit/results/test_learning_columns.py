@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
+from fairlap.cli.run_race import has_a_result
 from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
@@ -320,3 +321,11 @@ def test_an_epoch_that_is_too_short_for_the_sensor_counts_by_its_bounds() -> Non
     energy = raced(curve_of).rows[0].energy_to_score_j
     assert energy is not None
     assert (energy.value, energy.low, energy.high) == pytest.approx((11.2, 10.8, 11.6))
+
+
+@pytest.mark.parametrize(("reached", "finds"), [(REACHED, True), (NOT_REACHED, False)])
+def test_training_in_which_no_contestant_reaches_the_score_has_no_result(
+    reached: tuple[float, ...], finds: bool
+) -> None:
+    """The exit status of the command follows it."""
+    assert has_a_result(raced(lambda _name, _block: curve(1e-3, reached))) is finds

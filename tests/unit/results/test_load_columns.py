@@ -17,6 +17,7 @@ from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
 from fairlap.render.charts.libraries import vega_lite_version, vl_convert
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import static_spec
+from fairlap.render.decision import mean_text
 from fairlap.render.markdown_file import encode
 from fairlap.render.plan_command import command_of
 from fairlap.render.report.answer import headline
@@ -25,6 +26,7 @@ from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.terminal import text_of
 from fairlap.request.load import LoadRequest
 from fairlap.request.units import Seconds
+from fairlap.results.decision.question import decide, question_of
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
@@ -379,3 +381,15 @@ def test_markdown_of_a_race_in_which_a_contestant_found_no_rate_counts_and_expla
     lines = encode(raced(lambda name, block: NOTHING if name == "torch" else two(name, block)).rows).decode()
     assert lines.startswith("### fairlap: 1 unqualified")
     assert "- **unqualified**: `torch`" in lines
+
+
+def test_the_mean_over_works_says_that_it_is_of_rates() -> None:
+    found = raced(two, models=("mlp", "convnet"))
+    question = question_of("memory<1TB", "")
+    assert question is not None
+    [mean] = decide(found, question).means
+    [*_, row] = found.rows
+    assert (mean.baseline, mean.inverse) == (found.rows[0].contestant, "largest rate")
+    assert row.ratio is not None
+    assert mean.ratio == pytest.approx(row.ratio.value, rel=0.01)
+    assert mean_text(mean).split(": ")[1].startswith(f"the largest rate of {mean.baseline} is")

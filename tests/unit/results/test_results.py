@@ -203,3 +203,11 @@ def test_a_contestant_without_a_place_is_shown_with_what_became_of_it() -> None:
     last = repr(results_of(run, "r")).splitlines()[-1]
     assert last.startswith("  -   torch")
     assert last.endswith("[E_CRASH]")
+
+
+def test_the_terminal_claims_no_ratio_where_the_rows_have_none() -> None:
+    for blocks in (1, 8):
+        found = results_of(a_run(blocks=blocks), "r")
+        claimed = [row.ratio is not None for row in found.rows if row.contestant == "torch"]
+        assert claimed == [blocks > 1]
+        assert bool(re.search(r"\b2[.\d]*×", text_of(found))) is (blocks > 1)

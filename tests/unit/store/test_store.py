@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
+from fairlap.request.load import Load
+from fairlap.request.training import Sgd, Training
+from fairlap.request.work import Work
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of
 from fairlap.store.errors import NoSuchRun
@@ -20,6 +23,7 @@ from fairlap.store.run_file import load_run, save_run
 from fairlap.store.search import Wanted
 from fairlap.store.store import Store, open_store
 from fairlap.store.tables import row_of
+from runs_at_scales import threads
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole, recording_of, samples_of
 
@@ -270,3 +274,33 @@ def test_a_saved_run_with_numbers_that_are_not_finite_can_be_read_again(tmp_path
     assert msgspec.json.encode(again) == msgspec.json.encode(run)
     assert again.processes[4].errors[-1].cosine is None
     assert again.processes[5].errors[-1].worst_absolute is None
+
+
+def works_of_many_kinds() -> tuple[Work, ...]:
+    training = Training(Sgd(lr=0.01))
+    return (
+        Work("mlp", 4),
+        Work("mlp", 4, "train", training=training),
+        *(Work("mlp", 8, "train", training=training, scale=scale) for scale in threads(1, 2)),
+        Work("mlp", 1, load=Load(0.99, 0.02)),
+        Work("mlp", 16, together=("fp32", "bf16")),
+    )
+
+
+def test_the_summary_of_a_run_has_the_places_on_works_of_every_kind(tmp_path: Path) -> None:
+    works = works_of_many_kinds()
+    one = a_run()
+    plan = msgspec.structs.replace(one.plan, works=works)
+    with open_store(tmp_path / "runs.sqlite") as store:
+        recording = store.begin(plan, {}, one.began_at)
+        recording.end({}, rows=[
+            msgspec.structs.replace(
+                row, run=recording.run, workload=work.model, batch=work.batch, mode=work.mode,
+                precision=work.precisions[-1], ranked_precisions=list(work.precisions),
+                scale="" if work.scale is None else work.scale.text,
+            )
+            for work in works
+            for row in results_of(one, recording.run).rows
+        ])  # fmt: skip
+        [found] = store.runs()
+    assert {work: found.standing(work) for work in found.works} == {work.label: "1 jax:fast, 2 torch" for work in works}

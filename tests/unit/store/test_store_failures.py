@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -9,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import IO
@@ -17,11 +19,11 @@ import pytest
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.store import opening
+from fairlap.store import opening, recording
 from fairlap.store import store as store_module
 from fairlap.store.errors import StoreIsBusy, StoreIsFull
 from fairlap.store.run_locks import hold, is_held, let_go
-from fairlap.store.store import open_store
+from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
 from runs_in_store import recording_of, samples_of
 
@@ -327,3 +329,51 @@ def test_who_cannot_write_that_it_goes_on_leaves_no_mark(tmp_path: Path) -> None
             store.resume("last", store.load("last").processes)
         assert not list(tmp_path.glob("*.running"))
         assert store.state("last") == "interrupted"
+
+
+class Disk:
+    """A store that has room for some processes, and for a run's end only once the reserve is given up."""
+
+    def __init__(self, store: Store, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.room, self.reserved = room, True
+        keep, note_end = store.keep, store.note_end
+        monkeypatch.setattr(store, "keep", lambda *given: self._written(lambda: keep(*given), 1))
+        monkeypatch.setattr(store, "note_end", lambda *given: self._written(lambda: note_end(*given), 0))
+        monkeypatch.setattr(recording, "give_up_reserve", lambda _lock: setattr(self, "reserved", False))
+
+    def _written(self, write: Callable[[], None], size: int) -> None:
+        if self.room < size or (self.reserved and not self.room):
+            raise StoreIsFull("full")
+        self.room -= size
+        write()
+
+
+def test_a_run_that_ends_on_a_full_disk_is_interrupted_and_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = a_run()
+    with open_store(tmp_path / "runs.sqlite") as store:
+        begun = store.begin(run.plan, run.machine, run.began_at)
+        Disk(store, room=2, monkeypatch=monkeypatch)
+        for process in run.processes:
+            with contextlib.suppress(StoreIsFull):
+                begun.keep(process)
+        with pytest.raises(StoreIsFull):
+            begun.end({})
+        [found] = store.runs()
+        assert (found.state, found.recorded_processes) == ("interrupted", 2)
+        assert found.ended_early
+        store.require_ended(found.run)
+
+
+def test_a_run_reserves_space_for_its_end_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with open_store(path) as store:
+        begun = recording_of(store, a_run(), processes=2)
+        [mark] = tmp_path.glob("*.running")
+        assert mark.stat().st_size > 100_000
+        with pytest.raises(BlockingIOError):
+            hold(path, begun.run)
+        assert mark.stat().st_size > 100_000
+        begun.end({})
+    assert not [*tmp_path.glob("*.running")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -80,8 +81,8 @@ def test_of_a_throughput_less_is_slower() -> None:
     assert decided([rates], design=RUNNING)
 
 
-@pytest.mark.parametrize("bound", [0.0, 1.0, -0.1])
-def test_a_bound_is_a_share(bound: float) -> None:
+@pytest.mark.parametrize("bound", [0.0, math.inf, -0.1])
+def test_a_bound_is_above_0_and_finite(bound: float) -> None:
     with pytest.raises(BadOption):
         Gate("base", bound)
 

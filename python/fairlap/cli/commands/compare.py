@@ -192,8 +192,8 @@ def command(
     file in TOML holds all options; those on the command line win. A duration is 20ms, 90s, 10m or 1h; a bare number
     means seconds.
 
-    Exit status: 0 when a contestant finished, even if others failed; 1 when none did, a file or data was lost or the
-    run could not be stored; 2 for an invalid request, 130 after Ctrl-C.
+    Exit status: 0 when a contestant finished, even if others failed; 1 when none did or none reached the score, a file
+    or data was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C.
     """
     options = PlanOptions(dry_run, save_plan, plan_file, resume)
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json)

@@ -12,7 +12,7 @@ import click
 from fairlap.cli.commands.stored_runs.gate import GateCommand
 from fairlap.cli.output import print_error, print_note
 from fairlap.cli.output_options import writable
-from fairlap.cli.values import DURATION, FILE, SHARE
+from fairlap.cli.values import DURATION, FILE, LARGEST_SLOWDOWN
 
 if TYPE_CHECKING:
     from fairlap.pull_request.event import Job
@@ -33,7 +33,7 @@ _BASE, _CHANGE = "base", "change"
 @click.option("--budget", type=DURATION, help="Race until it is decided, or for DURATION.  [default: 60s to 150s]")
 @click.option("--blocks", type=int, help="Run a fixed number of blocks.")
 @click.option("--baseline", metavar="NAME", help=f"With RUN: its baseline contestant.  [default: {_BASE}]")
-@click.option("--max-slowdown", type=SHARE, default="2%", help="Largest acceptable slowdown.  [default: 2%]")
+@click.option("--max-slowdown", type=LARGEST_SLOWDOWN, default="2%", help="Largest acceptable slowdown.  [default: 2%]")
 @click.option("--strict", is_flag=True, help="Fail with status 2 when inconclusive.")
 @click.option(
     "-o", "--output", multiple=True, type=FILE, metavar="FILE", help="Write the run, as `fairlap compare` does."

@@ -45,6 +45,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     currency: str | None
     cost_per_1000_items: Estimate | None
     items_per_unit_of_money: Estimate | None
+    cost_to_score: Estimate | None
+    energy_to_score_j: Estimate | None
     energy_per_item_j: Estimate | None
     mean_power_w: Estimate | None
     items_per_s_per_w: Estimate | None  # the same as items per joule
@@ -159,6 +161,8 @@ def _figures(row: Row, grams_per_joule: float | None) -> dict[str, tuple[Estimat
             "latency_p99_ns",
             "throughput_per_s",
             "time_to_score_s",
+            "cost_to_score",
+            "energy_to_score_j",
             "largest_rate_per_s",
             "peak_memory_bytes",
             "mean_power_w",

@@ -66,6 +66,7 @@ class TimedWork:
         self._file = scratch / "timed-calls.safetensors"
         self._random = random.Random(f"{plan.seed} {block.number} {process.position}")
         self._checks = materials.spec.computes and not plan.data
+        self._only_watches = not materials.spec.computes and not plan.data  # calls that have no answer to check
         self._wanted: int | None = None
         self._drawn = 0
         self._on_new_inputs: list[DrawnResult] = []
@@ -80,15 +81,17 @@ class TimedWork:
         The drawn calls are spread over the ``turns_left``, this one included; none is made when that is 0.
         """
         drawn = self._draw(turns_left) if turns_left else []
-        if not drawn:
-            measured, samples_ns = worker.measure(**limits)
-        else:
+        if drawn:
             self._file.unlink(missing_ok=True)
-            before_s = worker.cpu_of_started_s()
-            measured, samples_ns = worker.measure(drawn=drawn, drawn_file=self._file, **limits)
+            limits |= {"drawn": drawn, "drawn_file": self._file}
+        watches = bool(drawn) or (self._only_watches and turns_left > 0)
+        before_s = worker.cpu_of_started_s() if watches else {}
+        measured, samples_ns = worker.measure(**limits)
+        if watches:
             after_s = worker.cpu_of_started_s()
             self._in_others_s += sum(max(0.0, cpu_s - before_s.get(pid, 0.0)) for pid, cpu_s in after_s.items())
             self._watched_s += measured.elapsed_s
+        if drawn:
             self._check_drawn(drawn, measured, samples_ns)
         if turns_left:
             self._measured_s += measured.elapsed_s
@@ -98,6 +101,8 @@ class TimedWork:
 
     def require_plausible(self) -> None:
         """Raise OtherWork for times that cannot be those of the work; warn of time that others should know about."""
+        if self._only_watches:
+            self._process.warnings = [*self._process.warnings, *self._work_in_others()]
         if not self._checks or self._plan.device != "cpu":
             return
         if self._process.work_in != "other_server":  # which may have a device that is faster than this processor
@@ -208,6 +213,12 @@ class TimedWork:
         safetensors.write(inputs, shuffled)
         return 1e9 * worker.answer("data", answer, within_s=self._plan.limits.answer_s, inputs=inputs).seconds
 
+    def _work_in_others(self) -> list[Notice]:
+        if self._process.elsewhere or self._in_others_s <= _SHARE_IN_OTHERS * self._watched_s:
+            return []
+        text = f"{self._in_others_s / self._watched_s:.1f} seconds of CPU time per second of its calls"
+        return [Notice("W_OTHER_PROCESSES", f"processes that it started used {text}")]
+
     def _notices(self) -> list[Notice]:
         scale = self._materials.work.scale
         threads, processes = (self._plan.threads, 1) if scale is None else (scale.threads * scale.ranks, scale.ranks)
@@ -225,14 +236,8 @@ class TimedWork:
             )
         if self._process.elsewhere or self._process.ranks is not None:  # whose time is counted as the worker's
             return found
-        if self._in_others_s > _SHARE_IN_OTHERS * self._watched_s:
-            found.append(
-                Notice(
-                    "W_OTHER_PROCESSES",
-                    f"processes that it started used {self._in_others_s / self._watched_s:.1f} seconds of CPU time "
-                    "per second of its calls",
-                )
-            )
+        if in_others := self._work_in_others():
+            found += in_others
         elif self._uses_too_little_cpu():
             found.append(
                 Notice(

@@ -11,7 +11,13 @@ from fairlap.race.processes.conditions import environment_of
 
 
 def block_worker(
-    block: Block, runner: Runner, limits: Limits, *, greeted: bool = True, ends_by_s: float = math.inf
+    block: Block,
+    runner: Runner,
+    limits: Limits,
+    *,
+    greeted: bool = True,
+    ends_by_s: float = math.inf,
+    longest_request_s: float = math.inf,
 ) -> WorkerProcess:
     """Start it under the limits of start and memory; the rest as in :class:`WorkerProcess`."""
     return WorkerProcess(
@@ -22,4 +28,5 @@ def block_worker(
         memory_limit_bytes=limits.memory_bytes,
         greeted=greeted,
         ends_by_s=ends_by_s,
+        longest_request_s=longest_request_s,
     )

@@ -54,10 +54,11 @@ class Bench:
     scores: Scores
     checkpoints: Checkpoints
     kept_weights: KeptWeights
-    may_train_on: Callable[[], bool] = lambda: True  # for another epoch or trial
+    may_go_on: Callable[[], bool] = lambda: True  # to another turn, epoch or trial
     overheads: Overheads = field(default_factory=Overheads)
     trained: Callable[[ProcessResult], object] = lambda _: None  # after each epoch
     ends_by_s: float = math.inf  # of every process, on the clock of time.monotonic
+    longest_request_s: float = math.inf  # of preparing, answering and measuring
 
 
 _FEWEST_CALLS = 10
@@ -131,7 +132,12 @@ class ProcessRun:
             self._end_as(outcome, missing.code, str(missing))
             return
         self._worker = block_worker(
-            self._block, self._runner, self.plan.limits, greeted=False, ends_by_s=self._bench.ends_by_s
+            self._block,
+            self._runner,
+            self.plan.limits,
+            greeted=False,
+            ends_by_s=self._bench.ends_by_s,
+            longest_request_s=self._bench.longest_request_s,
         )
         self.result.phases_s = self._worker.phases_s  # one and the same, so that a lost worker's phases are kept
 
@@ -233,7 +239,7 @@ class ProcessRun:
         """Whether it has an epoch to train for until it reaches the score. The first one it always has."""
         if self.over or self._learner is None or not self._learner.goes_on:
             return False
-        return not self._learner.curve.evaluations or self._bench.may_train_on()
+        return not self._learner.curve.evaluations or self._bench.may_go_on()
 
     @_stage
     def go_on_from_checkpoint(self) -> None:
@@ -274,7 +280,7 @@ class ProcessRun:
     def serve_for_a_trial(self) -> None:
         assert self._load is not None
         calls_ns = self.turns[-1].headline_ns
-        self._load.serve_for_a_trial(self._here, self.result, calls_ns, may_go_on=self._bench.may_train_on())
+        self._load.serve_for_a_trial(self._here, self.result, calls_ns, may_go_on=self._bench.may_go_on())
 
     @_stage
     def finish_in_one_turn(self) -> None:

@@ -7,7 +7,7 @@ others are frozen, in an order drawn for every round, so that what the machine d
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from fairlap import quantity_text
@@ -19,6 +19,7 @@ from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.one_process import ProcessRun
 
 _ROOM = 1.25  # of what the processes of a block are known to hold
+_FEWEST_ROUNDS = 2
 _FIRST_ROOM_BYTES = 2**30  # for one of which nothing is known yet
 
 
@@ -48,9 +49,15 @@ def run_alone(run: ProcessRun) -> None:
 
 
 def run_in_rounds(
-    runs: Sequence[ProcessRun], plan: Plan, block: Block, rounds: int, known_bytes: Mapping[str, int]
+    runs: Sequence[ProcessRun],
+    plan: Plan,
+    block: Block,
+    rounds: int,
+    known_bytes: Mapping[str, int],
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Raises ``NoRoom`` when there is not enough memory; ``known_bytes`` is what each contestant held before."""
+    """Raises ``NoRoom`` when there is not enough memory; ``known_bytes`` is what each contestant held before. After
+    ``_FEWEST_ROUNDS``, no round begins that ``may_go_on`` does not allow."""
     with ExitStack() as stack:
         for run in runs:
             stack.callback(run.end)
@@ -63,7 +70,9 @@ def run_in_rounds(
                 run.warm_up()
         meter, waiting = DisturbanceMeter(), [WaitingMeter(run.pid) for run in runs]
         order = random.Random(f"{plan.seed} {block.number}")
-        for _ in range(rounds):
+        for number in range(rounds):
+            if number >= _FEWEST_ROUNDS and not may_go_on():
+                break
             for place in order.sample(range(len(runs)), len(runs)):
                 with runs[place].awake(), waiting[place].turn():
                     runs[place].take_a_turn()

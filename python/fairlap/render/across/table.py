@@ -41,7 +41,9 @@ COLUMNS = (
     ShownColumn("peak memory", "peak_memory_bytes"),
     ShownColumn("cost/1000 items", "cost_per_1000_items", "in"),
     ShownColumn("items per money", "items_per_unit_of_money", "per"),
+    ShownColumn("cost to score", "cost_to_score", "in"),
     ShownColumn("energy/item", "energy_per_item_j"),
+    ShownColumn("energy to score", "energy_to_score_j"),
     ShownColumn("power", "mean_power_w"),
     ShownColumn("items/s/W", "items_per_s_per_w"),
     ShownColumn("CO2/1000 items", "carbon_per_1000_items_g"),
@@ -53,7 +55,7 @@ def columns_of(lines: Sequence[Line]) -> list[ShownColumn]:
     return [column for column in COLUMNS if any(getattr(line, column.name) is not None for line in lines)]
 
 
-_SILENT = ("time_to_score_s", "largest_rate_per_s")  # of races of another kind
+_SILENT = ("time_to_score_s", "cost_to_score", "energy_to_score_j", "largest_rate_per_s")  # of races of another kind
 
 
 def reasons(lines: Sequence[Line]) -> list[str]:

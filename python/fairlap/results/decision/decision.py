@@ -27,6 +27,7 @@ class MeanOverWorks(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     works: int
     blocks: int
+    inverse: str = ""  # what the ratio is of: the baseline's largest rate over the contestant's; empty: of times
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

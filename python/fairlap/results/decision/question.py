@@ -104,6 +104,7 @@ def _means(results: Results, ranked: set[str]) -> list[MeanOverWorks]:
                 ratio=mean.ratio,
                 low=mean.low,
                 high=mean.high,
+                inverse=headline_results(results)[0].basis.metric.inverse,
                 works=mean.works,
                 blocks=mean.blocks,
             )

@@ -148,7 +148,7 @@ def test_several_workers_serve_batches_whose_answers_are_right() -> None:
 def test_a_budget_that_is_spent_ends_the_search_with_what_it_found() -> None:
     race = Race(plan_of("served"))
     asked = iter([True, True, True, False])
-    race._may_train_on = lambda: next(asked)  # type: ignore[method-assign]
+    race._may_go_on = lambda: next(asked)  # type: ignore[method-assign]
     race.run()
     [process] = race.processes
     assert process.load is not None

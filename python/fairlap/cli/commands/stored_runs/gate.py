@@ -9,7 +9,7 @@ import click
 
 from fairlap.cli.output import print_error, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
-from fairlap.cli.values import SHARE
+from fairlap.cli.values import LARGEST_SLOWDOWN
 
 if TYPE_CHECKING:
     from fairlap.history.gate import Finding
@@ -36,7 +36,9 @@ class GateCommand(click.Command):
         given = self.make_parser(ctx).parse_args(args)[2]
         for parameter in given:
             if isinstance(parameter, click.Option) and not parameter.multiple and given.count(parameter) > 1:
-                raise click.UsageError(f"{parameter.opts[0]} is given {given.count(parameter)} times; give it once")
+                typed = [name for name in parameter.opts if any(each.partition("=")[0] == name for each in args)]
+                what = f"{' and '.join(typed) or parameter.opts[0]}"
+                raise click.UsageError(f"{what}: the option is given {given.count(parameter)} times; give it once")
 
 
 @click.command("gate", cls=GateCommand)
@@ -53,7 +55,7 @@ class GateCommand(click.Command):
     "--max-slowdown",
     "--margin",
     "max_slowdown",
-    type=SHARE,
+    type=LARGEST_SLOWDOWN,
     default="2%",
     help="Largest acceptable slowdown.  [default: 2%]",
 )

@@ -13,7 +13,7 @@ from fairlap.cli.values import DATE, NAME, SHARE
 
 @click.command("history")
 @click.argument("model")
-@click.option("--on", "on", type=NAME, metavar="NAME", help="Only this contestant or framework.")
+@click.option("--on", "on", type=NAME, metavar="NAMES", help="Only these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
 @click.option("--margin", type=SHARE, default="1%", help="Ignore changes smaller than SHARE.  [default: 1%]")
 @OUTPUT
@@ -22,6 +22,7 @@ def command(
     model: str, on: str | None, since: str | None, margin: float, output: tuple[Path, ...], as_json: bool
 ) -> None:
     """Show each contestant's time in all stored runs of a model, and every change with its date, versions and size.
+    MODEL is a model, or `commands` or `callables`.
 
     Contestants of one run took turns, so when all of them move together it is the machine, and when one moves against
     the others it is this contestant.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group("runs", invoke_without_command=True)
 @click.option("--model", default="", help="Only runs of this model.")
-@click.option("--on", "on", default="", metavar="NAME", help="Only runs with this contestant or framework.")
+@click.option("--on", "on", default="", metavar="NAMES", help="Only runs with all of these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Largest number of runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
