@@ -1,4 +1,4 @@
-"""Experiment 12: gates. How often a race with a bound finds a slowdown exceeded, or within it, and after how many blocks.
+"""Experiment 12: gates. How often a race with a bound finds it exceeded, or kept to, and after how many blocks.
 
 The true slowdown is none, half of the bound, the bound itself, and a step above it. At the bound either answer is
 wrong; below it "exceeded" is, above it "within" is. Each is allowed in 2.5 % of races, early looks included.

@@ -2,7 +2,7 @@
 
 python -m tests.trust.suite --out build/trust          the stated trials, about an hour
 python -m tests.trust.suite --out build/trust --small  the size that the tests run
-python -m tests.trust.suite --out build/trust --only "12 gates"  experiments whose names begin so, in a folder of their own
+python -m tests.trust.suite --out build/trust --only "12 gates"  the experiments whose names begin so
 """
 
 import argparse
