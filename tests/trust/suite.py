@@ -2,16 +2,19 @@
 
 python -m tests.trust.suite --out build/trust          the stated trials, about an hour
 python -m tests.trust.suite --out build/trust --small  the size that the tests run
+python -m tests.trust.suite --out build/trust --only "12 gates"  the experiments whose names begin so
 """
 
 import argparse
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from .drift_and_change import drift, flat_processes, known_change_points
 from .figure import Experiment, Figure
+from .gated_races import BOUNDS, bounds_given_afterwards, gated_races, gates_through_the_race
 from .identical_arms import (
     five_identical_arms,
     five_identical_arms_through_the_ranking,
@@ -22,7 +25,7 @@ from .identical_arms import (
 )
 from .known_effects import equivalence, injected_effects, interval_coverage, intervals_of_a_family
 from .rejected_rules import rejected_rules
-from .until_decided import equals_with_looks, rules_compared, through_judge
+from .until_decided import EQUALS, STEPS, equals_with_looks, rules_compared, through_judge
 
 # Experiment, trials of the full run, trials in the tests.
 EXPERIMENTS: dict[str, tuple[Experiment, int, int]] = {
@@ -36,11 +39,14 @@ EXPERIMENTS: dict[str, tuple[Experiment, int, int]] = {
     "6 coverage": (interval_coverage, 10_000, 4_000),
     "7 equivalence": (equivalence, 10_000, 10_000),
     "8 drift": (drift, 10_000, 10_000),
-    "9 equals with looks": (equals_with_looks, 400, 5),
+    **{f"9 with looks, {case}": (partial(equals_with_looks, case=case), 400, 5) for case in EQUALS},
     "9 through judge": (through_judge, 300, 12),
-    "10 rules compared": (rules_compared, 2_000, 15),
+    **{f"10 rules compared, {100 * step:.0f} %": (partial(rules_compared, step=step), 2_000, 15) for step in STEPS},
     "11 known change points": (known_change_points, 1_000, 100),
     "11 flat processes": (flat_processes, 2_000, 150),
+    **{f"12 gates, {100 * bound:.0f} %": (partial(gated_races, bound=bound), 1_000, 12) for bound in BOUNDS},
+    "12 bounds given afterwards": (bounds_given_afterwards, 400, 4),
+    "12 through the race": (gates_through_the_race, 320, 16),
     "family intervals": (intervals_of_a_family, 1_000, 60),
     "rejected rules": (rejected_rules, 10_000, 1_000),
 }
@@ -56,10 +62,12 @@ KNOWN_UNMET = {
 }
 
 
-def run(*, small: bool) -> list[Figure]:
-    """Run every experiment, saying on the way how long each took."""
+def run(*, small: bool, only: str = "") -> list[Figure]:
+    """Run every experiment whose name begins so, printing on the way how long each took."""
     figures: list[Figure] = []
     for name, (experiment, full_trials, small_trials) in EXPERIMENTS.items():
+        if not name.startswith(only):
+            continue
         started = time.perf_counter()
         found = experiment(small_trials if small else full_trials)
         figures += found
@@ -96,8 +104,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run the simulated trust suite and write its figures.")
     parser.add_argument("--out", type=Path, required=True, help="folder for trust.json and trust.md")
     parser.add_argument("--small", action="store_true", help="the size that the tests run")
+    parser.add_argument("--only", default="", help="experiments whose names begin so")
     options = parser.parse_args(arguments)
-    figures = run(small=options.small)
+    figures = run(small=options.small, only=options.only)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "trust.json").write_text(json.dumps([f.as_row() for f in figures], indent=1) + "\n")
     (options.out / "trust.md").write_text(as_markdown(figures))

@@ -143,33 +143,32 @@ def _false_claims(ended: Ended, log_effects: Floats) -> tuple[bool, bool]:
     return bool((wrong & (truth == 0)).any()), bool((wrong & (truth != 0)).any())
 
 
-def equals_with_looks(trials: int) -> list[Figure]:
+EQUALS = {
+    "2 equal": [0.0, 0.0],
+    "4 equal": [0.0] * 4,
+    "5 equal": [0.0] * 5,
+    "2 of 3 equal, one apart by 10 %": [0.0, 0.0, 0.1],
+    "2 of 4 equal, two apart by 5 and 20 %": [0.0, 0.0, 0.05, 0.2],
+    "2 and 2 equal, 3 % between": [0.0, 0.0, 0.03, 0.03],
+    "3 of 5 equal, two apart by 10 and 50 %": [0.0, 0.0, 0.0, 0.1, 0.5],
+}
+
+
+def equals_with_looks(trials: int, case: str) -> list[Figure]:
     """Experiment 9: all equal, or two or three of them; any false difference at any look."""
-    figures = []
-    cases = {
-        "2 equal": [0.0, 0.0],
-        "4 equal": [0.0] * 4,
-        "5 equal": [0.0] * 5,
-        "2 of 3 equal, one apart by 10 %": [0.0, 0.0, 0.1],
-        "2 of 4 equal, two apart by 5 and 20 %": [0.0, 0.0, 0.05, 0.2],
-        "2 and 2 equal, 3 % between": [0.0, 0.0, 0.03, 0.03],
-        "3 of 5 equal, two apart by 10 and 50 %": [0.0, 0.0, 0.0, 0.1, 0.5],
-    }
-    for case, effects in cases.items():
-        false, wrong, early, runs = 0, 0, 0, trials * len(TIME_LINES)
-        for name in TIME_LINES:
-            drawn = run_blocks(name, seeded("9", case, name), trials, MOST_BLOCKS, effects)
-            for log_figures in drawn:
-                ended = until_decided(log_figures)
-                claims = _false_claims(ended, np.array(effects))
-                false, wrong, early = false + claims[0], wrong + claims[1], early + (ended.blocks < MOST_BLOCKS)
-        of_all = f"{case}, eleven kinds of noise"
-        figures += [
-            Figure("9", of_all, "equals called different", false, runs, high=allowed_share(runs)),
-            Figure("9", of_all, "wrong sign", wrong, runs, high=0.01),
-            Figure("9", of_all, "ended before the last block", early, runs),
-        ]
-    return figures
+    effects, false, wrong, early, runs = EQUALS[case], 0, 0, 0, trials * len(TIME_LINES)
+    for name in TIME_LINES:
+        drawn = run_blocks(name, seeded("9", case, name), trials, MOST_BLOCKS, effects)
+        for log_figures in drawn:
+            ended = until_decided(log_figures)
+            claims = _false_claims(ended, np.array(effects))
+            false, wrong, early = false + claims[0], wrong + claims[1], early + (ended.blocks < MOST_BLOCKS)
+    of_all = f"{case}, eleven kinds of noise"
+    return [
+        Figure("9", of_all, "equals called different", false, runs, high=allowed_share(runs)),
+        Figure("9", of_all, "wrong sign", wrong, runs, high=0.01),
+        Figure("9", of_all, "ended before the last block", early, runs),
+    ]
 
 
 RULES: dict[str, Rule] = {
@@ -182,26 +181,28 @@ RULES: dict[str, Rule] = {
 SPREAD = 0.03
 
 
-def rules_compared(trials: int) -> list[Figure]:
+STEPS = (0.0, 0.02, 0.05, 0.2, 1.0)
+
+
+def rules_compared(trials: int, step: float) -> list[Figure]:
     """Experiment 10: four contestants a step apart each; pairs found, runs with all six, and blocks spent."""
     figures = []
-    for step in (0.0, 0.02, 0.05, 0.2, 1.0):
-        effects: Floats = float(np.log1p(step)) * np.arange(4, dtype=np.float64)
-        scale = SPREAD / (PROCESS_SPREAD * np.sqrt(2))
-        drawn = scale * run_blocks("independent", seeded("10", step), trials, MOST_BLOCKS, effects / scale)
-        for name, rule in RULES.items():
-            ended = [rule(log_figures) for log_figures in drawn]
-            found = int(sum((each.signs != 0).sum() for each in ended))
-            blocks = sum(each.blocks for each in ended)
-            ours = name == "until decided"
-            case = f"steps of {100 * step:.0f} %, {name}"
-            false = sum(any(_false_claims(each, effects)) for each in ended)
-            figures += [
-                Figure("10", case, "pairs called different", found, 6 * trials),
-                Figure("10", case, "all six", sum(bool((each.signs != 0).all()) for each in ended), trials),
-                Figure("10", case, "any false or wrong", false, trials, high=allowed_share(trials) if ours else None),
-                Figure("10", case, "of 40 blocks spent", blocks, MOST_BLOCKS * trials, high=_most_spent(ours, step)),
-            ]
+    effects: Floats = float(np.log1p(step)) * np.arange(4, dtype=np.float64)
+    scale = SPREAD / (PROCESS_SPREAD * np.sqrt(2))
+    drawn = scale * run_blocks("independent", seeded("10", step), trials, MOST_BLOCKS, effects / scale)
+    for name, rule in RULES.items():
+        ended = [rule(log_figures) for log_figures in drawn]
+        found = int(sum((each.signs != 0).sum() for each in ended))
+        blocks = sum(each.blocks for each in ended)
+        ours = name == "until decided"
+        case = f"steps of {100 * step:.0f} %, {name}"
+        false = sum(any(_false_claims(each, effects)) for each in ended)
+        figures += [
+            Figure("10", case, "pairs called different", found, 6 * trials),
+            Figure("10", case, "all six", sum(bool((each.signs != 0).all()) for each in ended), trials),
+            Figure("10", case, "any false or wrong", false, trials, high=allowed_share(trials) if ours else None),
+            Figure("10", case, "of 40 blocks spent", blocks, MOST_BLOCKS * trials, high=_most_spent(ours, step)),
+        ]
     return figures
 
 
