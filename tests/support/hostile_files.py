@@ -58,8 +58,8 @@ def script_that_writes(file: Path, target: Path) -> Path:
             self.path = path
             self.written = torch.zeros(1)
 
-        def forward(self, input: torch.Tensor) -> torch.Tensor:
-            return input + 1
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
 
         @torch.jit.export  # type: ignore[untyped-decorator]
         def __getstate__(self) -> tuple[str, bool]:

@@ -135,8 +135,7 @@ def test_a_name_is_not_written_into_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "layout",
     [
-        '[1, {"type": "builtins.dict", "context": "{\\"__enum__\\": true, \\"fqn\\": \\"this:s\\", \\"name\\": \\"s\\"}",'
-        ' "children_spec": []}]',
+        '[1, {"type": "builtins.dict", "context": "{\\"__enum__\\": true, \\"fqn\\": \\"this:s\\"}", "children_spec": []}]',
         '[1, {"type": "collections.defaultdict", "context": "{}", "children_spec": []}]',
         '[1, {"type": "builtins.dict", "context": "[{\\"__enum__\\": true}]", "children_spec": []}]',
     ],
@@ -231,5 +230,5 @@ def test_what_real_modules_need_is_read(tmp_path: Path) -> None:
 def test_torchscript_needs_trust(tmp_path: Path, name: str) -> None:
     target = tmp_path / "target"
     file = script_that_writes(tmp_path / name, target)
-    assert refusal(file, tmp_path, shapes=shapes_in("input:2x8")) == "E_SOURCE_TRUST"
+    assert refusal(file, tmp_path, shapes=shapes_in("x:2x8")) == "E_SOURCE_TRUST"
     assert not target.exists()
