@@ -87,7 +87,7 @@ def test_torchscript_is_raced_by_everything_that_a_program_reaches(tmp_path: Pat
         pytest.importorskip(module, reason="`make test` installs it and runs this")
     file = script(tmp_path / "net.pt")
     on = ("torch", "onnxruntime", "openvino", "jax", "tensorflow:graph")
-    rows = rows_of(tmp_path, file, "--shapes", "x:3x8,gate:3x16", "--on", ",".join(on))
+    rows = rows_of(tmp_path, file, "--trust", "--shapes", "x:3x8,gate:3x16", "--on", ",".join(on))
     for name in on:
         require_right(rows[name])
     assert len({rows[name]["route"] for name in on}) >= 3
@@ -96,5 +96,7 @@ def test_torchscript_is_raced_by_everything_that_a_program_reaches(tmp_path: Pat
 
 def test_torchscript_without_shapes_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    done = run("compare", script(tmp_path / "net.pt"), "--on", "torch", *OPTIONS)
-    assert (done.returncode, error_code(done)) == (2, "E_SHAPES")
+    file = script(tmp_path / "net.pt")
+    for options, code in (((), "E_SOURCE_TRUST"), (("--trust",), "E_SHAPES")):
+        done = run("compare", file, "--on", "torch", *options, *OPTIONS)
+        assert (done.returncode, error_code(done)) == (2, code)

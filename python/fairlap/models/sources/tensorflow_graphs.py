@@ -1,10 +1,9 @@
-"""SavedModels: refuse what reads or writes files, and compute the frozen graph in float64."""
+"""SavedModels: load them, and compute the frozen graph in float64."""
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,62 +12,21 @@ import numpy as np
 from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.tensorflow_operators import read_saved_model
 
-_REACHES_OUT = re.compile(
-    "File|PyFunc|Reader|RecordDataset|TextLineDataset|Snapshot|SaveDataset|LoadDataset|CacheDataset|Summary|^Debug"
-    "|^Print|Rpc|^Save|^Restore|Checkpoint"
-)
-_OF_SAVERS = {"SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename"}
-_SAVER = "__inference__traced_"  # functions that TensorFlow writes into every SavedModel, and calls when one is saved
 _FLOAT, _DOUBLE = 1, 2  # DataType
-
-
-def require_harmless(folder: Path) -> None:
-    """Loading a SavedModel may run any of its operators."""
-    from tensorflow.core.protobuf import saved_model_pb2
-
-    saved = saved_model_pb2.SavedModel()
-    try:
-        saved.ParseFromString((folder / "saved_model.pb").read_bytes())
-    except OSError as error:
-        raise SourceError(f"cannot read {folder}: {error.strerror}") from None
-    except Exception as error:  # of protobuf, which has several implementations
-        raise SourceError(f"{folder.name}/saved_model.pb is damaged: {described(error)}") from None
-    for graph in saved.meta_graphs:
-        functions = graph.graph_def.library.function
-        called = {name for each in functions for node in each.node_def for name in _called_by(node)}
-        for function in functions:
-            saver = function.signature.name.startswith(_SAVER) and function.signature.name not in called
-            _require_harmless(function.node_def, _OF_SAVERS if saver else set())
-        _require_harmless(graph.graph_def.node, _OF_SAVERS)
-
-
-def _require_harmless(nodes: Any, allowed: set[str]) -> None:
-    for node in nodes:
-        if node.op not in allowed and _REACHES_OUT.search(node.op):
-            raise SourceError(
-                f"the model has the operator {node.op}, which can reach files or run code; add --trust if you trust it",
-                code="E_SOURCE_TRUST",
-            )
-
-
-def _called_by(node: Any) -> Iterator[str]:
-    for value in node.attr.values():
-        yield value.func.name
-        yield from (each.name for each in value.list.func)
 
 
 def _loaded(folder: Path) -> Any:
     """What is saved by Keras 2 with an optimizer loads without what that keeps for each variable."""
     import tensorflow as tf
-    from tensorflow.core.protobuf import saved_model_pb2
 
     try:
         return tf.saved_model.load(str(folder))
     except AttributeError as error:
         if "add_slot" not in str(error):
             raise
-    saved = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    saved = read_saved_model(folder)
     for graph in saved.meta_graphs:
         for node in graph.object_graph_def.nodes:
             del node.slot_variables[:]

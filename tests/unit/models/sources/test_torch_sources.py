@@ -158,7 +158,7 @@ def test_torchscript_names_its_inputs_when_others_are_given(tmp_path: Path) -> N
     torch.jit.script(torch.nn.Linear(8, 4)).save(tmp_path / "m.pt")
     for shapes in ("x:2x8", "input:2x8,x:2x8"):
         with pytest.raises(FairlapError) as refused:
-            opened(source_of(tmp_path / "m.pt", shapes=shapes_in(shapes)), tmp_path)
+            opened(source_of(tmp_path / "m.pt", shapes=shapes_in(shapes), trust=True), tmp_path)
         assert refused.value.code == "E_SHAPES"
 
 
@@ -223,6 +223,6 @@ def test_torchscript_with_a_number_as_its_argument_is_refused_by_its_name(tmp_pa
     scripted.save(tmp_path / "m.jit")
     assert kind_of("m.jit") is kind_of("m.torchscript") is TorchFile
     with pytest.raises(FairlapError) as refused:
-        opened(source_of(tmp_path / "m.jit", shapes=shapes_in("x:2x8")), tmp_path)
+        opened(source_of(tmp_path / "m.jit", shapes=shapes_in("x:2x8"), trust=True), tmp_path)
     assert refused.value.code == "E_SOURCE_INPUTS"
     assert "rate" in str(refused.value)

@@ -17,7 +17,8 @@ from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
-from fairlap.models.sources.tensorflow_graphs import DoubleFunction, SavedFunction, require_harmless
+from fairlap.models.sources.tensorflow_graphs import DoubleFunction, SavedFunction
+from fairlap.models.sources.tensorflow_operators import require_harmless
 from fairlap.models.spec import Dtype, Spec, Tensor
 from fairlap.request.source import Source
 

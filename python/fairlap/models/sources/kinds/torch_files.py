@@ -1,4 +1,5 @@
-"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript. Nothing in them is unpickled."""
+"""PyTorch's files: an ExportedProgram (``.pt2``), which is checked before PyTorch reads it, and TorchScript, whose code
+runs when it is read. Nothing in them is unpickled."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.exported_programs import require_harmless_program
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
 from fairlap.request.source import Source
@@ -28,11 +30,17 @@ class TorchFile(SourceKind):
     def check(cls, source: Source) -> None:
         require_archive(source, f"a pickle, which is not read; {_INSTEAD}")
         _require_program(Path(source.path))
+        if not source.trust and not _is_program(Path(source.path)):
+            raise SourceError(
+                f"{source.text} is TorchScript, whose code runs when it is read; add --trust if you trust it, or save "
+                "the module with torch.export.save",
+                code="E_SOURCE_TRUST",
+            )
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         path = Path(source.path)
-        if path.suffix.lower() == ".pt2":
+        if _is_program(path):
             require_no_sizes(source)
             found = _source_of(load_program(path, trust=source.trust), Route("native"))
         else:
@@ -47,10 +55,14 @@ class TorchFile(SourceKind):
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
         own = folder / PROGRAM
         file = own if own.is_file() else Path(bundle.source.path)
-        trust = bundle.source.trust or file == own
+        trust = bundle.source.trust
         return implementation_of_module(
             folder, framework, lambda: _source_of(load_program(file, trust=trust), Route("native"))
         )
+
+
+def _is_program(path: Path) -> bool:
+    return path.suffix.lower() == ".pt2"
 
 
 def _require_program(path: Path) -> None:
@@ -64,11 +76,18 @@ def _require_program(path: Path) -> None:
 
 
 def load_program(path: Path, *, trust: bool) -> Any:
+    """Without trust not by ``torch.export.load``, which reads an older format where this one fails."""
     import torch
 
+    if not trust:
+        require_harmless_program(path)
     try:
         with _nothing_unpickled(trust, path.name):
-            return torch.export.load(path)
+            if trust:
+                return torch.export.load(path)
+            from torch.export.pt2_archive._package import load_pt2
+
+            return load_pt2(path).exported_programs["model"]
     except SourceError:
         raise
     except Exception as error:  # of zipfile, JSON, PyTorch's schema

@@ -1,0 +1,340 @@
+"""Check an ExportedProgram before PyTorch reads it: it evaluates the text of sizes, imports modules that a layout of
+inputs names, and writes names into Python code that it runs. All that may be in the file is listed here; what is not
+needs trust.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fairlap.errors import described
+from fairlap.models.sources.contract import SourceError
+
+_MOST_JSON_BYTES = 2**28
+_MODEL, _INPUTS = "models/model.json", "data/sample_inputs/model.pt"
+_WEIGHTS, _CONSTANTS = "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"
+_MEMBERS = re.compile(
+    rf"{re.escape(_MODEL)}|{re.escape(_INPUTS)}|{re.escape(_WEIGHTS)}|{re.escape(_CONSTANTS)}"
+    r"|data/weights/weight_\d+|data/constants/tensor_\d+|archive_format|archive_version|byteorder"
+    r"|\.data/(version|serialization_id)|extra/.*"
+)
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*|", re.ASCII)  # what becomes a name in code; empty where an argument has none
+_PATH = re.compile(r"[\w.\-:/@ +]*", re.ASCII)  # of weights and modules, which are quoted in code
+_FREE = frozenset({"as_string", "as_strings", "torch_version", "guards_code", "metadata"})  # quoted, or never read
+_PATHS = frozenset(
+    {"fqn", "path_name", "parameter_name", "buffer_name", "tensor_constant_name", "user_input_name", "config"}
+)
+_OBJECTS = ("as_custom_obj", "custom_obj")
+
+_LAYOUTS = frozenset(
+    {None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"}
+    | {f"torch.fx.immutable_collections.immutable_{kind}" for kind in ("list", "dict")}
+)
+
+_OF_SIZES = frozenset(
+    [
+        "eq",
+        "ne",
+        "le",
+        "ge",
+        "lt",
+        "gt",
+        "neg",
+        "pos",
+        "mul",
+        "add",
+        "sub",
+        "floordiv",
+        "mod",
+        "pow",
+        "truediv",
+        "and_",
+        "or_",
+        "lshift",
+        "rshift",
+        "getitem",
+    ]
+)
+_MATH = frozenset(
+    [
+        "trunc",
+        "ceil",
+        "floor",
+        "sqrt",
+        "log",
+        "log2",
+        "exp",
+        "pow",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+    ]
+)
+_GRAPHS = frozenset(["cond", "while_loop", "scan", "map_impl", "wrap_with_set_grad_enabled", "wrap_with_autocast"])
+_ATEN = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)", re.ASCII)
+_COMPUTED = re.compile(r"(Tensor|int|float|bool|number|complex|Device|Generator|str|NoneType)$")
+_TAKE_TEXT = frozenset(
+    [
+        "approximate",
+        "rounding_mode",
+        "equation",
+        "reduce",
+        "side",
+        "padding",
+        "indexing",
+        "ord",
+        "pad_mode",
+        "mode",
+        "interpolation",
+        "norm",
+        "UPLO",
+        "driver",
+        "padding_side",
+        "assert_msg",
+    ]
+)
+_UNSAFE = re.compile(  # memory outside of a tensor, or an object of C++ behind one
+    r"unsafe(?!_(view|index|split|chunk|masked))|prepack|^_(coalesced|debug|nested|print|reshape_alias|sparse|test)"
+)
+
+_NUMBERS = frozenset(
+    [
+        "Integer",
+        "Float",
+        "Rational",
+        "Symbol",
+        "Add",
+        "Mul",
+        "Pow",
+        "Mod",
+        "Max",
+        "Min",
+        "Abs",
+        "Eq",
+        "Ne",
+        "Lt",
+        "Le",
+        "Gt",
+        "Ge",
+        "And",
+        "Or",
+        "Not",
+        "Equality",
+        "Unequality",
+        "StrictLessThan",
+        "LessThan",
+        "StrictGreaterThan",
+        "GreaterThan",
+        "FloorDiv",
+        "ModularIndexing",
+        "Where",
+        "PythonMod",
+        "CleanDiv",
+        "CeilToInt",
+        "FloorToInt",
+        "CeilDiv",
+        "FloatTrueDiv",
+        "IntTrueDiv",
+        "IsNonOverlappingAndDenseIndicator",
+        "TruncToFloat",
+        "TruncToInt",
+        "RoundToInt",
+        "RoundDecimal",
+        "ToFloat",
+        "Identity",
+        "PowByNatural",
+        "FloatPow",
+        "LShift",
+        "RShift",
+        "floor",
+        "ceiling",
+    ]
+)
+_POWERS = frozenset({"Pow", "PowByNatural", "FloatPow", "LShift", "RShift"})
+_MOST_LETTERS, _MOST_POWER, _MOST_NUMBER = 10_000, 64, 2**63
+_SYMBOL = re.compile(r"[a-z]+\d+", re.ASCII)
+_DECIMAL = re.compile(r"-?[\d.]+(e[+-]?\d{1,3})?", re.ASCII)
+_PLAIN = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Load, ast.keyword),
+    *(ast.operator, ast.unaryop, ast.cmpop, ast.boolop),
+)
+
+
+def require_harmless_program(file: Path) -> None:
+    """By PyTorch's own reader of archives, since two readers may see different members in the same bytes."""
+    import torch
+
+    try:
+        archive = torch._C.PyTorchFileReader(str(file))
+        members = archive.get_all_records()
+        texts = {}
+        for member in (_MODEL, _WEIGHTS, _CONSTANTS):
+            if member in members:
+                if archive.get_record_size(member) > _MOST_JSON_BYTES:
+                    raise SourceError(f"{member} in {file.name} is too large to be read", code="E_SOURCE_SIZE")
+                texts[member] = json.loads(archive.get_record(member))
+    except SourceError:
+        raise
+    except Exception as error:  # of PyTorch and JSON
+        raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: {described(error)}") from None
+    if _MODEL not in texts:
+        raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: it has no {_MODEL}")
+    try:
+        found = next(_suspicious(members, texts), "")
+    except (RecursionError, AttributeError, TypeError, KeyError, ValueError) as error:
+        raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: {described(error)}") from None
+    if found:
+        raise SourceError(
+            f"{file.name} has {found}, which could run code or reach files; add --trust if you trust it",
+            code="E_SOURCE_TRUST",
+        )
+
+
+def _suspicious(members: list[str], texts: dict[str, Any]) -> Iterator[str]:
+    yield from (f"the member {name!r:.80}" for name in members if not _MEMBERS.fullmatch(name))
+    if len(set(members)) < len(members):
+        yield "two members of the same name"
+    for text in texts.values():
+        yield from _in_json(text, "", _IDENTIFIER)
+
+
+def _in_json(value: Any, key: str, names: re.Pattern[str]) -> Iterator[str]:
+    """``names`` is what text may be that has no meaning of its own here."""
+    if key in _FREE:
+        return
+    if isinstance(value, dict):
+        yield from _in_object(value, names)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _in_json(each, key, names)
+    elif isinstance(value, str):
+        yield from _in_text(value, key, names)
+
+
+def _in_object(value: dict[str, Any], names: re.Pattern[str]) -> Iterator[str]:
+    for key, each in value.items():
+        if (key in _OBJECTS and each is not None) or (key == "custom_obj_values" and each):
+            yield "a custom object"
+        if key == "use_pickle" and each is not False:
+            yield "a pickle"
+        if not names.fullmatch(key):
+            yield f"the name {key!r:.80}"
+        yield from _in_json(each, key, _PATH if key in _PATHS else _IDENTIFIER)
+
+
+def _in_text(value: str, key: str, names: re.Pattern[str]) -> Iterator[str]:
+    if key in ("target", "as_operator"):
+        if not _computes(value):
+            yield f"the operator {value!r:.80}"
+    elif key == "expr_str":
+        if not is_arithmetic(value):
+            yield f"the size {value!r:.80}"
+    elif key in ("in_spec", "out_spec"):
+        yield from _in_layout(json.loads(value))
+    elif not names.fullmatch(value):
+        yield f"the name {value!r:.80}"
+
+
+def _in_layout(layout: Any) -> Iterator[str]:
+    """Of the nested inputs or outputs. Contexts of other types name modules to import."""
+    _, found = layout
+    found = [found]
+    while found:
+        each = found.pop()
+        if each["type"] not in _LAYOUTS:
+            yield f"inputs or outputs of the type {each['type']!r:.80}"
+        context = json.loads(each["context"] or "null")
+        if not isinstance(context, list | None) or any(
+            not isinstance(name, str | int) or not _PATH.fullmatch(str(name)) for name in context or ()
+        ):
+            yield f"inputs or outputs with the context {each['context']!r:.80}"
+        found += each["children_spec"]
+
+
+def _computes(target: str) -> bool:
+    """Operators of PyTorch whose arguments are tensors, numbers, and text that is no file's name."""
+    module, _, name = target.rpartition(".")
+    if module == "_operator":
+        return name in _OF_SIZES
+    if module == "math":
+        return name in _MATH
+    if module == "torch":
+        return re.fullmatch(r"_?sym_[a-z]+", name) is not None
+    if module == "torch.ops.higher_order":
+        return name in _GRAPHS
+    found = _ATEN.fullmatch(target)
+    return found is not None and not _UNSAFE.search(found[1]) and _takes_data_alone(*found.groups())
+
+
+def _takes_data_alone(name: str, overload: str) -> bool:
+    import torch
+
+    operator = getattr(getattr(torch.ops.aten, name, None), overload, None)
+    if not isinstance(operator, torch._ops.OpOverload):
+        return False
+    arguments = operator._schema.arguments
+    kinds = [re.sub(r"Optional\[|List\[|\]", "", str(each.type)) for each in (*arguments, *operator._schema.returns)]
+    texts = {each.name for each in arguments if "str" in str(each.type)}
+    return all(map(_COMPUTED.fullmatch, kinds)) and texts <= _TAKE_TEXT
+
+
+def is_arithmetic(text: str) -> bool:
+    """Whole numbers, symbols and what is computed from them in a moment."""
+    if len(text) > _MOST_LETTERS:
+        return False
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    quoted = {
+        id(each.args[0]): each.func.id
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.args
+    }
+    called = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)}
+    return all(_is_plain(each, quoted, called) for each in ast.walk(tree))
+
+
+def _is_plain(node: ast.AST, quoted: dict[int, str], called: set[int]) -> bool:
+    if isinstance(node, ast.Constant):
+        return _is_plain_constant(node, quoted.get(id(node), ""))
+    if isinstance(node, ast.Name):
+        return id(node) in called or node.id in ("true", "false") or _SYMBOL.fullmatch(node.id) is not None
+    if isinstance(node, ast.Call):
+        known = isinstance(node.func, ast.Name) and node.func.id in _NUMBERS
+        return known and (
+            not isinstance(node.func, ast.Name)
+            or node.func.id not in _POWERS
+            or (len(node.args) == 2 and _is_small(node.args[1]))
+        )
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow | ast.LShift | ast.RShift):
+        return _is_small(node.right)
+    return isinstance(node, _PLAIN)
+
+
+def _is_plain_constant(node: ast.Constant, of: str) -> bool:
+    if isinstance(node.value, str):
+        pattern = {"Symbol": _SYMBOL, "Float": _DECIMAL, "Integer": _DECIMAL}.get(of)
+        return pattern is not None and pattern.fullmatch(node.value) is not None
+    return isinstance(node.value, bool | float) or (isinstance(node.value, int) and node.value <= _MOST_NUMBER)
+
+
+def _is_small(node: ast.expr) -> bool:
+    """An exponent that can be computed: a number of at most two digits, as it is or in ``Integer``."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_small(node.operand)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Integer":
+        return len(node.args) == 1 and _is_small(node.args[0])
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value <= _MOST_POWER
