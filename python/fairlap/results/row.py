@@ -522,5 +522,10 @@ def judged_time_ns(row: Row) -> Estimate | None:
     return Estimate(row.batch / rate.value * _NS_PER_S, of(rate.high), of(rate.low))
 
 
+def judged_resolution_ns(row: Row) -> float | None:
+    """Below which ``judged_time_ns`` shows no digit; that of programs which time themselves is not known."""
+    return row.resolution_ns if row.reported_ns is None else None
+
+
 def judged_time_named(*, fed: bool, reported: bool) -> str:
     return "reported time" if reported else "time of a fed batch" if fed else "median time of a call"
