@@ -39,6 +39,7 @@ def compare(
     the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``
     and ``use`` fill the result's ``decision``, and ``output`` names files. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
+    Commands race on no model: ``compare("callable", on=(), commands={"old": "./old", "new": "./new"})``.
     """
     if on is None and not isinstance(what, str):
         from fairlap.scenarios.in_process import compare as compare_callables
@@ -73,7 +74,9 @@ def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[st
         unknown = set(texts) - set(RaceRequest.__struct_fields__)
         if unknown:
             raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
-        named = {"models": models, "contestants": on if isinstance(on, str) else list(on), **texts}
+        named: dict[str, Any] = {"models": models, **texts}
+        if on or "commands" not in texts:
+            named["contestants"] = on if isinstance(on, str) else list(on)
         try:
             request = msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
         except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
 """A command line as a contestant: each call starts the program, and ends when the program has.
 
-Its output goes to nowhere, or to a file in memory where it must be that of the other commands. That of the first call,
-which is not timed, is looked at for a report of times.
+Its output goes to nowhere, or to a file in memory where it must be that of the other commands or holds its report. That
+of the first call, which is not timed, is looked at for a report of times.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
+from fairlap.frameworks.own_report import OwnReport
 from fairlap.frameworks.self_timed import MOST_BYTES, FirstOutput, notices_about
+from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.commands import CODE as E_COMMAND
-from fairlap.request.commands import words_of
-from fairlap.request.names import COMMAND, FOLDER, OUTPUT, RUN, ContestantName
+from fairlap.request.commands import with_report_file, words_of
+from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, ContestantName
 
 _ONLY_MODEL = "callable"
 LONGEST_RUN_S = 300.0  # of the one run whose output is what all must print
@@ -57,7 +59,7 @@ class CommandLine(Framework):
     name = COMMAND
     packages = ()
     module = "subprocess"
-    options: ClassVar = {RUN: (), FOLDER: (), OUTPUT: ()}
+    options: ClassVar = {RUN: (), FOLDER: (), OUTPUT: (), REPORTED: ()}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
@@ -70,7 +72,10 @@ class CommandLine(Framework):
             folder, output = wanted.options.get(FOLDER, ""), wanted.options.get(OUTPUT, "")
             program = program_of(words, folder)
             self._version = _version(program)
-            run = CommandRun(words, folder, keeps_output=bool(output), looks_at_first=True)
+            report = OwnReport(words, wanted.options[REPORTED]) if REPORTED in wanted.options else None
+            keeps_output = bool(output) or (report is not None and report.is_printed)
+            words = words if report is None else report.words
+            run = CommandRun(words, folder, keeps_output=keeps_output, looks_at_first=report is None)
         size = int(output.partition("-")[0]) if output else None
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
@@ -80,11 +85,15 @@ class CommandLine(Framework):
                 run()
                 if size is not None and (printed := run.output_bytes()) != size:
                     raise OtherOutput(f"it printed {printed} bytes, not {size}, the output that all must have")
+                if report is not None:
+                    report.keep(run.output, run.errors)
                 return ticket
 
             return call
 
         def outputs(ticket: Any) -> Answers:
+            if report is not None:
+                report.newest_ns(1)  # so that one that cannot be read is found before anything is timed
             if output and (printed := fingerprint(run.output())) != output:
                 raise OtherOutput(
                     f"its output is not the one that all must have: {_named(printed)}, not {_named(output)}"
@@ -96,8 +105,14 @@ class CommandLine(Framework):
             done=None,
             outputs=outputs,
             weights=dict,
-            in_force={"threads": "the command's own", "precision": NO_WEIGHTS, "program": str(program)},
+            in_force={
+                "threads": "the command's own",
+                "precision": NO_WEIGHTS,
+                "program": str(program),
+                **({} if report is None else {REPORTED: wanted.options[REPORTED]}),
+            },
             work_in="child",
+            own_times=report,
             notices=lambda: notices_about(run.first_output),
         )
 
@@ -110,7 +125,7 @@ class CommandRun:
 
     def __init__(self, words: Sequence[str], folder: str, *, keeps_output: bool, looks_at_first: bool = False) -> None:
         self._looks = looks_at_first
-        self.first_output = b""  # its beginning, where it is looked at
+        self.first_output = b""  # its beginning and that of its errors, where they are looked at
         self._words, self._folder = list(words), folder or None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
         self._kept: IO[bytes] | None = _file_in_memory() if keeps_output else None
@@ -142,7 +157,8 @@ class CommandRun:
         if status:
             raise CommandFailed(f"{self._words[0]} {_ended(status)}{self._last_line()}")
         if self._looks:
-            self.first_output = first.printed if first else self.output()[:MOST_BYTES]
+            printed = first.printed if first else self.output()[:MOST_BYTES]
+            self.first_output = printed + b"\n" + self.errors()[:MOST_BYTES]
             self._looks, self._first = False, first
 
     def output_bytes(self) -> int:
@@ -151,8 +167,11 @@ class CommandRun:
     def output(self) -> bytes:
         return b"" if self._kept is None else _content(self._kept)
 
+    def errors(self) -> bytes:
+        return _content(self._errors)
+
     def _last_line(self) -> str:
-        lines = _content(self._errors)[-_LAST_BYTES:].decode("utf-8", "replace").split("\n")
+        lines = self.errors()[-_LAST_BYTES:].decode("utf-8", "replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), "")
         return f": {shortened(last)}" if last else ""
 
@@ -162,14 +181,16 @@ def fingerprint(output: bytes) -> str:
     return f"{len(output)}-{hashlib.sha256(output).hexdigest()}"
 
 
-def output_of(run: str, folder: str, within_s: float = LONGEST_RUN_S) -> str:
+def output_of(run: str, folder: str, within_s: float = LONGEST_RUN_S, *, reported: str = "") -> str:
     """The fingerprint of what the command prints now."""
-    command = CommandRun(words_of(run), folder, keeps_output=True)
-    try:
-        command(within_s=within_s)
-    except CommandFailed as error:
-        raise InvalidRequest(str(error), code=E_COMMAND) from None
-    return fingerprint(command.output())
+    with ScratchFolder() as scratch:
+        words = with_report_file(words_of(run), str(scratch / "report")) if reported else words_of(run)
+        command = CommandRun(words, folder, keeps_output=True)
+        try:
+            command(within_s=within_s)
+        except CommandFailed as error:
+            raise InvalidRequest(str(error), code=E_COMMAND) from None
+        return fingerprint(command.output())
 
 
 def program_of(words: Sequence[str], folder: str) -> Path:

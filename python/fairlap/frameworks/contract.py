@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,17 @@ class DeviceStream:
 
     how: str  # it is found, in a few words
     find: Callable[[Callable[[], Any]], object]
+
+
+class OwnTimes(Protocol):
+    """The times that a called program reports of its own work."""
+
+    @property
+    def method(self) -> str:
+        """What reported them, and of which benchmark."""
+
+    def newest_ns(self, calls: int) -> Sequence[float]:
+        """Of the last so many calls."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +173,7 @@ class Contestant:
     deal: Callable[[], Any] | None = None
     # Of a rank: what all ranks do together before one of them may end, or its end would take the others with it.
     leave: Callable[[], Any] | None = None
+    own_times: OwnTimes | None = None  # that the program which it calls reports of its work, and is ranked by
     notices: Callable[[], tuple[Notice, ...]] | None = None  # what a reader of its times should know
 
 
@@ -202,7 +214,7 @@ RANKS = "ranks"
 process, what it lacks of what the contestant's name promises."""
 
 
-FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_SERVER"]
+FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
 
 
 class ContestantFailed(FairlapError):

@@ -9,22 +9,31 @@ import os
 import re
 import select
 import subprocess
+from collections.abc import Mapping
 from typing import IO
 
 from fairlap.engine.measurement import Notice
+from fairlap.request.commands import ReportFormat
 
 MOST_BYTES = 256 * 1024  # of the output that is looked at
 _POLL_S = 0.05
 
 _REPORTS = {
     "Google Benchmark": (
-        rb'^Benchmark +Time +CPU +Iterations|^name,iterations,real_time,cpu_time,|"run_type": "(iteration|aggregate)"'
+        rb'^Benchmark +Time +CPU +Iterations|^name,iterations,real_time,cpu_time,|"run_type": "(iteration|aggregate)"|'
+        rb'"real_time": [^,\n]+,\s+"cpu_time": '  # before version 1.4.1
     ),
     "pyperf": rb'^(\S+: )?Mean \+- std dev: |"perf_version":',
     "hyperfine": "^ +Time \\((mean ± σ|abs ≡)\\):".encode(),
     "criterion": rb"\stime: +\[\d[\d.]* \S+ \d[\d.]* \S+ \d[\d.]* \S+\]",
     "timeit": rb"^\d+ loops?, best of \d+: ",
     "go test": rb"^Benchmark\S+\s+\d+\s+\d[\d.]* ns/op",
+}
+_FORMATS: Mapping[str, ReportFormat] = {
+    "Google Benchmark": "google-benchmark",
+    "pyperf": "pyperf",
+    "hyperfine": "hyperfine",
+    "criterion": "criterion",
 }
 _PATTERNS = {tool: re.compile(pattern, re.MULTILINE) for tool, pattern in _REPORTS.items()}
 
@@ -38,9 +47,14 @@ def notices_about(printed: bytes) -> tuple[Notice, ...]:
     harness = harness_in(printed)
     if not harness:
         return ()
+    how = (
+        f"race by its report with --reported {_FORMATS[harness]}"
+        if harness in _FORMATS
+        else "race by a time that it prints with --reported number, or fix the number of repetitions"
+    )
     text = (
         f"it prints a report of {harness}, which chooses how often it repeats the work; how long it runs says little "
-        "about the work: fix the number of repetitions, or race a program that does the work once"
+        f"about the work: {how}"
     )
     return (Notice("W_TIMES_ITSELF", text),)
 

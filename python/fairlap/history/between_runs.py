@@ -15,7 +15,7 @@ from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
 from fairlap.race.process_result import ProcessResult, values_in_force
 from fairlap.race.run import Run
-from fairlap.request.names import ContestantName, contestant_named
+from fairlap.request.names import REPORTED, ContestantName, contestant_named
 from fairlap.request.work import Conditions
 from fairlap.request.work_title import work_title
 from fairlap.store.figures import time_to_score_named
@@ -151,7 +151,8 @@ def _quantity(processes: Sequence[ProcessResult]) -> str:
         return _LOAD
     reached = [process.learning for process in processes if process.learning and process.learning.reached]
     if len(reached) < len(processes):
-        return processes[0].headline_quantity
+        reported_by = processes[0].in_force.get(REPORTED, "")
+        return f"{processes[0].headline_quantity}{f' of {reported_by}' if reported_by else ''}"
     counted = any(curve.evaluations[-1].answered_s for curve in reached)
     return time_to_score_named(reached[0].target, evaluation_counts=counted)
 

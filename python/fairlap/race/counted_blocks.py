@@ -171,7 +171,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         name: drop_of(plan, work.in_precision(precisions[name]), own, processes) for name, own in by_contestant.items()
     }
     unqualified = {name: Unqualified(why, EXCEEDED) for name, drop in drops.items() if (why := exceeded(plan, drop))}
-    metric = verdict.LATENCY
+    headlines = (each.headline_quantity for own in by_contestant.values() for each in own if each.timings)
+    metric = verdict.METRICS_OF_CALLS.get(next(headlines, ""), verdict.LATENCY)
     if plan.to_score is not None:
         short = {**_missed_score(by_contestant, plan.to_score), **unqualified}
         if sum(is_ranked(own) and name not in short for name, own in by_contestant.items()) >= _FEWEST_RANKED:
@@ -307,7 +308,7 @@ def _block_figures(
 
 def halves_of(processes: Sequence[ProcessResult], metric: verdict.Metric) -> npt.NDArray[np.float64]:
     """See ``verdict.find_modes``; another metric than the time of a call is no figure of rounds."""
-    of_calls = metric == verdict.LATENCY
+    of_calls = metric in verdict.METRICS_OF_CALLS.values()
     return np.stack([verdict.halves_of_rounds(each.rounds_ns if of_calls else ()) for each in processes])
 
 

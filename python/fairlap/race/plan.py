@@ -12,6 +12,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.race.settings_search import SettingsSearch
+from fairlap.request.commands import reports_of
 from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.request.other_inputs import OtherInputs
@@ -150,7 +151,9 @@ class Plan(msgspec.Struct, frozen=True):
 
     def title_of(self, work: Work) -> str:
         """A work for people."""
-        return work_title(work.label, self.data, (name.framework for name in self.contestants))
+        title = work_title(work.label, self.data, (name.framework for name in self.contestants))
+        format_ = reports_of(self.contestants)
+        return f"{title} · by times of {format_}" if format_ else title
 
     @property
     def precisions(self) -> tuple[Precision, ...]:

@@ -32,8 +32,8 @@ from fairlap.race.operations import is_operation, require_operation_options, sel
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
 from fairlap.race.scales import at_scales, scales_asked, threads_asked
 from fairlap.request.commands import CODE as E_COMMAND
-from fairlap.request.commands import contestants_of
-from fairlap.request.names import FOLDER, RUN, ContestantName, Contestants
+from fairlap.request.commands import E_REPORT, contestants_of
+from fairlap.request.names import FOLDER, REPORTED, RUN, ContestantName, Contestants
 from fairlap.request.race_request import (
     BEST_BUDGET_S,
     BLOCKS_OF_ONE_CONTESTANT,
@@ -136,17 +136,26 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
     """Commands are contestants on the model that stands for no model."""
     if request.same_output and not request.commands:
         raise InvalidRequest("--same-output compares what commands print; name them with --command", code=E_COMMAND)
+    if request.reported is not None and not request.commands:
+        raise InvalidRequest("--reported is for programs that race with --command", code=E_REPORT)
     if not request.commands:
         return request
-    output = ""
+    output, reported = "", request.reported or ""
+    of_reports = any(REPORTED in each.framework_options for each in contestants_of(request.commands, "", reported))
+    if of_reports and request.contestants:
+        others = ", ".join(each.text for each in request.contestants)
+        raise InvalidRequest(f"{others}: only commands report times of their own; leave out --on", code=E_REPORT)
+    if of_reports and request.load is not None:
+        raise InvalidRequest("a race of load is by its own times; leave out --reported", code=E_REPORT)
     if request.same_output:
         from fairlap.frameworks.command import LONGEST_RUN_S, output_of
 
         name, first = next(iter((each.text, each.framework_options) for each in contestants_of(request.commands)))
         notify(f"running {name} once, for the output that all must have")
         budget_s = LONGEST_RUN_S if request.budget is None else float(request.budget)
-        output = output_of(first[RUN], first.get(FOLDER, ""), min(budget_s, LONGEST_RUN_S))
-    found = contestants_of(request.commands, output)
+        within_s, reports_as = min(budget_s, LONGEST_RUN_S), first.get(REPORTED, "")
+        output = output_of(first[RUN], first.get(FOLDER, ""), within_s, reported=reports_as)
+    found = contestants_of(request.commands, output, reported)
     contestants = Contestants.of((*request.contestants, *found))
     return msgspec.structs.replace(request, models=request.models or (CALLABLE,), contestants=contestants)
 

@@ -12,7 +12,7 @@ from fairlap.render.report.load_columns import LARGEST_RATE, LOAD_COLUMNS, rate_
 from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
-from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.row import Estimate, Row, judged_resolution_ns, judged_time_ns
 
 _MOST_CHARACTERS = 120
 _HARMLESS_AS_CODE = re.compile(r"[A-Za-z0-9 .,_=~<>!:;/()*+%@#&'\"-]+")
@@ -60,7 +60,7 @@ def _median(row: Row) -> str:
     estimate = judged_time_ns(row)
     if estimate is None:
         return row.outcome.replace("_", " ")
-    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high, row.resolution_ns)
+    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high, judged_resolution_ns(row))
 
 
 def _best_settings(row: Row) -> str:
@@ -90,6 +90,16 @@ def _loadgen(row: Row) -> str:
     return ", ".join(filter(None, (figure, as_code(row.loadgen or ""))))
 
 
+def _of_calls(row: Row, estimate: Estimate | None, text: Callable[[float], str]) -> str:
+    """Not beside a median of what the program reports, which is another quantity."""
+    return "" if row.reported_ns is not None else _value(estimate, text)
+
+
+def wall_time_of_run(row: Row) -> str:
+    """Where that is not the median."""
+    return "" if row.reported_ns is None else _value(row.latency_p50_ns, quantity_text.duration)
+
+
 def _value(estimate: Estimate | None, text: Callable[[float], str]) -> str:
     return "" if estimate is None else text(estimate.value)
 
@@ -107,8 +117,9 @@ _COLUMNS = (
     ShownColumn("efficiency", efficiency_text),
     ShownColumn("exchange", exchange_text),
     ShownColumn("straggler", lambda row: as_code(straggler_text(row))),
-    ShownColumn("p99", lambda row: _value(row.latency_p99_ns, quantity_text.duration)),
-    ShownColumn("items/s", lambda row: _value(row.throughput_per_s, quantity_text.number)),
+    ShownColumn("p99", lambda row: _of_calls(row, row.latency_p99_ns, quantity_text.duration)),
+    ShownColumn("items/s", lambda row: _of_calls(row, row.throughput_per_s, quantity_text.number)),
+    ShownColumn("wall time of a run", wall_time_of_run),
     ShownColumn("first token", lambda row: _value(row.time_to_first_token_ns, quantity_text.duration)),
     ShownColumn("per token", lambda row: _value(row.time_per_output_token_ns, quantity_text.duration)),
     ShownColumn("tokens/s", lambda row: _value(row.tokens_per_s, quantity_text.number)),

@@ -14,7 +14,7 @@ from fairlap.models.registry import find
 from fairlap.race.plan import Limits, Plan, draw_plan, usual_data_seeds
 from fairlap.request.commands import is_named_command
 from fairlap.request.load import Load
-from fairlap.request.names import FOLDER, OUTPUT, RUN, ContestantName, Contestants
+from fairlap.request.names import FOLDER, OUTPUT, REPORTED, RUN, ContestantName, Contestants
 from fairlap.request.race_request import BEST_BUDGET_S, BLOCKS_UNTIL_DECIDED, PROFILE_PROCESSES
 from fairlap.request.scale import Scale
 from fairlap.request.source import Source, dims_in, range_in, shapes_in
@@ -103,6 +103,8 @@ def _commands(plan: Plan) -> Words:
         words += ["--command", f"{text}{f'@{folder}' if folder else ''}={options[RUN]}"]
     outputs = {options.get(OUTPUT, "") for options in given.values()}
     _require(len(outputs) < 2 and not any("=" in options.get(FOLDER, "") for options in given.values()))
+    [reported] = {options.get(REPORTED, "") for options in given.values()} or {""}
+    words += ["--reported", reported] if reported else []
     return [*words, *(["--same-output"] if any(outputs) else [])]
 
 

@@ -36,6 +36,7 @@ _NS = 1e-9
 GAUGES = (
     Gauge("finished", "", "1 if the contestant finished and may be ranked, else 0.", lambda row: _finished(row)),
     Gauge("began_timestamp", "seconds", "When the run began, since 1970.", lambda row: _began(row)),
+    Gauge("reported", "seconds", "Median time that the program reports of its work.", lambda row: row.reported_ns, _NS),
     Gauge("latency_p50", "seconds", "Median time of a call.", lambda row: row.latency_p50_ns, _NS),
     Gauge("latency_p99", "seconds", "99 of 100 calls are quicker.", lambda row: row.latency_p99_ns, _NS),
     Gauge("throughput_items_per_second", "", "Items in a second.", lambda row: row.throughput_per_s),

@@ -243,7 +243,7 @@ def _limits(work_result: WorkResult) -> list[str]:
         limits.append(f"{text[0].upper()}{text[1:]}.")
     ranked = [each for each in work_result.contestants if each.ranked]
     floors = [process.headline.resolution_ns for row in ranked for process in row.finished]
-    if floors:
+    if any(floors):  # programs that time themselves report none
         limits.append(f"Timer floor {quantity_text.number(max(floors))} ns.")
     errors = {row.contestant: row.worst_relative_error for row in ranked}
     known = {name: error for name, error in errors.items() if error is not None}
@@ -280,6 +280,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
     """What the contestant took besides time; nothing for what was not asked for or could not be read."""
     return [
         *_bound(row),
+        *_reported(result, row),
         *_route(row),
         *_scores(row),
         *_learning(row),
@@ -291,6 +292,13 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_largest_batch(result, row),
         *_energy(result, row),
     ]
+
+
+def _reported(result: ContestantResult, row: Row) -> list[str]:
+    """Which report its time is from, and how long the run took that made it."""
+    if row.reported_ns is None or row.latency_p50_ns is None:
+        return []
+    return [f"{result.finished[0].headline.method}; a run takes {quantity_text.duration(row.latency_p50_ns.value)}"]
 
 
 def _bound(row: Row) -> list[str]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.request.names import COMMAND, FOLDER, OUTPUT, RUN, ContestantName
+from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, ContestantName
 
 CODE = "E_COMMAND"
+E_REPORT = "E_REPORT"
+ReportFormat = Literal["google-benchmark", "pyperf", "hyperfine", "criterion", "number"]
+"""In which a program reports the time of its own work."""
+
+REPORT_FILE = "{report}"
+"""In a command line: the file that its program writes its report to."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _GIVEN = re.compile(r"(?P<name>[^=@]*)(@(?P<folder>[^=]*))?=(?P<run>.*)", re.DOTALL)
 
@@ -22,6 +29,7 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     run: str
     folder: str = ""  # in which it runs; the current one by default
+    reported: str = ""  # the format of its report and its benchmark in it, where they are not those of the request
 
 
 Commands: TypeAlias = dict[str, str | Command]
@@ -47,9 +55,37 @@ def commands_in(given: Iterable[tuple[str, Command]]) -> Commands:
     return found
 
 
-def contestants_of(commands: Mapping[str, str | Command], output: str = "") -> tuple[ContestantName, ...]:
-    """``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it."""
-    return tuple(_contestant(name, each, output) for name, each in commands.items())
+def contestants_of(
+    commands: Mapping[str, str | Command], output: str = "", reported: str = ""
+) -> tuple[ContestantName, ...]:
+    """``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it. They race by what
+    they report if ``reported`` or each of them names how, all in one format."""
+    found = tuple(_contestant(name, each, output, reported) for name, each in commands.items())
+    formats = {name.text: name.framework_options.get(REPORTED, "").partition(":")[0] for name in found}
+    if len(set(formats.values())) > 1:
+        listed = ", ".join(f"{name} by {format_ or 'wall time'}" for name, format_ in formats.items())
+        raise InvalidRequest(f"all commands race by reports of one format (got {listed})", code=E_REPORT)
+    return found
+
+
+def report_in(text: str) -> tuple[ReportFormat, str]:
+    """``FORMAT`` or ``FORMAT:NAME``, where the name is that of a benchmark in the report."""
+    given, colon, name = text.partition(":")
+    known = {str(each): each for each in get_args(ReportFormat)}
+    if given not in known:
+        raise InvalidRequest(f"{given!r} is not a format of reports; use {', '.join(known)}", code=E_REPORT)
+    if colon and not name.strip():
+        raise InvalidRequest(f"{text!r} names no benchmark; write {given}:NAME, or {given} alone", code=E_REPORT)
+    return known[given], name.strip()
+
+
+def reports_of(contestants: Iterable[ContestantName]) -> str:
+    """The format of the reports by which contestants race; empty where they race by wall time."""
+    return next((own.partition(":")[0] for each in contestants if (own := dict(each.options).get(REPORTED, ""))), "")
+
+
+def with_report_file(words: Iterable[str], path: str) -> list[str]:
+    return [word.replace(REPORT_FILE, path) for word in words]
 
 
 def is_named_command(name: ContestantName) -> bool:
@@ -72,10 +108,12 @@ def words_of(run: str) -> list[str]:
     return words
 
 
-def _contestant(name: str, given: str | Command, output: str) -> ContestantName:
+def _contestant(name: str, given: str | Command, output: str, reported: str) -> ContestantName:
     command = Command(given) if isinstance(given, str) else given
     if not _NAME.fullmatch(name):
         raise InvalidRequest(f"{name!r} is not a name of a command; use letters, digits, '_', '-' and '.'", code=CODE)
     words_of(command.run)
-    options = {RUN: command.run, FOLDER: command.folder, OUTPUT: output}
+    if reported := command.reported or reported:
+        report_in(reported)
+    options = {RUN: command.run, FOLDER: command.folder, OUTPUT: output, REPORTED: reported}
     return ContestantName(name, COMMAND, options=tuple((key, value) for key, value in options.items() if value))

@@ -24,7 +24,7 @@ THREADS = "threads"
 HTTP = "http"  # the framework of a server that already runs
 URL = "url"  # its option
 COMMAND = "command"  # the framework of a command line
-RUN, FOLDER, OUTPUT = "run", "folder", "output"  # its options
+RUN, FOLDER, OUTPUT, REPORTED = "run", "folder", "output", "reported"  # its options
 
 
 class ContestantName(msgspec.Struct, frozen=True):

@@ -86,10 +86,18 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     commands: Annotated[
         Commands,
         _about(
-            'Programs to race, by name: "./old --size 10", or {run = "./old", folder = "../base"}. No shell is used.'
+            'Programs to race, by name: "./old --size 10", or {run = "./old", folder = "../base"}. No shell is used; '
+            "{report} is replaced with the path of a file for its report."
         ),
     ] = {}
     same_output: Annotated[bool, _about("Disqualify commands that print something else than the first one.")] = False
+    reported: Annotated[
+        str | None,
+        _about(
+            "Race commands by the time that each reports of its work: google-benchmark, pyperf, hyperfine, criterion "
+            'or number; "pyperf:NAME" picks a benchmark of the report. By wall time by default.'
+        ),
+    ] = None
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
     mode: Annotated[Mode | _Some[Mode], _about("Inference, the loss and its gradients, or steps of training.")] = (
         "infer"

@@ -43,6 +43,8 @@ def compare_other_quantities(
     for metric, read in _METRICS.items():
         if metric == headline or (metric == STEP_TIME and headline == verdict.LATENCY):
             continue
+        if metric == verdict.LATENCY and headline != verdict.REPORTED_TIME:  # compared as the time of a step, or not
+            continue
         values: dict[str, list[float | None]] = {
             name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
         }
@@ -73,12 +75,16 @@ def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str,
     return {name: [block[place] for block in whole] for place, name in enumerate(values)}
 
 
+def _latency(process: ProcessResult, work: Work) -> float | None:
+    return process.calls.p50_ns
+
+
 def _p90(process: ProcessResult, work: Work) -> float | None:
-    return process.headline.p90_ns
+    return process.calls.p90_ns
 
 
 def _p99(process: ProcessResult, work: Work) -> float | None:
-    return process.headline.p99_ns
+    return process.calls.p99_ns
 
 
 def _step_time(process: ProcessResult, work: Work) -> float | None:
@@ -86,7 +92,7 @@ def _step_time(process: ProcessResult, work: Work) -> float | None:
 
 
 def _throughput(process: ProcessResult, work: Work) -> float | None:
-    return work.batch / process.headline_ns * 1e9
+    return work.batch / process.call_ns * 1e9
 
 
 def _first(process: ProcessResult, work: Work) -> float | None:
@@ -128,6 +134,7 @@ def _median_of(process: ProcessResult, quantity: str) -> float | None:
 
 
 _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = {
+    verdict.LATENCY: _latency,
     P90: _p90,
     P99: _p99,
     verdict.THROUGHPUT: _throughput,

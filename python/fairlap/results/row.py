@@ -114,6 +114,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     message: Annotated[str, _about("What went wrong, in words; empty when nothing did.", "outcome")]
     place: Annotated[str | None, _about("Its place among the ranked; ties share one, as 2=.", "outcome")]
 
+    reported_ns: Annotated[
+        Estimate | None,
+        _about("Median time that the program reports of its own work, which it is then ranked by.", "latency"),
+    ]
+    reported_by: Annotated[
+        str, _about("The format of that report, and the benchmark in it if one was named; else empty.", "latency")
+    ]
     latency_p50_ns: Annotated[Estimate | None, _about("Median time of a call, over processes.", "latency")]
     latency_p90_ns: Annotated[Estimate | None, _about("Nine of ten calls are quicker.", "latency")]
     latency_p99_ns: Annotated[Estimate | None, _about("Ninety-nine of a hundred calls are quicker.", "latency")]
@@ -501,7 +508,10 @@ _NS_PER_S = 1e9
 
 
 def judged_time_ns(row: Row) -> Estimate | None:
-    """Of the median call; where the race was fed, of a batch, with all that feeding takes."""
+    """Of the median call, or what the program reports itself; where the race was fed, of a batch, with all that feeding
+    takes."""
+    if row.reported_ns is not None:
+        return row.reported_ns
     rate = row.pipeline_throughput_per_s
     if rate is None:
         return row.latency_p50_ns
@@ -512,5 +522,10 @@ def judged_time_ns(row: Row) -> Estimate | None:
     return Estimate(row.batch / rate.value * _NS_PER_S, of(rate.high), of(rate.low))
 
 
-def judged_time_named(*, fed: bool) -> str:
-    return "time of a fed batch" if fed else "median time of a call"
+def judged_resolution_ns(row: Row) -> float | None:
+    """Below which ``judged_time_ns`` shows no digit; that of programs which time themselves is not known."""
+    return row.resolution_ns if row.reported_ns is None else None
+
+
+def judged_time_named(*, fed: bool, reported: bool) -> str:
+    return "reported time" if reported else "time of a fed batch" if fed else "median time of a call"

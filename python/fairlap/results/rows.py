@@ -21,6 +21,7 @@ from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
+from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.columns.data_seeds import order_depends_on_data
@@ -41,6 +42,7 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.scenarios.reported import REPORTED_TIME
 
 _DIGITS = 12
 
@@ -88,7 +90,7 @@ def _row(
     work = work_result.work
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
-    latency = estimate(result.finished, lambda process: process.headline.p50_ns)
+    latency = estimate(result.finished, lambda process: process.calls.p50_ns)
     energy = energy_of(result, work)
     cells: dict[str, Cell] = {
         "version": cell_or(
@@ -117,7 +119,7 @@ def _row(
         **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
         **utilisation_of(result, threads=run.plan.threads_of(work), device=run.plan.device),
         **energy,
-        **_cost(estimate(result.finished, lambda process: process.headline_ns), work, price),
+        **_cost(estimate(result.finished, lambda process: process.call_ns), work, price),
         **_errors(result),
         "error_drop": _drop(run.plan, result.drop.error, _why_unchecked(result)),
         "accuracy_drop": _drop(run.plan, result.drop.score, _why_unscored(result)),
@@ -160,6 +162,7 @@ def _row(
         found_settings=next((each.found for each in run.searches if each.contestant == name.text), {}),
         route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
+        reported_by=next((each.in_force[REPORTED] for each in result.processes if REPORTED in each.in_force), ""),
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
@@ -201,17 +204,17 @@ def _turns(processes: Sequence[ProcessResult]) -> str:
 
 def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
     processes, why = result.finished, absence_reason(result)
-    first = processes[0].headline if processes else None
+    first = processes[0].calls if processes else None
     cells = {
         "latency_p50_ns": cell_or(latency, why),
-        "latency_p90_ns": cell_or(estimate(processes, lambda process: process.headline.p90_ns), why),
-        "latency_p99_ns": cell_or(estimate(processes, lambda process: process.headline.p99_ns), why),
+        "latency_p90_ns": cell_or(estimate(processes, lambda process: process.calls.p90_ns), why),
+        "latency_p99_ns": cell_or(estimate(processes, lambda process: process.calls.p99_ns), why),
         "method": cell_or(first and first.method, why),
         "resolution_ns": cell_or(first and first.resolution_ns, why),
-        "throughput_per_s": cell_or(
-            estimate(processes, lambda process: work.batch / process.headline_ns * _NS_PER_S), why
-        ),
+        "throughput_per_s": cell_or(estimate(processes, lambda process: work.batch / process.call_ns * _NS_PER_S), why),
     }
+    by_itself = "it is not ranked by times that it reports itself"
+    cells["reported_ns"] = cell_or(estimate(processes, partial(_median_of, REPORTED_TIME)), why or by_itself)
     for name in _QUANTITIES:
         cells[name] = cell_or(
             estimate(processes, partial(_median_of, name)), _why_untimed(processes, name) if processes else why

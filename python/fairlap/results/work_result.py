@@ -80,7 +80,7 @@ class ContestantResult:
     @property
     def call_ns(self) -> float:
         """The time of a call in a process in the middle."""
-        return median_low(process.headline_ns for process in self.finished)
+        return median_low(process.call_ns for process in self.finished)
 
     @property
     def range_ns(self) -> tuple[float, float]:

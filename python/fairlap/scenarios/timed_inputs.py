@@ -22,6 +22,7 @@ from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.scenarios.generation import with_tokens
 from fairlap.scenarios.latency_messages import BEFORE, Drawn, DrawnResult, Measure
 from fairlap.scenarios.reading import read_result
+from fairlap.scenarios.reported import with_reported
 
 if TYPE_CHECKING:
     from fairlap.engine import DrawnCalls, Measurement
@@ -99,6 +100,8 @@ class TimedInputs:
             measurement = _naming_completion(measurement)
         if self._contestant.stamps is not None:
             measurement = with_tokens(measurement, self._contestant.stamps)
+        if self._contestant.own_times is not None:
+            measurement = with_reported(measurement, self._contestant.own_times)
         if self._contestant.notices is not None:
             measurement = replace(measurement, warnings=(*measurement.warnings, *self._contestant.notices()))
         self._measurements += 1

@@ -13,11 +13,11 @@ from fairlap.store.run_ids import time_in_ids
 _NS_PER_S = 1e9
 _KEY = (
     "mode", "precision", "ranked_precisions", "batch", "data", "train_on", "load", "conditions", "threads", "device",
-    "ranks", "hosts", "target_score",
+    "ranks", "hosts", "target_score", "reported_by",
 )  # fmt: skip
 _ESTIMATES = (
     "latency_p50_ns", "pipeline_throughput_per_s", "time_to_score_s", "largest_rate_per_s", "loadgen_latency_ns",
-    "loadgen_rate_per_s",
+    "loadgen_rate_per_s", "reported_ns",
 )  # fmt: skip
 
 
@@ -82,9 +82,23 @@ def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigur
     figures = []
     for run, began_at, contestant, framework, version, *rest in found:
         key, cells = rest[: len(_KEY)], rest[len(_KEY) :]
-        mode, precision, together, batch, data, train_on, load, conditions, threads, device, *at, target = key
+        (
+            mode,
+            precision,
+            together,
+            batch,
+            data,
+            train_on,
+            load,
+            conditions,
+            threads,
+            device,
+            *at,
+            target,
+            reported_by,
+        ) = key
         plan = asked.get(run, _Asked())
-        judged = _judged(cells, batch, target, evaluation_counts=plan.count_evaluation)
+        judged = _judged(cells, batch, target, reported_by, evaluation_counts=plan.count_evaluation)
         if judged is None:
             continue
         quantity, value, low, high = judged
@@ -111,10 +125,14 @@ def _scale(ranks: int | None, hosts: str | None) -> list[str]:
 
 
 def _judged(
-    cells: list[float | None], batch: int, target: float | None, *, evaluation_counts: bool
+    cells: list[float | None], batch: int, target: float | None, reported_by: str | None, *, evaluation_counts: bool
 ) -> tuple[str, float, float | None, float | None] | None:
     """The quantity that decides a race of this kind, as a time: the smaller, the faster."""
-    latency, fed, to_score, largest_rate, loadgen_latency, loadgen_rate = (cells[at : at + 3] for at in range(0, 18, 3))
+    latency, fed, to_score, largest_rate, loadgen_latency, loadgen_rate, reported = (
+        cells[at : at + 3] for at in range(0, len(cells), 3)
+    )
+    if reported[0]:
+        return (f"time reported by {reported_by}", reported[0], reported[1], reported[2])
     if largest_rate[0]:
         return (TIME_OF_A_REQUEST, *_time_of_rate(largest_rate, 1))
     if loadgen_latency[0]:

@@ -41,6 +41,8 @@ from fairlap.verdict.looks import Design, Look, looks, possible_looks
 from fairlap.verdict.metric import (
     COMPILE_TIME,
     LATENCY,
+    METRICS_OF_CALLS,
+    REPORTED_TIME,
     THROUGHPUT,
     TIME_PER_REQUEST,
     TIME_TO_FIRST_GRADIENT,
@@ -65,6 +67,8 @@ __all__ = [
     "COMPILE_TIME",
     "LATENCY",
     "MAX_SLOWDOWN",
+    "METRICS_OF_CALLS",
+    "REPORTED_TIME",
     "SEGMENT",
     "THROUGHPUT",
     "TIME_PER_REQUEST",

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     default=None,
     help="Disqualify commands that print something else than the first one.",
 )
+@click.option(
+    "--reported",
+    metavar="FORMAT[:NAME]",
+    help="Race commands by the time that each reports of its own work, printed or in the file {report}: "
+    "google-benchmark, pyperf, hyperfine, criterion or number; NAME picks a benchmark.  [default: wall time]",
+)
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
 @click.option("--mode", type=one_or_more("infer", "grad", "train"), help="Modes.  [default: infer]")
 @click.option("--optimizer", metavar="NAME:lr=...", help="In mode train: sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
@@ -181,7 +187,8 @@ def command(
     operations`), or your own: model.onnx, and what `fairlap list routes` explains.
     Bind its shapes with --shapes or --dims, and give it your --inputs.
 
-    Programs race too, without a model: --command old=./old --command new=./new.
+    Programs race too, without a model: --command old=./old --command new=./new. Programs that time themselves race by
+    their own figures with --reported.
 
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
     process; the processes of a block take short turns, in random order. The race ends when every

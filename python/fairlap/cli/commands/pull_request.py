@@ -29,6 +29,9 @@ _BASE, _CHANGE = "base", "change"
 @click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what the change is merged into]")
 @click.option("--prepare", "prepared_by", metavar="SHELL", help="Shell command that prepares each checkout: 'make'.")
 @click.option("--same-output", is_flag=True, help="Disqualify a command that prints something else than the base.")
+@click.option(
+    "--reported", metavar="FORMAT[:NAME]", help="Race by the time that the command reports, as `compare` does."
+)
 @click.option("--threads", type=int, help="Threads of either side.  [default: all cores]")
 @click.option("--budget", type=DURATION, help="Race until it is decided, or for DURATION.  [default: 60s to 150s]")
 @click.option("--blocks", type=int, help="Run a fixed number of blocks.")
@@ -140,11 +143,14 @@ def _run(
                 prepare(place, prepared_by, is_base=side == _BASE)
         sides = {_BASE: folder, _CHANGE: change}
         return _raced(
-            _programs(run_command, sides) if run_command is not None else _callables(str(call), sides), **options
+            _programs(run_command, sides, options["reported"] or "")
+            if run_command is not None
+            else _callables(str(call), sides),
+            **options,
         )
 
 
-def _programs(run: str, sides: dict[str, Path]) -> dict[str, Any]:
+def _programs(run: str, sides: dict[str, Path], reported: str) -> dict[str, Any]:
     from fairlap.errors import InvalidRequest
     from fairlap.frameworks.command import output_of
     from fairlap.pull_request.checkouts import NoBaseline
@@ -152,7 +158,7 @@ def _programs(run: str, sides: dict[str, Path]) -> dict[str, Any]:
 
     words_of(run)
     try:
-        output_of(run, str(sides[_BASE]))
+        output_of(run, str(sides[_BASE]), reported=reported)
     except InvalidRequest as error:
         raise NoBaseline(f"the base does not run {run!r}: {error}") from None
     return {"commands": {side: Command(run, str(folder)) for side, folder in sides.items()}}

@@ -109,14 +109,17 @@ def _process(process: ProcessResult, samples: _Samples, found: Recomputed) -> Pr
         found.problems += [f"{RUN}: {line}" for line in differing(before, after, f"{whose}, {quantity}")]
     changed = msgspec.structs.replace(process, timings=timings)
     if timings and (headline := own.get(next(iter(timings)))) is not None:
-        found.problems += [f"{RUN}: {line}" for line in _of_headline(changed, headline, whose, found)]
+        calls_ns = own.get("wall_ns", headline)
+        found.problems += [f"{RUN}: {line}" for line in _of_headline(changed, headline, calls_ns, whose, found)]
     return changed
 
 
-def _of_headline(process: ProcessResult, headline_ns: np.ndarray, whose: str, found: Recomputed) -> Iterator[str]:
+def _of_headline(
+    process: ProcessResult, headline_ns: np.ndarray, calls_ns: np.ndarray, whose: str, found: Recomputed
+) -> Iterator[str]:
     """Its medians of turns, and the time that it measured, which every single sample is part of."""
     if "measured" in process.phases_s:
-        seconds = float(np.nansum(headline_ns)) * process.headline.calls_per_sample / 1e9
+        seconds = float(np.nansum(calls_ns)) * process.headline.calls_per_sample / 1e9
         yield from differing(process.phases_s["measured"], seconds, f"{whose}, measured seconds")
     if not process.rounds_ns:
         return

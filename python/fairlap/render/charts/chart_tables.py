@@ -133,7 +133,7 @@ def _percentiles(shown: Results) -> Iterator[Record]:
                     "whole": True,
                 }
             for process in result.finished:
-                value = getattr(process.headline, field)
+                value = getattr(process.calls, field)
                 yield _key(work_result, result.contestant) | {
                     "percentile": name,
                     "ns": value,

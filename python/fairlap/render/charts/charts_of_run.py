@@ -15,6 +15,7 @@ from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
+from fairlap.request.commands import reports_of
 from fairlap.results.results import Results
 from fairlap.results.row import judged_time_named
 
@@ -25,7 +26,7 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     sampled = bool(tables["samples"])
-    time = judged_time_named(fed=bool(shown.run.plan.data))
+    time = judged_time_named(fed=bool(shown.run.plan.data), reported=bool(reports_of(shown.run.plan.contestants)))
     charts = [
         speed_charts.ranked_intervals(time),
         *_if_several_precisions(shown, time),

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from fairlap.render.ci_reports.outcomes import JobOutcome, Outcome, job_outcomes
 from fairlap.results.results import Results
+from fairlap.results.row import judged_time_ns
 
 _ELEMENTS: dict[Outcome, str] = {
     "slower": "failure",
@@ -66,7 +67,7 @@ def _counts(outcomes: list[JobOutcome]) -> dict[str, str]:
 
 def _seconds(found: JobOutcome) -> str:
     """The median call, which readers chart over time; 0 where there is none, since the schema wants a number."""
-    median = found.row.latency_p50_ns
+    median = judged_time_ns(found.row)
     return f"{median.value / 1e9:.9f}" if median is not None else "0"
 
 

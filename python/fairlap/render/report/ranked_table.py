@@ -11,7 +11,7 @@ from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.render.terminal import OF_A_CONTESTANT, causes_of_modes
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.row import Estimate, Row, judged_resolution_ns, judged_time_ns
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 # Columns that are left out where no row has a value.
@@ -43,12 +43,15 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
         rates = f"rate of {shown.baseline or 'the first'} over its own"
         against = rates if metric == verdict.TIME_PER_REQUEST else f"{metric.name} {against}"
     time = "time of a fed batch" if shown.run.plan.data else "time of a call"
-    slowest = max((result.call_ns for result, _ in work_result.with_rows() if result.finished), default=0.0)
     rows_of_work = [row for _, row in work_result.with_rows()]
+    slowest = max((judged.value for row in rows_of_work if (judged := judged_time_ns(row))), default=0.0)
     under_load = load_columns(rows_of_work)
     heads = ["place", "contestant", time, against, "p99", "per second"]
     if under_load:
         heads = ["place", "contestant", LARGEST_RATE.head, against, *(column.head for column in under_load), time]
+    if work_result.basis.metric == verdict.REPORTED_TIME:
+        time = verdict.REPORTED_TIME.name
+        heads = ["place", "contestant", time, against, "wall time of a run"]
     heads += [first, "peak memory", "error"]
     rows = [
         _cells(shown, result, row, slowest, (time, against, first)) | _under_load(row, under_load)
@@ -71,6 +74,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
         time: _time(shown, result, row, slowest),
         against: _ratio(row),
         "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and quantity_text.duration(row.latency_p99_ns.value)),
+        "wall time of a run": _duration(row, "latency_p50_ns", row.latency_p50_ns),
         "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
         first: _or_dash(row, "time_to_first_inference_s", to_first and quantity_text.seconds(to_first.value)),
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
@@ -147,10 +151,10 @@ def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) ->
     if row.modes:
         modes = (tag("span", _mode(mode.value_ns, mode.share, row), class_="mode") for mode in row.modes)
         return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
-    share = 100 * result.call_ns / slowest if slowest else 0
+    share = 100 * judged.value / slowest if slowest else 0
     colour = f"--colour: var(--contestant-{shown.contestants.index(result.contestant)})"
     bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
-    time, bounds = quantity_text.duration_and_bounds(judged.value, judged.low, judged.high, row.resolution_ns)
+    time, bounds = quantity_text.duration_and_bounds(judged.value, judged.low, judged.high, judged_resolution_ns(row))
     return tag(
         "span",
         tag("strong", time),
@@ -162,7 +166,7 @@ def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) ->
 
 
 def _mode(value_ns: float, share: float, row: Row) -> str:
-    return f"{quantity_text.duration(value_ns, row.resolution_ns)} in {quantity_text.share(share)}"
+    return f"{quantity_text.duration(value_ns, judged_resolution_ns(row))} in {quantity_text.share(share)}"
 
 
 def _ratio(row: Row) -> Markup | str:
