@@ -159,18 +159,16 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
-    elsewhere = _kept_elsewhere(run, output) if not_stored is not None and not run_id else None
+    elsewhere = _kept_elsewhere(run, output) if recorder and recorder.run_id and not_stored and not run_id else None
     try:
         _print_answer(results, as_json=output.as_json)
     finally:  # also when standard output is full or closed
         for failure in failures:
             print_error(failure, "E_FILE")
+        if elsewhere is not None:
+            print_note(f"what was measured, but for raw samples, is in a file: `fairlap runs import {elsewhere}`")
         if not_stored is not None:
             print_error(*not_stored)
-        if elsewhere is not None:
-            print_note(
-                f"what was measured, but for raw samples, is in {elsewhere}; `fairlap show {elsewhere}` shows it"
-            )
         if run_id and not_stored is None:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if interrupted or race.data_lost:

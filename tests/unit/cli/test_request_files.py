@@ -120,7 +120,7 @@ def test_the_default_batch_is_the_models_own() -> None:
         ({"models": ("mlp", "softmax"), "mode": ("infer", "grad")}, "grad"),
         ({"models": ("callable",), "precision": ("fp32", "bf16")}, "bf16"),
         ({"models": ("mlp", "mlp")}, "mlp"),
-        ({"batch": (8, 8)}, "batch 8"),
+        ({"batch": (8, 8)}, "--batch"),
         ({"data": ""}, "''"),
         ({"data": "a\0b"}, "null byte"),
         ({"batch": 0}, "batch"),
