@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-time-to-score trust-load trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -157,11 +157,9 @@ NEIGHBOURS ?= 0
 trust-honest: $(VENV)/.frameworks build/release/.module  ## Race honest contestants over all models and count those that are accused (half an hour; NEIGHBOURS=2: beside busy programs).
 	$(BIN)/python -m tests.trust.honest --races $(RACES) --neighbours $(NEIGHBOURS)
 
-trust-time-to-score: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different by their time to a score.
-	$(BIN)/python -m tests.trust.time_to_score
-
-trust-load: $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different by their largest rate under load (RACES=10).
-	$(BIN)/python -m tests.trust.load --races $(if $(filter file,$(origin RACES)),10,$(RACES))
+IDENTICAL ?=
+trust-identical: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different (IDENTICAL="to score --races 2"; without it: the table so far).
+	$(BIN)/python -m tests.trust.identical $(IDENTICAL)
 
 BOUND_RUNS ?= 20
 trust-bounds: $(VENV)/.frameworks build/release/.module  ## Count how often rows say rightly what bounds three models (half an hour; BOUND_RUNS=20, NEIGHBOURS=2).

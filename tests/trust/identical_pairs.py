@@ -15,7 +15,6 @@ from math import ceil
 
 import msgspec
 import numpy as np
-
 from fairlap import verdict
 from fairlap.verdict import Verdict
 from fairlap.verdict.false_positive_rate import false_positives

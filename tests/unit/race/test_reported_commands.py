@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -45,11 +46,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def raced(*options: str, **commands: str) -> dict[str, object]:
+def raced(*options: str, **commands: str) -> dict[str, Any]:
     given = [word for name, run in commands.items() for word in ("--command", f"{name}={run}")]
     done = invoke("compare", *given, *options, *RACE, "-o", "run.json", "--json")
     assert done.exit_code == 0, done.output
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -61,20 +62,20 @@ def outcomes() -> dict[str, tuple[str, str]]:
 def test_a_race_a_store_a_history_a_gate_and_a_bundle_judge_by_what_is_reported() -> None:
     files = [word for name in ("x.md", "x.html", "x.junit.xml", "x.prom") for word in ("-o", name)]
     found = raced("--reported", "number", *files, fast=f"./bench {FAST}", slow=f"./bench {SLOW}")
-    [work] = found["work_results"]  # type: ignore[misc]
-    [comparison] = work["comparisons"]  # type: ignore[index]
+    [work] = found["work_results"]
+    [comparison] = work["comparisons"]
     low, high = comparison["interval"]
     assert (comparison["a"], comparison["verdict"]) in (("fast", "faster"), ("slow", "slower"))
     ratio = comparison["ratio"] if comparison["a"] == "slow" else 1 / comparison["ratio"]
     assert ratio == pytest.approx(2, rel=0.02)
     assert high / low < 1.1
 
-    by_name = {row["contestant"]: row for row in found["rows"]}  # type: ignore[attr-defined]
+    by_name = {row["contestant"]: row for row in found["rows"]}
     assert by_name["slow"]["reported_ns"]["value"] == pytest.approx(2020, rel=0.02)
     assert by_name["slow"]["reported_by"] == "number"
     assert by_name["slow"]["latency_p50_ns"]["value"] < by_name["fast"]["latency_p50_ns"]["value"]
     assert by_name["fast"]["place"] == "1"
-    [others] = [each for each in work["other_quantities"] if each["metric"] == "latency"]  # type: ignore[index]
+    [others] = [each for each in work["other_quantities"] if each["metric"] == "latency"]
     [latency] = others["comparisons"]
     assert {latency["a"] if latency["ratio"] > 1 else latency["b"]} == {"fast"}  # its wall time is the longer one
 
