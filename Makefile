@@ -157,9 +157,8 @@ NEIGHBOURS ?= 0
 trust-honest: $(VENV)/.frameworks build/release/.module  ## Race honest contestants over all models and count those that are accused (half an hour; NEIGHBOURS=2: beside busy programs).
 	$(BIN)/python -m tests.trust.honest --races $(RACES) --neighbours $(NEIGHBOURS)
 
-IDENTICAL ?=
-trust-identical: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different (IDENTICAL="to score --races 2"; without it: the table so far).
-	$(BIN)/python -m tests.trust.identical $(IDENTICAL)
+trust-identical: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different (SCENARIO=latency RACES=2; without them: the table so far).
+	$(BIN)/python -m tests.trust.identical $(if $(SCENARIO),"$(SCENARIO)" --races $(if $(filter file,$(origin RACES)),1,$(RACES)))
 
 BOUND_RUNS ?= 20
 trust-bounds: $(VENV)/.frameworks build/release/.module  ## Count how often rows say rightly what bounds three models (half an hour; BOUND_RUNS=20, NEIGHBOURS=2).

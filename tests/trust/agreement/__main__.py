@@ -3,8 +3,10 @@
 python -m tests.trust.agreement                              all cases, ten pairs of each: hours on two cores
 python -m tests.trust.agreement --only latency,train --pairs 6 --threads 2
 python -m tests.trust.agreement --on torch
+python -m tests.trust.agreement --pairs 0                    only the table of all pairs in --out so far
 
-The loops are in by_hand/ and import nothing of fairlap. Exit status 1 if a ratio is beyond what is allowed.
+The loops are in by_hand/ and import nothing of fairlap. Pairs are added to those of earlier commands, so that a table
+may be taken in short commands; another --out starts over. Exit status 1 if a ratio is beyond what is allowed.
 """
 
 from __future__ import annotations
@@ -12,14 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
 from .cases import CASES, Case
-from .pairs import Agreement, Pair, agreement_of, pairs_of
+from .pairs import Pair, agreements_of, pairs_of
 from .table import as_table
 
 
@@ -56,23 +57,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/trust"))
     given = parser.parse_args()
     write_models(given.out / "models")
-    found: list[Agreement] = []
-    taken: list[Pair] = []
+    file = given.out / "pairs.jsonl"
     for case in chosen(CASES, given.only):
         on = [name for name in case.contestants if not given.on or name in given.on.split(",")]
         for threads in case.threads:
             if str(threads) not in given.threads.split(",") or not on:
                 continue
-            by_contestant: dict[str, list[Pair]] = defaultdict(list)
             for number in range(given.pairs):
                 for pair in pairs_of(case, threads, number, given.out / "models", on):
-                    by_contestant[pair.contestant].append(pair)
-            for pairs in by_contestant.values():
-                taken += pairs
-                found.append(agreement_of(pairs, case.allowed))
-                print(as_table(found[-1:]).splitlines()[-1], flush=True)
-            kept = {"pairs": [asdict(each) for each in taken], "agreements": [asdict(each) for each in found]}
-            (given.out / "agreement.json").write_text(json.dumps(kept, indent=1))
+                    print(
+                        f"{pair.case}, {pair.contestant}, {pair.threads}: {pair.fairlap / pair.by_hand:.3f}", flush=True
+                    )
+                    with file.open("a") as kept:
+                        kept.write(json.dumps(asdict(pair)) + "\n")
+    found = agreements_of([Pair(**json.loads(line)) for line in file.read_text().splitlines()], CASES)
     print(as_table(found))
     sys.exit(any(each.agrees is False for each in found))
 

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,20 @@ def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path) -
     if ran.returncode:
         raise RuntimeError(f"{' '.join(command)}: {ran.stderr.strip()}")
     return float(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreement]:
+    """Of all pairs, in the order of the cases."""
+    by_row: dict[tuple[str, int, str], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        by_row[pair.case, pair.threads, pair.contestant].append(pair)
+    return [
+        agreement_of(by_row[case.name, threads, contestant], case.allowed)
+        for case in cases
+        for threads in case.threads
+        for contestant in case.contestants
+        if (case.name, threads, contestant) in by_row
+    ]
 
 
 def agreement_of(pairs: Sequence[Pair], allowed: float) -> Agreement:
