@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ACTION: dict[str, Any] = yaml.safe_load((TOP / "action.yml").read_text())
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 RACE, COMMENT, GATE = (next(step for step in STEPS if step["name"] == name) for name in ("Race", "Comment", "Gate"))
 FAKE = """#!/bin/sh
-shift 2
+shift 3
 for word in "$@"; do printf '%s\\n' "$word"; done > words
 exit 1
 """
@@ -75,6 +76,23 @@ def test_a_comment_that_fails_or_was_never_written_fails_no_step(tmp_path: Path)
     status, words = run(COMMENT, tmp_path, FILES=str(tmp_path), NAME="x", CHARTS="https://charts.test/1")
     given = command.make_context("pull-request", words[1:]).params
     assert (status, given["post"], given["charts"]) == (0, tmp_path / "comment.md", "https://charts.test/1")
+
+
+@pytest.mark.parametrize("step", [RACE, COMMENT], ids=["race", "comment"])
+def test_no_step_runs_modules_of_the_checkout(tmp_path: Path, step: dict[str, Any]) -> None:
+    checkout, files = tmp_path / "checkout", tmp_path / "files"
+    files.mkdir()
+    (files / "comment.md").touch()
+    for name in ("fairlap/__init__.py", "fairlap/__main__.py", "click/__init__.py", "msgspec.py"):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    paths = {"GITHUB_OUTPUT": str(tmp_path / "output"), "RUNNER_TEMP": str(tmp_path), "PYTHON": sys.executable}
+    given = {**dict.fromkeys(step["env"], ""), **paths, "NAME": "x", "FILES": str(files)}
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    done = subprocess.run(shell, cwd=checkout, env={**os.environ, **given}, check=False, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "[E_" in done.stderr  # fairlap itself ran, and has nothing to race or to post to
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(("variables", "status"), [({"STATUS": "1"}, 1), ({"STATUS": "0"}, 0), ({}, 3)])
