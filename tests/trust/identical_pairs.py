@@ -20,8 +20,8 @@ from fairlap.verdict import Verdict
 from fairlap.verdict.false_positive_rate import false_positives
 
 SHARING = 0.15
-"""The most that claims about two pairs with a contestant in common correlate, where nothing else is shared: 0.06 with
-six blocks and exchangeable figures, 0.15 with many blocks and normal ones."""
+"""No less than the correlation of claims about two pairs with a contestant in common, where nothing else is shared:
+0.06 with six blocks and exchangeable figures, 0.14 with many blocks and normal ones."""
 
 
 class RacedPairs(msgspec.Struct, frozen=True):
