@@ -429,7 +429,7 @@ class WorkerProcess:
         raise loss_from_status(status, self._phase, self.printed, self._oom_kills)
 
     def _require_budget(self, within_s: float) -> None:
-        if within_s >= self._longest_request_s:
+        if within_s == self._longest_request_s:  # which shortened it; an epoch or a trial has its own limit
             what = f"not finished: the budget allows no more than {within_s:g} s for {self._phase}"
             self._lose("timeout", what, code=E_BUDGET)
         if time.monotonic() >= self._ends_by_s:

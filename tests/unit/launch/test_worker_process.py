@@ -19,6 +19,7 @@ from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.machine.processes import process_stat
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
+from fairlap.scenarios.training_messages import Epoch
 from workers_of_fake import Files, belonging_to, environment, left_of, nothing_left_of
 
 pytestmark = [
@@ -96,6 +97,14 @@ def test_no_request_lasts_beyond_the_time_by_which_a_worker_has_to_end() -> None
     with pytest.raises(WorkerLost) as lost:
         WorkerProcess(python_worker(), environment=environment(), ends_by_s=time.monotonic())
     assert (lost.value.outcome, lost.value.code) == ("timeout", "E_BUDGET")
+
+
+def test_an_epoch_that_outlasts_its_own_limit_is_not_said_to_outlast_the_budget() -> None:
+    worker = WorkerProcess(python_worker(), environment=environment(), longest_request_s=0.5)
+    os.kill(worker.pid, signal.SIGSTOP)
+    with pytest.raises(WorkerLost) as lost:
+        worker.train(Epoch(0, "data", "order", "state"), within_s=1.0)
+    assert (lost.value.outcome, lost.value.code) == ("timeout", "E_TIMEOUT")
 
 
 def test_a_worker_is_on_its_cores_from_the_first_moment_and_its_parent_returns_to_its_own() -> None:
