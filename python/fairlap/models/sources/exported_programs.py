@@ -37,131 +37,33 @@ _LAYOUTS = frozenset(
     | {f"torch.fx.immutable_collections.immutable_{kind}" for kind in ("list", "dict")}
 )
 
-_OF_SIZES = frozenset(
-    [
-        "eq",
-        "ne",
-        "le",
-        "ge",
-        "lt",
-        "gt",
-        "neg",
-        "pos",
-        "mul",
-        "add",
-        "sub",
-        "floordiv",
-        "mod",
-        "pow",
-        "truediv",
-        "and_",
-        "or_",
-        "lshift",
-        "rshift",
-        "getitem",
-    ]
-)
-_MATH = frozenset(
-    [
-        "trunc",
-        "ceil",
-        "floor",
-        "sqrt",
-        "log",
-        "log2",
-        "exp",
-        "pow",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-    ]
-)
+_OF_SIZES = frozenset([
+    "eq", "ne", "le", "ge", "lt", "gt", "neg", "pos", "mul", "add", "sub", "floordiv", "mod", "pow", "truediv", "and_",
+    "or_", "lshift", "rshift", "getitem",
+])  # fmt: skip
+_MATH = frozenset([
+    "trunc", "ceil", "floor", "sqrt", "log", "log2", "exp", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh",
+])  # fmt: skip
 _GRAPHS = frozenset(["cond", "while_loop", "scan", "map_impl", "wrap_with_set_grad_enabled", "wrap_with_autocast"])
 _ATEN = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)", re.ASCII)
 _COMPUTED = re.compile(r"(Tensor|int|float|bool|number|complex|Device|Generator|str|NoneType)$")
-_TAKE_TEXT = frozenset(
-    [
-        "approximate",
-        "rounding_mode",
-        "equation",
-        "reduce",
-        "side",
-        "padding",
-        "indexing",
-        "ord",
-        "pad_mode",
-        "mode",
-        "interpolation",
-        "norm",
-        "UPLO",
-        "driver",
-        "padding_side",
-        "assert_msg",
-    ]
-)
+_TAKE_TEXT = frozenset([
+    "approximate", "rounding_mode", "equation", "reduce", "side", "padding", "indexing", "ord", "pad_mode", "mode",
+    "interpolation", "norm", "UPLO", "driver", "padding_side", "assert_msg",
+])  # fmt: skip
 _UNSAFE = re.compile(  # memory outside of a tensor, or an object of C++ behind one
     r"unsafe(?!_(view|index|split|chunk|masked))|prepack|^_(coalesced|debug|nested|print|reshape_alias|sparse|test)"
 )
 
-_NUMBERS = frozenset(
-    [
-        "Integer",
-        "Float",
-        "Rational",
-        "Symbol",
-        "Add",
-        "Mul",
-        "Pow",
-        "Mod",
-        "Max",
-        "Min",
-        "Abs",
-        "Eq",
-        "Ne",
-        "Lt",
-        "Le",
-        "Gt",
-        "Ge",
-        "And",
-        "Or",
-        "Not",
-        "Equality",
-        "Unequality",
-        "StrictLessThan",
-        "LessThan",
-        "StrictGreaterThan",
-        "GreaterThan",
-        "FloorDiv",
-        "ModularIndexing",
-        "Where",
-        "PythonMod",
-        "CleanDiv",
-        "CeilToInt",
-        "FloorToInt",
-        "CeilDiv",
-        "FloatTrueDiv",
-        "IntTrueDiv",
-        "IsNonOverlappingAndDenseIndicator",
-        "TruncToFloat",
-        "TruncToInt",
-        "RoundToInt",
-        "RoundDecimal",
-        "ToFloat",
-        "Identity",
-        "PowByNatural",
-        "FloatPow",
-        "LShift",
-        "RShift",
-        "floor",
-        "ceiling",
-    ]
-)
+_NUMBERS = frozenset([
+    "Integer", "Float", "Rational", "Symbol", "Add", "Mul", "Pow", "Mod", "Max", "Min", "Abs", "Eq", "Ne", "Lt", "Le",
+    "Gt", "Ge", "And", "Or", "Not", "Equality", "Unequality", "StrictLessThan", "LessThan", "StrictGreaterThan",
+    "GreaterThan", "FloorDiv", "ModularIndexing", "Where", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt",
+    "CeilDiv", "FloatTrueDiv", "IntTrueDiv", "IsNonOverlappingAndDenseIndicator", "TruncToFloat", "TruncToInt",
+    "RoundToInt", "RoundDecimal", "ToFloat", "Identity", "PowByNatural", "FloatPow", "LShift", "RShift", "floor",
+    "ceiling",
+])  # fmt: skip
 _POWERS = frozenset({"Pow", "PowByNatural", "FloatPow", "LShift", "RShift"})
 _MOST_LETTERS, _MOST_POWER, _MOST_NUMBER = 10_000, 64, 2**63
 _SYMBOL = re.compile(r"[a-z]+\d+", re.ASCII)
