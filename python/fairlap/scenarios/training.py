@@ -33,6 +33,7 @@ class Epochs:
         self._items: dict[str, Arrays] = {}
         self._answer: Callable[[], Sequence[Arrays]] | None = None
         self._held_items = 0
+        self._state_is_large = False
 
     def train(self, request: Epoch) -> EpochTrained:
         training = self._training
@@ -71,8 +72,11 @@ class Epochs:
         others, which a loop that trains without a pause never sees."""
         training, before = self._training, None
         if not is_first:
+            if self._state_is_large:
+                return
             before = training.read()
-            if sum(array.nbytes for array in before.values()) > _MOST_HELD_TWICE_BYTES:
+            self._state_is_large = sum(array.nbytes for array in before.values()) > _MOST_HELD_TWICE_BYTES
+            if self._state_is_large:
                 return
         until_s = time.perf_counter() + _WARM_UP_S
         for step in steps:
