@@ -70,7 +70,8 @@ def main() -> None:
                     )
                     with file.open("a") as kept:
                         kept.write(json.dumps(asdict(pair)) + "\n")
-    found = agreements_of([Pair(**json.loads(line)) for line in file.read_text().splitlines()], CASES)
+    lines = file.read_text().splitlines() if file.exists() else []
+    found = agreements_of([Pair(**json.loads(line)) for line in lines], CASES)
     print(as_table(found))
     sys.exit(any(each.agrees is False for each in found))
 
