@@ -128,10 +128,6 @@ class Live(Messages):
     def say(self, line: str) -> None:
         self._bar.console.print(f"fairlap: {line}", markup=False, highlight=False)
 
-    @property
-    def shown_now(self) -> str:
-        return str(self._bar.tasks[0].fields["now"])
-
     def began(self, process: ProcessResult) -> None:
         self._bar.update(
             self._task, now=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"

@@ -82,21 +82,8 @@ def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigur
     figures = []
     for run, began_at, contestant, framework, version, *rest in found:
         key, cells = rest[: len(_KEY)], rest[len(_KEY) :]
-        (
-            mode,
-            precision,
-            together,
-            batch,
-            data,
-            train_on,
-            load,
-            conditions,
-            threads,
-            device,
-            *at,
-            target,
-            reported_by,
-        ) = key
+        mode, precision, together, batch, data, train_on, load, conditions, threads, device, *others = key
+        *at, target, reported_by = others
         plan = asked.get(run, _Asked())
         judged = _judged(cells, batch, target, reported_by, evaluation_counts=plan.count_evaluation)
         if judged is None:

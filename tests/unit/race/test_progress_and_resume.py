@@ -95,7 +95,7 @@ def test_in_a_terminal_each_epoch_has_its_score_and_the_time_left_within_the_bud
 ) -> None:
     shown = Live(replace(plan(), most_epochs=10, to_score=0.95), budget_s=7.0)
     shown.trained(trained("a", (0.5, 0.75)))
-    now = shown.shown_now
+    now = str(shown._bar.tasks[0].fields["now"])
     for expected in ("a", "epoch 2 of at most 10", "score 75 % of 95 %"):
         assert f"· {expected} ·" in now
     assert re.search(r"at most [67] s", now)  # of 38

@@ -37,7 +37,7 @@ class GateCommand(click.Command):
         for parameter in given:
             if isinstance(parameter, click.Option) and not parameter.multiple and given.count(parameter) > 1:
                 typed = [name for name in parameter.opts if any(each.partition("=")[0] == name for each in args)]
-                what = f"{' and '.join(typed) or parameter.opts[0]}"
+                what = " and ".join(typed) or parameter.opts[0]
                 raise click.UsageError(f"{what}: the option is given {given.count(parameter)} times; give it once")
 
 
