@@ -82,7 +82,7 @@ clean:  ## Remove everything that make has installed or built.
 bench-engine: $(VENV)/.bench build/release/.module  ## Compare cost and bias per sample with other timers.
 	$(BIN)/python tests/bench/engine
 
-bench-roofs: $(VENV)/.dev build/release/.module  ## Compare the measured roofs with OpenBLAS and a loop like STREAM's.
+bench-roofs: $(VENV)/.dev build/release/.module  ## Compare the measured roofs with loops in assembly, OpenBLAS and a loop like STREAM's.
 	$(BIN)/python tests/bench/roofs.py
 
 bench-telemetry: $(VENV)/.dev build/release/.tests build/bench-peers/.installed  ## Compare the cost of sampling with Zeus and CodeCarbon.

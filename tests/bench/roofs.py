@@ -4,9 +4,10 @@ All take turns, so that a busy machine meets each alike; of the others the best 
 A turn of theirs takes a tenth of a second, in which other programs interrupt it on a busy machine, so its time is the
 CPU time of its threads where that is shorter; what other programs displaced from the caches still slows them down.
 The loops in assembly name their registers, so no compiler can add anything to them: a roof should be within 3 % of
-them, and a level of the memory within 3 % of a triad in assembly over arrays of the same size, in memory with stores
-that bypass the caches. The roof of bf16 is above its loop where products widened to fp32 are faster than the
-processor's instructions for bf16. Number types for which the processor lacks the instructions have no line.
+them. Each level of the memory has a triad in assembly over arrays of the same size, in memory with stores that bypass
+the caches; those of the caches use the widest vectors only, and roofs were 4 to 12 % above them. The roof of bf16 is
+above its loop where products widened to fp32 are faster than the processor's instructions for bf16. Number types for
+which the processor lacks the instructions have no line.
 
 OpenBLAS multiplies matrices of 2048 x 2048 in float32. The triad like STREAM's is a loop in C, compiled for this
 processor and without stores that bypass the caches, over arrays of together at least four times the last cache; every

@@ -116,7 +116,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     reported_ns: Annotated[
         Estimate | None,
-        _about("Median time that the program reports of its own work, which it is then ranked by.", "latency"),
+        _about("Median time in the program's own report, which ranks it with --reported.", "latency"),
     ]
     reported_by: Annotated[
         str, _about("The format of that report, and the benchmark in it if one was named; else empty.", "latency")

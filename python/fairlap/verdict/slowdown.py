@@ -3,8 +3,8 @@
 The whole interval is above the bound: the slowdown is shown to be larger. The whole interval is below it: it is shown
 to be smaller, if there is one. The bound is inside: undecided. Where the true slowdown is exactly the bound, the first
 and the second happen in at most half of the interval's level each, 2.5 % of races, where the race knew the bound or had
-a fixed number of blocks. A bound given afterwards, to a race that ended when it was decided, is about 2.9 % in
-simulation. The rate is of each comparison, and not of several candidates together.
+a fixed number of blocks. For a bound given afterwards, to a race that ended when it was decided, that is simulated and
+not guaranteed. The rate is of each comparison, and not of several candidates together.
 """
 
 from __future__ import annotations
