@@ -79,8 +79,8 @@ def has_seccomp() -> bool:
 
 
 def confine(readable: Iterable[Path], writable: Iterable[Path], *, starts_python: bool = False) -> None:
-    """Leave these files and folders, Python's own, and the system's libraries. Other processes cannot be started, unless
-    it is this Python, in the same sandbox. What the kernel lacks is left out: see ``landlock_version``.
+    """Leave these files and folders, Python's own, and the system's libraries. No process can be started but, where it
+    ``starts_python``, this Python in the same sandbox. What the kernel lacks is left out: see ``landlock_version``.
 
     Threads that exist already keep their files.
     """
@@ -154,9 +154,14 @@ def _allow(rules: int, path: Path, access: int) -> None:
 
 def _of_python() -> list[Path]:
     """Where modules and their libraries are, packages installed for development included."""
-    import fairlap
-
-    found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, *site.getsitepackages(), *fairlap.__path__]
+    found = [
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        *sys.path,
+        *site.getsitepackages(),
+        str(Path(__file__).parents[1]),
+    ]
     found += os.environ.get("LD_LIBRARY_PATH", "").split(":")
     found += [file for name, module in sys.modules.items() if "." not in name and (file := _folder_of(module))]
     return [Path(each) for each in dict.fromkeys(found) if each]
@@ -174,7 +179,9 @@ def _filter_calls(starts_python: bool) -> None:
     program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for number in denied:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
-    if not starts_python:  # the flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone
+    if (
+        not starts_python
+    ):  # the flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
         program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, 16), (_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
         program += [(_RETURN, 0, 0, _FAIL | errno.EPERM)]

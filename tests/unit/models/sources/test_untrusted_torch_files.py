@@ -135,7 +135,8 @@ def test_a_name_is_not_written_into_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "layout",
     [
-        '[1, {"type": "builtins.dict", "context": "{\\"__enum__\\": true, \\"fqn\\": \\"this:s\\"}", "children_spec": []}]',
+        '[1, {"type": "builtins.dict", "context": "{\\"__enum__\\": true, \\"fqn\\": \\"this:s\\"}",'
+        ' "children_spec": []}]',
         '[1, {"type": "collections.defaultdict", "context": "{}", "children_spec": []}]',
         '[1, {"type": "builtins.dict", "context": "[{\\"__enum__\\": true}]", "children_spec": []}]',
     ],
@@ -186,18 +187,18 @@ def test_what_real_modules_need_is_read(tmp_path: Path) -> None:
     """Free sizes, branches, nested keyword inputs, names that are no identifiers, recurrent layers."""
     nn, free = torch.nn, torch.export.Dim("batch", min=4, max=64)
 
-    class Shapes(nn.Module):  # type: ignore[misc]
+    class Shapes(torch.nn.Module):  # type: ignore[misc,name-defined]
         def forward(self, x: Any, y: Any) -> Any:
             joined = torch.cat([x.repeat(2, 1)[: x.shape[0] + 1], y])
             return {"joined": joined, "product": (torch.einsum("ij,kj->ik", x, y),)}
 
-    class Branch(nn.Module):  # type: ignore[misc]
+    class Branch(torch.nn.Module):  # type: ignore[misc,name-defined]
         def forward(self, x: Any) -> Any:
             with torch.no_grad():
                 doubled = x * 2
             return torch.cond(doubled.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))
 
-    class Named(nn.Module):  # type: ignore[misc]
+    class Named(torch.nn.Module):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.parts = nn.ModuleDict({"a-b": nn.Linear(4, 4)})
