@@ -1,0 +1,214 @@
+"""Give up what a process needs no more before it reads a file that it does not trust: files outside of some folders,
+the network, other processes. By the kernel's own means, Landlock and seccomp (Linux); both last until the process and
+all that it starts have ended.
+
+https://docs.kernel.org/userspace-api/landlock.html and https://docs.kernel.org/userspace-api/seccomp_filter.html
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import resource
+import site
+import struct
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+_PR_SET_NO_NEW_PRIVS = 38
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION_ALONE, _PATH_BENEATH = 1, 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_ACCESS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}  # by version; later ones have 16
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | 1 << 15  # the others are for folders
+_TCP, _OUTSIDE_SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
+
+_SYSTEM = (
+    *("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store", "/proc", "/sys"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ssl/openssl.cnf"),
+    *("/dev/zero", "/dev/random", "/dev/urandom"),
+)
+
+_CAPABILITIES_VERSION = 0x20080522
+_OWNED_BY_OTHERS = 0b110  # files of other users, within the folders that are left
+
+_SET_MODE_FILTER, _ALL_THREADS = 1, 1
+_ALLOW, _FAIL = 0x7FFF0000, 0x00050000
+_LOAD, _JUMP_EQUAL, _JUMP_ANY_BIT, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_CLONE_THREAD = 0x10000
+_X32 = 0x40000000  # a second table of system calls on x86-64
+_MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}  # the call seccomp
+_GET_AND_SET_CAPABILITIES = ((125, 126), (90, 91))
+_DENIED = """
+socket 41 198        socketpair 53 199        connect 42 203          bind 49 200
+io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427
+ptrace 101 117       process_vm_readv 310 270 process_vm_writev 311 271 pidfd_getfd 438 438   kcmp 312 272
+bpf 321 280          perf_event_open 298 241  userfaultfd 323 282     open_by_handle_at 304 265
+mount 165 40         umount2 166 39           pivot_root 155 41       chroot 161 51           mount_setattr 442 442
+open_tree 428 428    move_mount 429 429       fsopen 430 430          fsmount 432 432         fsconfig 431 431
+unshare 272 97       setns 308 268            personality 135 92      keyctl 250 219          add_key 248 217
+request_key 249 218  init_module 175 105      finit_module 313 273    delete_module 176 106   reboot 169 142
+kexec_load 246 104   kexec_file_load 320 294  swapon 167 224          swapoff 168 225
+chmod 90 -           fchmod 91 52             fchmodat 268 53         fchmodat2 452 452       chown 92 -
+fchown 93 55         lchown 94 -              fchownat 260 54         setxattr 188 5          lsetxattr 189 6
+fsetxattr 190 7      removexattr 197 14       lremovexattr 198 15     fremovexattr 199 16
+utime 132 -          utimes 235 -             futimesat 261 -         utimensat 280 88
+"""
+_OF_PROCESSES = """
+execve 59 221        execveat 322 281         fork 57 -               vfork 58 -
+kill 62 129          tkill 200 130            pidfd_send_signal 424 424
+"""
+_CLONE, _CLONE3 = (56, 220), (435, 435)
+
+
+def landlock_version() -> int:
+    """0 where the kernel lacks it, or was started without it."""
+    return max(0, _syscall(_CREATE_RULESET, None, 0, _VERSION_ALONE)) if sys.platform == "linux" else 0
+
+
+def has_seccomp() -> bool:
+    if sys.platform != "linux" or platform.machine() not in _MACHINES:
+        return False
+    action = ctypes.c_uint32(_FAIL)
+    return _syscall(_MACHINES[platform.machine()][2], 2, 0, ctypes.byref(action)) == 0
+
+
+def confine(readable: Iterable[Path], writable: Iterable[Path], *, starts_python: bool = False) -> None:
+    """Leave these files and folders, Python's own, and the system's libraries. No process can be started but, where it
+    ``starts_python``, this Python in the same sandbox. What the kernel lacks is left out: see ``landlock_version``.
+
+    Threads that exist already keep their files.
+    """
+    if sys.platform != "linux":
+        return
+    if _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+    if has_seccomp():
+        _drop_capabilities()
+    if version := landlock_version():
+        _restrict_files(version, readable, writable, starts_python)
+    if has_seccomp():
+        _filter_calls(starts_python)
+
+
+def _drop_capabilities() -> None:
+    """Root reads the environment of any process with them, whatever Landlock says."""
+    get, change = _GET_AND_SET_CAPABILITIES[_MACHINES[platform.machine()][0]]
+    header = struct.pack("=Ii", _CAPABILITIES_VERSION, 0)
+    found = ctypes.create_string_buffer(24)
+    _checked(_syscall(get, header, found))
+    effective, permitted, inherited, *_ = struct.unpack("=6I", found.raw)
+    kept = [each & _OWNED_BY_OTHERS for each in (effective, permitted, inherited)]
+    _checked(_syscall(change, header, struct.pack("=6I", *kept, 0, 0, 0)))
+
+
+def limit(cpu_s: float, memory_bytes: int | None) -> None:
+    """CPU time of all threads, and memory that is not shared. A crash leaves no image of the memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _lower(resource.RLIMIT_CPU, int(cpu_s) + 1)
+    if memory_bytes is not None:
+        _lower(resource.RLIMIT_DATA, memory_bytes)
+
+
+def _lower(which: int, wanted: int) -> None:
+    _, most = resource.getrlimit(which)
+    wanted = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    with contextlib.suppress(ValueError, OSError):  # a container may refuse it
+        resource.setrlimit(which, (wanted, wanted))
+
+
+def _restrict_files(version: int, readable: Iterable[Path], writable: Iterable[Path], starts_python: bool) -> None:
+    handled = (1 << _ACCESS_BITS.get(version, 16)) - 1
+    ruleset = struct.pack("=QQQ", handled, _TCP, _OUTSIDE_SCOPES)[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = _checked(_syscall(_CREATE_RULESET, ruleset, len(ruleset), 0))
+    try:
+        for path in (*map(Path, _SYSTEM), *_of_python(), *readable):
+            _allow(rules, path, (_READ_FILE | _READ_DIR) & handled)
+        _allow(rules, Path(os.devnull), (_READ_FILE | _WRITE_FILE) & handled)
+        for path in writable:
+            _allow(rules, path, handled & ~_EXECUTE)
+        for path in (Path(sys.executable), *Path("/").glob("lib*/ld-*")) if starts_python else ():
+            _allow(rules, path, _READ_FILE | _EXECUTE)
+        _checked(_syscall(_RESTRICT_SELF, rules, 0))
+    finally:
+        os.close(rules)
+
+
+def _allow(rules: int, path: Path, access: int) -> None:
+    """What does not exist is left out."""
+    try:
+        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        access &= -1 if path.is_dir() else _OF_FILES
+        _checked(_syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, found), 0))
+    finally:
+        os.close(found)
+
+
+def _of_python() -> list[Path]:
+    """Where modules and their libraries are, packages installed for development included."""
+    found = [
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        *sys.path,
+        *site.getsitepackages(),
+        str(Path(__file__).parents[1]),
+    ]
+    found += os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    found += [file for name, module in sys.modules.items() if "." not in name and (file := _folder_of(module))]
+    return [Path(each) for each in dict.fromkeys(found) if each]
+
+
+def _folder_of(module: object) -> str:
+    file = getattr(module, "__file__", None)
+    return os.path.dirname(file) if isinstance(file, str) and hasattr(module, "__path__") else ""  # noqa: PTH120
+
+
+def _filter_calls(starts_python: bool) -> None:
+    column, machine, seccomp = _MACHINES[platform.machine()]
+    denied = _numbers(_DENIED, column) + ([] if starts_python else _numbers(_OF_PROCESSES, column))
+    program = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, machine), (_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
+    program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
+    for number in denied:
+        program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    if (
+        not starts_python
+    ):  # the flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone
+        program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
+        program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, 16), (_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
+        program += [(_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    program += [(_RETURN, 0, 0, _ALLOW)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in program))
+    whole = struct.pack("@HP", len(program), ctypes.addressof(code))
+    _checked(_syscall(seccomp, _SET_MODE_FILTER, _ALL_THREADS, whole))
+
+
+def _numbers(table: str, column: int) -> list[int]:
+    words = table.split()
+    return [int(number) for number in words[1 + column :: 3] if number != "-"]
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"the sandbox failed: {os.strerror(ctypes.get_errno())}")
+    return result
+
+
+def _syscall(number: int, *arguments: object) -> int:
+    return int(_libc().syscall(ctypes.c_long(number), *(_word(each) for each in arguments)))
+
+
+def _word(value: object) -> object:
+    return ctypes.c_long(value) if isinstance(value, int) else value
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,97 @@
+"""A confined process has its own files, computes with threads, and reaches nothing else."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairlap.machine.sandbox import has_seccomp, landlock_version
+
+pytestmark = pytest.mark.skipif(
+    landlock_version() < 3 or not has_seccomp(), reason="needs Linux 6.2 or later with Landlock and seccomp"
+)
+
+PROGRAM = """
+import json, os, socket, subprocess, sys, threading
+from pathlib import Path
+from fairlap.machine.sandbox import confine
+folder = Path(sys.argv[1])
+confine([folder / "model"], [folder / "own"], starts_python=sys.argv[2] == "python")
+parent = f"/proc/{os.getppid()}/environ"
+
+def in_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(sum(range(1000))))
+    thread.start(); thread.join()
+    return found
+
+def python():
+    return subprocess.run([sys.executable, "-c", f"open({str(folder / 'secret')!r})"], stderr=-1).returncode
+
+tries = dict(
+    model=lambda: (folder / "model").read_text(),
+    own=lambda: (folder / "own" / "file").write_text("x"),
+    numpy=lambda: __import__("numpy").ones(3).sum(),
+    threads=in_thread,
+    secret=lambda: (folder / "secret").read_text(),
+    beside=lambda: (folder / "beside").write_text("x"),
+    over=lambda: (folder / "model").write_text("x"),
+    emptied=lambda: os.truncate(folder / "model", 0),
+    removed=lambda: (folder / "model").unlink(),
+    linked=lambda: os.link(folder / "secret", folder / "own" / "link"),
+    listed=lambda: os.listdir(folder),
+    opened_to_all=lambda: (folder / "secret").chmod(0o777),
+    tcp=lambda: socket.create_connection(("127.0.0.1", int(sys.argv[3])), 1),
+    unix=lambda: socket.socket(socket.AF_UNIX),
+    shell=lambda: subprocess.run(["/bin/sh", "-c", "true"]),
+    fork=lambda: os._exit(0) if os.fork() == 0 else None,
+    parent=lambda: os.kill(os.getppid(), 0),
+    environment=lambda: Path(parent).read_bytes(),
+    python=python,
+)
+done = {}
+for name, act in tries.items():
+    try:
+        done[name] = repr(act())
+    except OSError as error:
+        done[name] = None
+print(json.dumps(done))
+"""
+INSIDE = {"model", "own", "numpy", "threads"}
+
+
+def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
+    for name in ("model", "secret"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "own").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        arguments = [sys.executable, "-P", "-c", PROGRAM, str(tmp_path), mode, str(server.getsockname()[1])]
+        done = subprocess.run(arguments, capture_output=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_only_what_is_left_can_be_reached(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, "alone")
+    assert {name for name, outcome in found.items() if outcome is not None} == INSIDE
+    assert (tmp_path / "model").read_text() == "model"
+
+
+def test_python_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, "python")
+    assert found["python"] == "1"
+    assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, "python", "fork"}
+
+
+def test_time_and_memory_end_where_they_are_limited() -> None:
+    start = "from fairlap.machine.sandbox import limit; limit(0, 2**30)\n"
+    endless = subprocess.run([sys.executable, "-P", "-c", f"{start}while True: pass"])
+    assert endless.returncode == -signal.SIGXCPU or endless.returncode == -signal.SIGKILL
+    large = subprocess.run([sys.executable, "-P", "-c", f"{start}bytearray(2**31)"], capture_output=True)
+    assert b"MemoryError" in large.stderr
