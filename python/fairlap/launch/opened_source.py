@@ -17,10 +17,10 @@ from fairlap.errors import shortened
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.contract import Bundle, SourceError
-from fairlap.models.sources.opening import Order, Outcome
+from fairlap.models.sources.opening import LIMIT_S, Order, Outcome
+from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.request.source import Source
 
-LIMIT_S = 1800.0
 ON_A_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 
 _opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
@@ -36,8 +36,16 @@ def opened(
     key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
     if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
         notify(f"{source.text}: reading the model and computing its float64 reference")
-        _opened[key] = _open(Order(source, dict(seeds), _scratch()))
+        folder = _open(Order(source, dict(seeds), _scratch()))
+        _require_own(bundle_in(folder), source)
+        _opened[key] = folder
     return _opened[key], bundle_in(_opened[key])
+
+
+def _require_own(bundle: Bundle, source: Source) -> None:
+    """What was written where the model was read decides neither what contestants trust nor what they import."""
+    if bundle.source != msgspec.structs.replace(source, files=()) or bundle.kind != place_of(require_kind(source)):
+        raise SourceError(f"{source.text} changed the request while it was opened", code="E_SOURCE_TRUST")
 
 
 def process_of_source(module: str, *, errors: int) -> subprocess.Popen[bytes]:

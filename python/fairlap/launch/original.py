@@ -9,12 +9,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from fairlap.launch.opened_source import LIMIT_S, process_of_source
+from fairlap.launch.opened_source import process_of_source
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.answering import Answered, answers_beside
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.opening import LIMIT_S
 from fairlap.models.spec import Tolerance
 from fairlap.request.source import Source
 

@@ -179,9 +179,8 @@ def _filter_calls(starts_python: bool) -> None:
     program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for number in denied:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
-    if (
-        not starts_python
-    ):  # the flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone
+    if not starts_python:
+        # The flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone.
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
         program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, 16), (_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
         program += [(_RETURN, 0, 0, _FAIL | errno.EPERM)]

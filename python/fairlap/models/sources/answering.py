@@ -2,7 +2,8 @@
 
 ``python -m fairlap.models.sources.answering`` reads a ``Source`` as the first line of standard input. Every further
 line is the path of a file with inputs; their float64 answers are written to ``answers_beside`` it, and an ``Answered``
-is printed. The process ends with its input.
+is printed. The process ends with its input. Without trust it reads the model in a sandbox, and files beside the first
+one of inputs.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
 from fairlap.models import safetensors
 from fairlap.models.sources.contract import Opened
-from fairlap.models.sources.opening import hashes_of
+from fairlap.models.sources.opening import confine_to, hashes_of
 from fairlap.models.sources.proof import outputs_of, plain_outputs, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.sources.replies import replies
 from fairlap.models.spec import Tolerance
 from fairlap.request.source import Source
+
+_LIMIT_S = 86_400.0  # of all questions of a race
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -36,9 +39,10 @@ def answers_beside(inputs: Path) -> Path:
     return inputs.with_suffix(".answers")
 
 
-def _opened(source: Source, scratch: Path) -> Opened:
+def _opened(source: Source, beside: Path, scratch: Path) -> Opened:
     """The model that the race was planned with, and no other that was written in its place meanwhile."""
     hashes_of(source)
+    confine_to(source, beside, scratch, cpu_s=_LIMIT_S)
     return require_kind(source).open(source, scratch)
 
 
@@ -60,8 +64,9 @@ def main() -> None:
         found: Opened | None = None
         for line in sys.stdin:
             try:
-                found = found or _opened(source, Path(scratch))
-                reply = _answered(found, Path(line.rstrip("\n")))
+                file = Path(line.rstrip("\n"))
+                found = found or _opened(source, file.parent, Path(scratch))
+                reply = _answered(found, file)
             except FairlapError as error:
                 reply = Answered(code=error.code, message=str(error))
             except Exception as error:

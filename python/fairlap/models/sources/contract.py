@@ -92,6 +92,7 @@ class SourceKind(ABC):
 
     title: ClassVar[str]  # for people
     suffixes: ClassVar[tuple[str, ...]] = ()
+    starts_python: ClassVar[bool] = False  # when it opens a model; other programs cannot be started without trust
 
     @classmethod
     def recognises(cls, text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,9 @@ def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
+@cache
 def _from_script(script: Path, function: str, folder: str) -> Sets:
-    """A function that returns inputs by name, or several such sets."""
+    """A function that returns inputs by name, or several such sets. It runs once, before the model is read."""
     if not script.is_file():
         raise SourceError(f"{script} does not exist", code=CODE)
     sys.path[:0] = [str(script.parent), folder]

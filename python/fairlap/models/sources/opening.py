@@ -1,6 +1,7 @@
 """Open a source in a separate process: read it, compute what answers are compared with, and write its bundle.
 
-``python -m fairlap.models.sources.opening`` reads an ``Order`` from standard input and prints an ``Outcome``.
+``python -m fairlap.models.sources.opening`` reads an ``Order`` from standard input and prints an ``Outcome``. Without
+trust it reads the model in a sandbox, which is beneath the checks of each kind.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +19,9 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
+from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.root import THIS_MACHINE
+from fairlap.machine.sandbox import confine, limit
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
@@ -59,6 +64,8 @@ from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
 from fairlap.models.task_metrics import require_labels
 from fairlap.request.source import Source
 
+LIMIT_S = 1800.0
+
 
 class Order(msgspec.Struct, frozen=True):
     source: Source
@@ -72,8 +79,8 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def opened_folder(order: Order) -> Path:
-    """The folder of the bundle, written now or before."""
+def opened_folder(order: Order, *, confined: bool = False) -> Path:
+    """The folder of the bundle, written now or before. ``confined`` leaves this process in a sandbox."""
     source = order.source
     kind = require_kind(source)
     _require_file(source)
@@ -88,8 +95,25 @@ def opened_folder(order: Order) -> Path:
         if (folder / BUNDLE).is_file():
             return folder
     folder.mkdir(parents=True, exist_ok=True)
+    if confined:
+        confine_to(source, folder, Path(tempfile.mkdtemp(dir=order.scratch)))
     _write(order, kind, folder, tuple(hashes.items()))
     return folder
+
+
+def confine_to(source: Source, *writable: Path, cpu_s: float = LIMIT_S) -> None:
+    """Leave this process the model's files and the user's inputs, and let it write into these folders, of which the
+    last is for temporary files. A script for inputs is the user's own and runs before. So does all code where the
+    files of a model are not known, as for a function, and where the user trusts it."""
+    kind = require_kind(source)
+    files = kind.files(source)
+    limit(cpu_s * (os.cpu_count() or 1), memory_bytes(THIS_MACHINE).get("MemTotal"))
+    if source.trust or not files:
+        return
+    given_inputs(source.inputs, source.folder)
+    tempfile.tempdir = os.environ["TMPDIR"] = str(writable[-1])
+    settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()  # Keras insists on reading it
+    confine((*files, *given_files(source), settings), writable, starts_python=kind.starts_python)
 
 
 def _require_file(source: Source) -> None:
@@ -244,7 +268,7 @@ def main() -> None:
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     answers = replies()
     try:
-        outcome = Outcome(str(opened_folder(order)))
+        outcome = Outcome(str(opened_folder(order, confined=True)))
     except FairlapError as error:
         outcome = Outcome(code=error.code, message=str(error))
     except MemoryError:
