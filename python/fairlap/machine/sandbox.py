@@ -14,10 +14,15 @@ import os
 import platform
 import resource
 import site
+import socket
 import struct
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
+
+Starts = Literal["nothing", "python", "programs"]
+"""The processes that a confined one may start, all of them in the same sandbox."""
 
 _PR_SET_NO_NEW_PRIVS = 38
 
@@ -25,13 +30,20 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_ALONE, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _ACCESS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}  # by version; later ones have 16
-_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | 1 << 15  # the others are for folders
+_DEVICE_CALLS = 1 << 15
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | _DEVICE_CALLS  # the others are for folders
 _TCP, _OUTSIDE_SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 
 _SYSTEM = (
-    *("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix/store", "/proc", "/sys"),
+    *("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix/store"),
+    *("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ssl/openssl.cnf"),
     *("/dev/zero", "/dev/random", "/dev/urandom"),
+)
+_OF_ITSELF = (  # and of the machine; others show the command lines of all processes
+    "/proc/self",
+    *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "vmstat", "version", "filesystems", "devices")),
+    *(f"/proc/{name}" for name in ("cgroups", "loadavg", "uptime", "sys", "driver")),
 )
 
 _CAPABILITIES_VERSION = 0x20080522
@@ -45,7 +57,7 @@ _X32 = 0x40000000  # a second table of system calls on x86-64
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}  # the call seccomp
 _GET_AND_SET_CAPABILITIES = ((125, 126), (90, 91))
 _DENIED = """
-socket 41 198        socketpair 53 199        connect 42 203          bind 49 200
+socket 41 198        connect 42 203           bind 49 200             listen 50 201
 io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427
 ptrace 101 117       process_vm_readv 310 270 process_vm_writev 311 271 pidfd_getfd 438 438   kcmp 312 272
 bpf 321 280          perf_event_open 298 241  userfaultfd 323 282     open_by_handle_at 304 265
@@ -63,7 +75,9 @@ _OF_PROCESSES = """
 execve 59 221        execveat 322 281         fork 57 -               vfork 58 -
 kill 62 129          tkill 200 130            pidfd_send_signal 424 424
 """
-_CLONE, _CLONE3 = (56, 220), (435, 435)
+_CLONE, _CLONE3, _SOCKETPAIR = (56, 220), (435, 435), (53, 199)
+
+_confined = False
 
 
 def landlock_version() -> int:
@@ -78,22 +92,32 @@ def has_seccomp() -> bool:
     return _syscall(_MACHINES[platform.machine()][2], 2, 0, ctypes.byref(action)) == 0
 
 
-def confine(readable: Iterable[Path], writable: Iterable[Path], *, starts_python: bool = False) -> None:
-    """Leave these files and folders, Python's own, and the system's libraries. No process can be started but, where it
-    ``starts_python``, this Python in the same sandbox. What the kernel lacks is left out: see ``landlock_version``.
+def is_confined() -> bool:
+    """Whether this process gave something up."""
+    return _confined
+
+
+def confine(
+    readable: Iterable[Path], writable: Iterable[Path], *, starts: Starts = "nothing", devices: Iterable[Path] = ()
+) -> None:
+    """Leave these files and folders, Python's own, and the system's libraries. What the kernel lacks is left out: see
+    ``landlock_version``. Child processes have other entries of /proc than this one, so where it starts some, all of
+    /proc is left.
 
     Threads that exist already keep their files.
     """
+    global _confined
     if sys.platform != "linux":
         return
+    _confined = bool(landlock_version() or has_seccomp())
     if _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
     if has_seccomp():
         _drop_capabilities()
     if version := landlock_version():
-        _restrict_files(version, readable, writable, starts_python)
+        _restrict_files(version, readable, writable, devices, starts)
     if has_seccomp():
-        _filter_calls(starts_python)
+        _filter_calls(starts)
 
 
 def _drop_capabilities() -> None:
@@ -122,17 +146,24 @@ def _lower(which: int, wanted: int) -> None:
         resource.setrlimit(which, (wanted, wanted))
 
 
-def _restrict_files(version: int, readable: Iterable[Path], writable: Iterable[Path], starts_python: bool) -> None:
+def _restrict_files(
+    version: int, readable: Iterable[Path], writable: Iterable[Path], devices: Iterable[Path], starts: Starts
+) -> None:
     handled = (1 << _ACCESS_BITS.get(version, 16)) - 1
     ruleset = struct.pack("=QQQ", handled, _TCP, _OUTSIDE_SCOPES)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = _checked(_syscall(_CREATE_RULESET, ruleset, len(ruleset), 0))
+    reads = (_READ_FILE | _READ_DIR) & handled
+    if starts == "programs":
+        reads |= _EXECUTE
+    of_processes = _OF_ITSELF if starts == "nothing" else ("/proc",)
     try:
-        for path in (*map(Path, _SYSTEM), *_of_python(), *readable):
-            _allow(rules, path, (_READ_FILE | _READ_DIR) & handled)
-        _allow(rules, Path(os.devnull), (_READ_FILE | _WRITE_FILE) & handled)
+        for path in (*map(Path, (*_SYSTEM, *of_processes)), *_of_libraries(), *_of_python(), *readable):
+            _allow(rules, path, reads)
+        for path in (Path(os.devnull), *devices):
+            _allow(rules, path, handled & (_READ_FILE | _READ_DIR | _WRITE_FILE | _DEVICE_CALLS))
         for path in writable:
-            _allow(rules, path, handled & ~_EXECUTE)
-        for path in (Path(sys.executable), *Path("/").glob("lib*/ld-*")) if starts_python else ():
+            _allow(rules, path, handled if starts == "programs" else handled & ~_EXECUTE)
+        for path in (Path(sys.executable), *Path("/").glob("lib*/ld-*")) if starts == "python" else ():
             _allow(rules, path, _READ_FILE | _EXECUTE)
         _checked(_syscall(_RESTRICT_SELF, rules, 0))
     finally:
@@ -150,6 +181,13 @@ def _allow(rules: int, path: Path, access: int) -> None:
         _checked(_syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, found), 0))
     finally:
         os.close(found)
+
+
+def _of_libraries() -> list[Path]:
+    """Folders that the loader searches besides the usual ones."""
+    files = [file for file in Path("/etc/ld.so.conf.d").glob("*.conf") if file.is_file()]
+    lines = [line.strip() for file in files for line in file.read_text(errors="replace").splitlines()]
+    return [Path(line) for line in lines if line.startswith("/")]
 
 
 def _of_python() -> list[Path]:
@@ -172,14 +210,16 @@ def _folder_of(module: object) -> str:
     return os.path.dirname(file) if isinstance(file, str) and hasattr(module, "__path__") else ""  # noqa: PTH120
 
 
-def _filter_calls(starts_python: bool) -> None:
+def _filter_calls(starts: Starts) -> None:
     column, machine, seccomp = _MACHINES[platform.machine()]
-    denied = _numbers(_DENIED, column) + ([] if starts_python else _numbers(_OF_PROCESSES, column))
+    denied = _numbers(_DENIED, column) + (_numbers(_OF_PROCESSES, column) if starts == "nothing" else [])
     program = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, machine), (_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
     program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for number in denied:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
-    if not starts_python:
+    program += [(_JUMP_EQUAL, 0, 3, _SOCKETPAIR[column]), (_LOAD, 0, 0, 16), (_JUMP_EQUAL, 1, 0, socket.AF_UNIX)]
+    program += [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
+    if starts == "nothing":
         # The flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone.
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
         program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, 16), (_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]

@@ -29,14 +29,14 @@ sandboxed = pytest.mark.skipif(
 )
 WITHOUT_CHECKS = """
 import sys
-from fairlap.models.sources import opening
+from fairlap.models.sources import confinement, opening
 from fairlap.models.sources.kinds import saved_model, torch_files
 torch_files.require_harmless_program = lambda file: None
 torch_files._nothing_unpickled = lambda trust, name: __import__("contextlib").nullcontext()
 torch_files.TorchFile.check = classmethod(lambda cls, source: None)
 saved_model.require_harmless = lambda folder: None
 if sys.argv[1] == "without":
-    opening.confine = lambda *_, **__: None
+    confinement.confine = lambda *_, **__: None
 opening.main()
 """
 

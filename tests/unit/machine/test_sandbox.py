@@ -22,7 +22,7 @@ import json, os, socket, subprocess, sys, threading
 from pathlib import Path
 from fairlap.machine.sandbox import confine
 folder = Path(sys.argv[1])
-confine([folder / "model"], [folder / "own"], starts_python=sys.argv[2] == "python")
+confine([folder / "model"], [folder / "own"], starts=sys.argv[2])
 parent = f"/proc/{os.getppid()}/environ"
 
 def in_thread():
@@ -49,6 +49,12 @@ tries = dict(
     opened_to_all=lambda: (folder / "secret").chmod(0o777),
     tcp=lambda: socket.create_connection(("127.0.0.1", int(sys.argv[3])), 1),
     unix=lambda: socket.socket(socket.AF_UNIX),
+    pair=lambda: socket.socketpair(),
+    commands=lambda: Path(f"/proc/{os.getppid()}/cmdline").read_bytes(),
+    itself=lambda: Path("/proc/self/maps").read_bytes()[:9],
+    processor=lambda: Path("/sys/devices/system/cpu/online").read_text(),
+    accounts=lambda: Path("/etc/shadow").read_text(),
+    cached=lambda: os.listdir("/var"),
     shell=lambda: subprocess.run(["/bin/sh", "-c", "true"]),
     fork=lambda: os._exit(0) if os.fork() == 0 else None,
     parent=lambda: os.kill(os.getppid(), 0),
@@ -63,7 +69,7 @@ for name, act in tries.items():
         done[name] = None
 print(json.dumps(done))
 """
-INSIDE = {"model", "own", "numpy", "threads"}
+INSIDE = {"model", "own", "numpy", "threads", "pair", "itself", "processor"}
 
 
 def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
@@ -78,7 +84,7 @@ def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
 
 
 def test_only_what_is_left_can_be_reached(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, "alone")
+    found = outcomes(tmp_path, "nothing")
     assert {name for name, outcome in found.items() if outcome is not None} == INSIDE
     assert (tmp_path / "model").read_text() == "model"
 
@@ -86,7 +92,14 @@ def test_only_what_is_left_can_be_reached(tmp_path: Path) -> None:
 def test_python_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
     found = outcomes(tmp_path, "python")
     assert found["python"] == "1"
-    assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, "python", "fork"}
+    assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, "python", "fork", "commands"}
+
+
+def test_programs_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
+    found = outcomes(tmp_path, "programs")
+    assert found["python"] == "1"
+    processes = {"python", "fork", "shell", "commands"}
+    assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, *processes}
 
 
 def test_time_and_memory_end_where_they_are_limited() -> None:

@@ -18,8 +18,9 @@ import msgspec
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
 from fairlap.models import safetensors
+from fairlap.models.sources.confinement import confine_to, explained
 from fairlap.models.sources.contract import Opened
-from fairlap.models.sources.opening import confine_to, hashes_of
+from fairlap.models.sources.opening import hashes_of
 from fairlap.models.sources.proof import outputs_of, plain_outputs, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.sources.replies import replies
@@ -68,10 +69,12 @@ def main() -> None:
                 found = found or _opened(source, file.parent, Path(scratch))
                 reply = _answered(found, file)
             except FairlapError as error:
-                reply = Answered(code=error.code, message=str(error))
+                code, message = explained(source, error.code, str(error), error)
+                reply = Answered(code=code, message=message)
             except Exception as error:
                 message = f"{source.text} cannot answer what it is fed: {described(error)}"
-                reply = Answered(code="E_SOURCE", message=message)
+                code, message = explained(source, "E_SOURCE", message, error)
+                reply = Answered(code=code, message=message)
             answers.write(msgspec.json.encode(reply) + b"\n")
             answers.flush()
     os._exit(0)  # exit handlers of frameworks can hang

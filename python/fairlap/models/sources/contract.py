@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
+from fairlap.machine.sandbox import Starts
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
 from fairlap.request.source import Source
@@ -92,7 +93,7 @@ class SourceKind(ABC):
 
     title: ClassVar[str]  # for people
     suffixes: ClassVar[tuple[str, ...]] = ()
-    starts_python: ClassVar[bool] = False  # when it opens a model; other programs cannot be started without trust
+    starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -103,6 +104,11 @@ class SourceKind(ABC):
     def files(cls, source: Source) -> tuple[Path, ...]:
         """All that determines the model, files and folders, to be hashed; none where that is not known."""
         return (Path(source.path),)
+
+    @classmethod
+    def readable(cls, source: Source) -> tuple[Path, ...]:
+        """What a model that is not trusted may read when it is opened."""
+        return cls.files(source)
 
     @classmethod  # noqa: B027  (there may be nothing to check)
     def check(cls, source: Source) -> None:

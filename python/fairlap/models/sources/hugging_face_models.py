@@ -61,6 +61,21 @@ class LocalModel:
         pickles = sorted(self.folder.glob("pytorch_model*.bin*")) if self.trust else []
         return (self.config_file, *sorted(self.folder.glob("*.safetensors*")), *pickles, *code)
 
+    def readable(self) -> tuple[Path, ...]:
+        """Its folder, and what links in it lead to within the cache of Hugging Face, whose snapshots are links."""
+        if self.folder is None:
+            return (self.config_file,)
+        folder = self.folder.resolve()
+        cache = folder.parents[1] / "blobs" if folder.parent.name == "snapshots" else folder
+        targets = {file: file.resolve() for file in folder.rglob("*") if file.is_symlink()}
+        for file in map(folder.joinpath, [file.name for file in self.files()]):
+            if file in targets and not targets[file].is_relative_to(cache):
+                raise SourceError(
+                    f"{self.name}: {file.name} is a link to a file outside of its folder; add --trust if you trust it",
+                    code="E_SOURCE_TRUST",
+                )
+        return (folder, *(target for target in targets.values() if target.is_relative_to(cache)))
+
     def weights(self) -> str:
         """Of what kind they are: safetensors, pickle, or empty where there are none."""
         if self.folder is None:

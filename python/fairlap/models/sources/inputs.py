@@ -29,6 +29,13 @@ _MOST_SETS = 40
 Sets = list[dict[str, np.ndarray]]
 
 
+def given_files(source: Source) -> tuple[Path, ...]:
+    """Files and folders that the user gives besides the model. Of a function, the script that it is in."""
+    script, _, _ = source.inputs.rpartition(":")
+    inputs = script if script.endswith(".py") else source.inputs
+    return tuple(Path(each) for each in (inputs, source.labels) if each)
+
+
 def given_inputs(text: str, folder: str) -> Sets:
     """The sets of inputs that a file, a folder or a function gives, by names; an empty name where a file has none."""
     if not text:

@@ -19,9 +19,6 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
-from fairlap.machine.kernel import memory_bytes
-from fairlap.machine.root import THIS_MACHINE
-from fairlap.machine.sandbox import confine, limit
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
@@ -35,12 +32,14 @@ from fairlap.models.sources.bundle import (
     weights_file,
     write_bundle,
 )
+from fairlap.models.sources.confinement import confine_to, explained
 from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
 from fairlap.models.sources.inputs import (
     Sets,
     batches_of,
     calibration_sets,
     cast_notices,
+    given_files,
     given_inputs,
     input_sets,
     of_tensors,
@@ -63,8 +62,6 @@ from fairlap.models.sources.replies import replies
 from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
 from fairlap.models.task_metrics import require_labels
 from fairlap.request.source import Source
-
-LIMIT_S = 1800.0
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -99,21 +96,6 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
         confine_to(source, folder, Path(tempfile.mkdtemp(dir=order.scratch)))
     _write(order, kind, folder, tuple(hashes.items()))
     return folder
-
-
-def confine_to(source: Source, *writable: Path, cpu_s: float = LIMIT_S) -> None:
-    """Leave this process the model's files and the user's inputs, and let it write into these folders, of which the
-    last is for temporary files. A script for inputs is the user's own and runs before. So does all code where the
-    files of a model are not known, as for a function, and where the user trusts it."""
-    kind = require_kind(source)
-    files = kind.files(source)
-    limit(cpu_s * (os.cpu_count() or 1), memory_bytes(THIS_MACHINE).get("MemTotal"))
-    if source.trust or not files:
-        return
-    given_inputs(source.inputs, source.folder)
-    tempfile.tempdir = os.environ["TMPDIR"] = str(writable[-1])
-    settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()  # Keras insists on reading it
-    confine((*files, *given_files(source), settings), writable, starts_python=kind.starts_python)
 
 
 def _require_file(source: Source) -> None:
@@ -256,13 +238,6 @@ def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str
     return hashlib.sha256(everything).hexdigest()[:16]
 
 
-def given_files(source: Source) -> tuple[Path, ...]:
-    """Files and folders that the user gives besides the model. Of a function, the script that it is in."""
-    script, _, _ = source.inputs.rpartition(":")
-    inputs = script if script.endswith(".py") else source.inputs
-    return tuple(Path(each) for each in (inputs, source.labels) if each)
-
-
 def main() -> None:
     guarded(sys.stdout.fileno())
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
@@ -270,14 +245,17 @@ def main() -> None:
     try:
         outcome = Outcome(str(opened_folder(order, confined=True)))
     except FairlapError as error:
-        outcome = Outcome(code=error.code, message=str(error))
+        code, message = explained(order.source, error.code, str(error), error)
+        outcome = Outcome(code=code, message=message)
     except MemoryError:
         outcome = Outcome(code="E_SOURCE_SIZE", message=f"there is not enough memory to open {order.source.text}")
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        outcome = Outcome(code="E_SOURCE", message=f"{order.source.text} cannot be opened: {described(error)}")
+        message = f"{order.source.text} cannot be opened: {described(error)}"
+        code, message = explained(order.source, "E_SOURCE", message, error)
+        outcome = Outcome(code=code, message=message)
     answers.write(msgspec.json.encode(outcome))
     answers.flush()
     os._exit(0)  # exit handlers of frameworks can hang

@@ -28,6 +28,10 @@ class HuggingFace(SourceKind):
         return LocalModel(source).files()
 
     @classmethod
+    def readable(cls, source: Source) -> tuple[Path, ...]:
+        return LocalModel(source).readable()
+
+    @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         from dataclasses import replace
 

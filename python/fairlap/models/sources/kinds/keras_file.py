@@ -32,7 +32,7 @@ _PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "tf32")
 class KerasFile(SourceKind):
     title = "Keras"
     suffixes = (".keras",)
-    starts_python = True  # for the export from Keras on PyTorch
+    starts = "python"  # for the export from Keras on PyTorch
 
     @classmethod
     def check(cls, source: Source) -> None:

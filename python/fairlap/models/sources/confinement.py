@@ -1,0 +1,81 @@
+"""The sandbox of a process that reads a user's model, beneath the checks of each kind."""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+import tempfile
+from pathlib import Path
+
+from fairlap.errors import shortened
+from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.root import THIS_MACHINE
+from fairlap.machine.sandbox import confine, is_confined, limit
+from fairlap.models.sources.inputs import given_files, given_inputs
+from fairlap.models.sources.registry import require_kind
+from fairlap.request.source import Source
+
+LIMIT_S = 1800.0  # of opening a model
+
+_FOLDERS_OF_LIBRARIES = (
+    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "MPLCONFIGDIR"),
+    *("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN_PATH", "TRANSFORMERS_CACHE", "HF_MODULES_CACHE"),
+    *("TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "NUMBA_CACHE_DIR"),
+)
+_REFUSED = re.compile("permission ?denied|operation not permitted", re.IGNORECASE)
+
+
+def confine_to(source: Source, *writable: Path, cpu_s: float = LIMIT_S) -> None:
+    """Leave this process the model's files and the user's inputs, and let it write into these folders, of which the
+    last is for temporary files. A script for inputs is the user's own and runs before. So does all code where the
+    files of a model are not known, as for a function, and where the user trusts it.
+
+    The kernel limits the processes of a user, not those of a process, so none but those of ``SourceKind.starts`` can be
+    started instead.
+    """
+    kind = require_kind(source)
+    files = kind.files(source)
+    limit(cpu_s * (os.cpu_count() or 1), memory_bytes(THIS_MACHINE).get("MemTotal"))
+    if source.trust or not files:
+        return
+    if ".py:" in source.inputs:
+        given_inputs(source.inputs, source.folder)
+    readable = (*kind.readable(source), *given_files(source), _moved_home(writable[-1]))
+    confine(readable, writable, starts=kind.starts)
+
+
+def _moved_home(folder: Path) -> Path:
+    """Libraries keep caches, settings and counters in a home, which they expect to be able to write. Of the user's own
+    one file is left, which is returned: Keras computes by its settings."""
+    settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()
+    os.environ["PYTHONUSERBASE"] = site.getuserbase()  # packages of the user
+    for name in _FOLDERS_OF_LIBRARIES:
+        os.environ.pop(name, None)
+    if settings.is_file():
+        os.environ["KERAS_HOME"] = str(settings.parent)
+    tempfile.tempdir = os.environ["TMPDIR"] = os.environ["HOME"] = str(folder)
+    return settings
+
+
+def explained(source: Source, code: str, message: str, error: BaseException) -> tuple[str, str]:
+    """The code and the message of an error. What the sandbox refused surfaces as any error of any library."""
+    if not is_confined() or code != "E_SOURCE" or not any(map(_was_refused, _chain(error))):
+        return code, message
+    return "E_SANDBOX", (
+        f"{source.text} was refused a file, a program or the network, which a model gets only with trust; add --trust "
+        f"if you trust it ({shortened(message)})"
+    )
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in found:
+        found.append(following)
+        following = following.__cause__ or following.__context__
+    return found
+
+
+def _was_refused(error: BaseException) -> bool:
+    return isinstance(error, PermissionError) or _REFUSED.search(str(error)) is not None
