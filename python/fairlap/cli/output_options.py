@@ -47,6 +47,12 @@ MAX_SLOWDOWN = click.option(
     metavar="SHARE",
     help="With --baseline: race until it is shown whether the others are slower by more than this.",
 )
+SANDBOX = click.option(
+    "--sandbox",
+    is_flag=True,
+    default=None,
+    help="Confine contestants: no network, their model to read, a temporary folder to write.",
+)
 _RACE_OPTIONS = (
     BASELINE,
     PRICE_OPTION,
@@ -58,6 +64,12 @@ _RACE_OPTIONS = (
         is_flag=True,
         default=None,
         help="Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.",
+    ),
+    click.option(
+        "--pass-env",
+        multiple=True,
+        metavar="NAME",
+        help="Pass a variable to contestants that looks like a secret, such as HF_TOKEN. Repeatable.",
     ),
     click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
     click.option("--quiet", "-q", is_flag=True, help="Show no progress."),

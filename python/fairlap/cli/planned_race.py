@@ -76,11 +76,11 @@ def race_as_asked(
     if options.resume is not None:
         if not store:
             raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = _resumable(options.resume, notify)
+        resumed = _resumable(options.resume, notify, given.get("pass_env", ()))
         plan = resumed.run.plan
     elif options.plan_file is not None:
         plan = load_plan(options.plan_file)
-        require_same_sources(plan, notify)
+        require_same_sources(plan, notify, given.get("pass_env", ()))
     else:
         request = requested(models, given)
         output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
@@ -111,7 +111,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
     return RaceOptions(**given)
 
 
-def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
+def _resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...]) -> StoredRun:
     """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
     from fairlap.cli.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
@@ -134,7 +134,7 @@ def _resumable(name: str, notify: Callable[[str], None]) -> StoredRun:
               if run.machine.get(fact) != here.get(fact)]  # fmt: skip
     if differ:
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
-    require_same_sources(run.plan, notify)
+    require_same_sources(run.plan, notify, passed)
     run.processes = whole_blocks(run.plan, run.processes)
     for data in changed_data(run.plan, run.processes, notify):
         raise InvalidRequest(

@@ -18,6 +18,7 @@ from fairlap.cli.output_options import writable
 from fairlap.cli.recorder import Recorder, StoredRun, named_sender
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.passed_environment import require_confirmed as require_passing_confirmed
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
@@ -66,6 +67,7 @@ def checked_output(
     if isinstance(asked, Plan):
         require_contestant(asked, options.baseline)
         require_confirmed(asked.contestants, remote=options.remote)
+        require_passing_confirmed(asked.pass_env, options.pass_env)
     profiles = bool(asked.profile_processes) if isinstance(asked, Plan) else asked.profile
     require_folder(options.keep_weights, to_score=asked.to_score is not None)
     require_trace_folder(options.trace, profiles=profiles)
@@ -228,6 +230,7 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
     arguments += ["--remote"] if options.remote else []
+    arguments += [word for name in options.pass_env for word in ("--pass-env", name)]
     arguments += ["--quiet"] if output.quiet else []
     arguments += ["--json"] if output.as_json else []
     if budget_left_s is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 import subprocess
 import sys
@@ -14,10 +13,12 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import shortened
+from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.sources.bundle import bundle_in
+from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.contract import Bundle, SourceError
-from fairlap.models.sources.opening import LIMIT_S, Order, Outcome
+from fairlap.models.sources.opening import Order, Outcome
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.request.source import Source
 
@@ -27,16 +28,20 @@ _opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
 
 
 def opened(
-    source: Source, seeds: Mapping[str, int], notify: Callable[[str], None] = lambda _: None
+    source: Source,
+    seeds: Mapping[str, int],
+    notify: Callable[[str], None] = lambda _: None,
+    passed: tuple[str, ...] = (),
 ) -> tuple[Path, Bundle]:
-    """The folder of the source's bundle, and the bundle; opened once in a process.
+    """The folder of the source's bundle, and the bundle; opened once in a process, with the secret variables that are
+    ``passed``.
 
     Raises SourceError when the model cannot be raced, also when its files are others than those of the source.
     """
     key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
     if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
         notify(f"{source.text}: reading the model and computing its float64 reference")
-        folder = _open(Order(source, dict(seeds), _scratch()))
+        folder = _open(Order(source, dict(seeds), _scratch()), passed)
         _require_own(bundle_in(folder), source)
         _opened[key] = folder
     return _opened[key], bundle_in(_opened[key])
@@ -48,7 +53,7 @@ def _require_own(bundle: Bundle, source: Source) -> None:
         raise SourceError(f"{source.text} changed the request while it was opened", code="E_SOURCE_TRUST")
 
 
-def process_of_source(module: str, *, errors: int) -> subprocess.Popen[bytes]:
+def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
     """One in which a model from a file is alive. To terminate it ends its guardian, which ends all of it."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module],
@@ -56,12 +61,12 @@ def process_of_source(module: str, *, errors: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=errors,
         start_new_session=True,
-        env={**os.environ, **ON_A_CPU},
+        env={**own_environment(passed), **ON_A_CPU},
     )
 
 
-def _open(order: Order) -> Path:
-    with process_of_source("fairlap.models.sources.opening", errors=subprocess.PIPE) as process:
+def _open(order: Order, passed: tuple[str, ...]) -> Path:
+    with process_of_source("fairlap.models.sources.opening", errors=subprocess.PIPE, passed=passed) as process:
         try:
             printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
         except subprocess.TimeoutExpired:

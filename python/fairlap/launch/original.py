@@ -14,8 +14,8 @@ from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.answering import Answered, answers_beside
+from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.opening import LIMIT_S
 from fairlap.models.spec import Tolerance
 from fairlap.request.source import Source
 
@@ -25,8 +25,8 @@ _END_S = 5.0
 class Original:
     """The process starts with the first question and ends with ``close``, or with this process."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, passed: tuple[str, ...] = ()) -> None:
+        self._source, self._passed = source, passed
         self._process: subprocess.Popen[bytes] | None = None
         self._scratch = ScratchFolder()
 
@@ -71,7 +71,8 @@ class Original:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            self._process = process_of_source("fairlap.models.sources.answering", errors=subprocess.DEVNULL)
+            module = "fairlap.models.sources.answering"
+            self._process = process_of_source(module, errors=subprocess.DEVNULL, passed=self._passed)
             assert self._process.stdin is not None
             self._process.stdin.write(msgspec.json.encode(self._source) + b"\n")
         return self._process

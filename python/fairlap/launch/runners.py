@@ -60,6 +60,8 @@ class Runner:
     missing: FairlapError | None = None
     adapter: str = ""
     settings: Settings | None = None  # None for a program
+    scratch: Path = Path()  # of the race, where it may write
+    passed: tuple[str, ...] = ()  # names of secret variables that it gets
     node_cores: tuple[int, ...] = ()  # of the NUMA node that it is bound to, those that this process may use
 
     def environment_with(self, **changes: Any) -> dict[str, str]:
@@ -85,20 +87,23 @@ def runners_for(
     report: Callable[[str], None],
     refused: Mapping[ContestantName, NoRoute] | None = None,
     precisions: tuple[Precision, ...] = (),
+    passed: tuple[str, ...] = (),
 ) -> list[Runner]:
     """One per contestant. A failed installation is the outcome of that contestant; the race continues. No environment
-    is made for the ``refused``. ``precisions`` are those of the works.
+    is made for the ``refused``. ``precisions`` are those of the works; ``passed`` names secret variables that
+    contestants get.
 
     Each gets a separate folder in ``caches``: it must not find what another contestant or an earlier race compiled.
     """
     frameworks = require_known(contestants)
     refused = refused or {}
-    return [
+    found = [
         Runner(name, missing=refused[name])
         if name in refused
         else _runner(name, frameworks.get(name), threads, device, str(caches / str(place)), stack, report, precisions)
         for place, name in enumerate(contestants)
     ]
+    return [replace(runner, passed=passed, scratch=caches.parent) for runner in found]
 
 
 def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:

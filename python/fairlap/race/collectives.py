@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ import msgspec
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import remove_abandoned
 from fairlap.request.names import ContestantName
 from fairlap.request.scale import Collective, Scale
@@ -88,7 +88,7 @@ def _one_process(runner: Runner, block: int, found: CollectivesRun, order: rando
     within_s = plan.limits.start_s + plan.limits.prepare_s + _GRACE_S
     try:
         with WorkerProcess(
-            runner.command, environment={**os.environ, **runner.environment}, start_s=_START_S
+            runner.command, environment={**own_environment(), **runner.environment}, start_s=_START_S
         ) as worker:
             prepared = worker.prepare_collectives(request, within_s=within_s)
             found.versions[name] = prepared.version

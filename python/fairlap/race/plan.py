@@ -101,6 +101,8 @@ class Plan(msgspec.Struct, frozen=True):
     skipped: tuple[SkippedWork, ...] = ()
     recompile: tuple[int, ...] = ()  # batches that contestants are called at, untimed, to see what compiling did
     recompile_inputs: tuple[OtherInputs, ...] = ()  # and what else they are called on then
+    sandbox: bool = False  # contestants confine themselves
+    pass_env: tuple[str, ...] = ()  # names of secret variables that contestants get; the values are nowhere
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
 
     @property

@@ -53,6 +53,8 @@ from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Mode, Precision, StartWeights, Work
 from fairlap.request.work_title import CALLABLE
 from fairlap.verdict import Gate
+from fairlap.worker.over_http import OPTION as HTTP_OPTION
+from fairlap.worker.process_options import process_options_in
 
 _MOST_SEED = 2**31
 
@@ -119,7 +121,24 @@ def plan_of(
         recompile=recompile,
         recompile_inputs=recompile_inputs,
     )
-    return msgspec.structs.replace(drawn, skipped=skipped)
+    _require_sandboxable(drawn, everywhere=request.sandbox)
+    return msgspec.structs.replace(drawn, skipped=skipped, sandbox=request.sandbox, pass_env=request.pass_env)
+
+
+def _require_sandboxable(plan: Plan, *, everywhere: bool) -> None:
+    """A sandbox has no network, and a program in another language does not confine itself."""
+    for name in plan.contestants:
+        if not (everywhere or process_options_in(name.framework_options).sandbox):
+            continue
+        why = ""
+        if name.program:
+            why = "a program that speaks the worker protocol would have to confine itself"
+        elif name.url or HTTP_OPTION in name.framework_options:
+            why = "a sandbox has no network"
+        elif any(work.scale is not None and (work.scale.ranks > 1 or work.scale.hosts) for work in plan.works):
+            why = "ranks talk through the network, which a sandbox does not have"
+        if why:
+            raise InvalidRequest(f"{name.text} cannot race in a sandbox: {why}", code="E_SANDBOX")
 
 
 def _require_once(request: RaceRequest) -> None:
@@ -300,7 +319,7 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in found]
     found = []
     for source in sources:
-        _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify)
+        _, bundle = opened(source, seeds_of_inputs(_data_seeds(request)[0]), notify, request.pass_env)
         if source.batch not in (None, bundle.batch):
             raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")
         works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))

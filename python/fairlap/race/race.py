@@ -101,6 +101,7 @@ class Race:
                     self._progress.announce,
                     without_route(self.plan.contestants, works),
                     self.plan.precisions,
+                    self.plan.pass_env,
                 )
                 self._began_s = time.monotonic()
                 sensed = idle_power(self.plan.device, self._progress.announce)
@@ -145,7 +146,7 @@ class Race:
     def _materials_of(self, work: Work, data_seed: int) -> Materials:
         key = (work, data_seed)
         if key not in self._materials:
-            self._materials[key] = materials_for(work, data_seed, self._progress.announce)
+            self._materials[key] = materials_for(work, data_seed, self._progress.announce, self.plan.pass_env)
         return self._materials[key]
 
     def _run_block(self, block: Block, runners: list[Runner], bench: Bench) -> None:

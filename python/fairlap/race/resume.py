@@ -48,13 +48,15 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
     )
 
 
-def require_same_sources(plan: Plan, notify: Callable[[str], None] = lambda _: None) -> None:
+def require_same_sources(
+    plan: Plan, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
+) -> None:
     """Users' models, inputs and labels, the data that works learn and the weights that they start from must be those
     that the plan was made from. Raises SourceError or InvalidRequest."""
     for work in plan.works:
         require_same_data(work)
         if work.source is not None or work.start is not None:
-            materials_for(work, plan.data_seed, notify)
+            materials_for(work, plan.data_seed, notify, passed)
 
 
 def changed_data(

@@ -66,6 +66,8 @@ def _words(plan: Plan) -> Words:
         words += ["--baseline", plan.gate.baseline, "--max-slowdown", f"{_number(100 * plan.gate.max_slowdown)}%"]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    words += ["--sandbox"] if plan.sandbox else []
+    words += [word for name in plan.pass_env for word in ("--pass-env", name)]
     if any(name.best for name in contestants):
         words += ["--best-budget", f"{_number(plan.best_budget_s)}s"]
     else:

@@ -58,6 +58,13 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     remote: Annotated[
         bool, _about("Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.")
     ] = False
+    pass_env: Annotated[
+        tuple[str, ...],
+        _about(
+            "Names of variables to pass to contestants although they look like tokens, keys or passwords, such as "
+            "HF_TOKEN. The others are passed anyway."
+        ),
+    ] = ()
     keep_weights: Annotated[
         Path | None,
         _about("With to_score: a folder for the weights that each contestant learnt, as safetensors files."),
@@ -210,6 +217,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _AtLeast0 | None,
         _about("Draws weights and inputs; by default three take turns from block to block, or five with to_score."),
     ] = None
+    sandbox: Annotated[
+        bool,
+        _about(
+            "Confine contestants: no network, no files to read but their model's, Python's and the system's, and "
+            "none to write but temporary ones."
+        ),
+    ] = False
     memory_limit_bytes: Annotated[_AtLeast1 | None, _about("Largest address space of a worker.")] = None
     recompile: Annotated[
         int | str | tuple[int | str, ...],

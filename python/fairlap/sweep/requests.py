@@ -16,7 +16,7 @@ from fairlap.request.race_request import RaceOptions, RaceRequest, read_request
 
 CODE = "E_SWEEP"
 _AFTER_BLOCKS = ("min_memory", "max_batch", "profile", "recompile")
-_OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name != "remote")
+_OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name not in ("remote", "pass_env"))
 
 
 def plans_of(files: Sequence[Path], notify: Callable[[str], None]) -> dict[str, Plan]:

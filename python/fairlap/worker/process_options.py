@@ -20,7 +20,7 @@ from fairlap.machine.root import THIS_MACHINE, Root
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.slowdown import slowdown_in
 
-ALLOCATOR, NUMA = "allocator", "numa"
+ALLOCATOR, NUMA, SANDBOX = "allocator", "numa", "sandbox"
 SYSTEM = "system"  # what the process would use anyway
 KEEP, ONE_ARENA = "keep", "one-arena"  # the C library's, with other settings
 ALLOCATORS = (SYSTEM, KEEP, ONE_ARENA, *allocators.LIBRARIES)
@@ -40,6 +40,7 @@ _PRELOAD = "LD_PRELOAD"
 class ProcessOptions:
     allocator: str = SYSTEM
     node: int | None = None
+    sandbox: bool = False  # the worker confines itself, as the parent asks it to
 
     def environment(self) -> dict[str, str]:
         """Variables to start the process with."""
@@ -66,7 +67,9 @@ def process_options_in(options: Mapping[str, str]) -> ProcessOptions:
         raise InvalidRequest(f"{ALLOCATOR} must be one of {', '.join(ALLOCATORS)} (got {allocator})")
     if node is not None and not node.isdecimal():
         raise InvalidRequest(f"{NUMA} must be the number of a node, such as 0 (got {node})")
-    return ProcessOptions(allocator, None if node is None else int(node))
+    if (sandbox := options.get(SANDBOX, "off")) not in ("on", "off"):
+        raise InvalidRequest(f"{SANDBOX} must be on or off (got {sandbox})")
+    return ProcessOptions(allocator, None if node is None else int(node), sandbox == "on")
 
 
 def why_no_allocator(allocator: str) -> str:
@@ -80,7 +83,7 @@ def why_no_allocator(allocator: str) -> str:
 
 def without_process_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options that belong to the framework."""
-    return {name: value for name, value in options.items() if name not in (ALLOCATOR, NUMA)}
+    return {name: value for name, value in options.items() if name not in (ALLOCATOR, NUMA, SANDBOX)}
 
 
 def settings_in(request: Prepare) -> tuple[Settings, float]:

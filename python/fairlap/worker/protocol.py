@@ -45,6 +45,13 @@ class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     """A message that belongs to no scenario."""
 
 
+class Sandbox(msgspec.Struct, frozen=True):
+    """What a worker leaves itself before it imports the framework, besides that, Python, and the GPUs' devices."""
+
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]  # the last one is the race's folder for temporary files
+
+
 class Prepare(Message, frozen=True):
     """Load one model into one framework. Files are safetensors."""
 
@@ -70,6 +77,7 @@ class Prepare(Message, frozen=True):
     scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
     limits: RankLimits = RankLimits()  # how long ranks may take
+    sandbox: Sandbox | None = None
 
     @property
     def files(self) -> tuple[str, ...]:

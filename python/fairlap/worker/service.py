@@ -26,6 +26,7 @@ from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Re
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 from fairlap.worker import over_http
+from fairlap.worker.confinement import confined
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Ended, OverheadMeasured, Prepare, Prepared
@@ -69,6 +70,7 @@ class Service:
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
         with self._phase(OURS):
+            confinement = {} if request.sandbox is None else confined(request.sandbox)
             self._device = request.device
             self._memory = MemoryMeter(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
@@ -80,7 +82,7 @@ class Service:
             _require_support(framework, request)
             work, self._sets = workload_of(request)
             route = _route_of(framework, request)
-            of_process = process_options_in(request.options).in_force()
+            of_process = process_options_in(request.options).in_force() | confinement
         self._loaded = request
         if over_http.OPTION in request.options:
             return self._prepare_server(request, work)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output_options import MAX_SLOWDOWN, race_options
+from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.scale_options import scale_options
 from fairlap.cli.source_options import source_options
@@ -127,6 +127,7 @@ if TYPE_CHECKING:
     help="Draw weights and inputs from this seed.  [default: 0, 1 and 2 in turn; with --to-score 0 to 4]",
 )
 @plan_options
+@SANDBOX
 @click.option(
     "--memory-limit",
     "memory_limit_bytes",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.output_options import MAX_SLOWDOWN, options_of_any_race
+from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DURATION, SHARE, WHOLE_NUMBERS, one_or_more
@@ -82,6 +82,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.option("--data-seed", type=click.IntRange(min=0), help="Draw weights and inputs from this seed.")
 @plan_options
 @click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
+@SANDBOX
 @click.option(
     "--memory-limit",
     "memory_limit_bytes",

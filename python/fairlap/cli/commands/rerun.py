@@ -32,7 +32,7 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
     then, _ = run_named(run)
     _require_cores(then)
     notify = progress_notes(quiet=quiet)
-    require_same_sources(then.plan, notify)
+    require_same_sources(then.plan, notify, given["pass_env"])
     for line in _differences(then, notify):
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import site
-import tempfile
 from pathlib import Path
 
 from fairlap.errors import shortened
+from fairlap.machine.confined_home import moved_home
 from fairlap.machine.kernel import memory_bytes
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.machine.sandbox import confine, is_confined, limit
@@ -18,11 +17,6 @@ from fairlap.request.source import Source
 
 LIMIT_S = 1800.0  # of opening a model
 
-_FOLDERS_OF_LIBRARIES = (
-    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "MPLCONFIGDIR"),
-    *("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN_PATH", "TRANSFORMERS_CACHE", "HF_MODULES_CACHE"),
-    *("TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "NUMBA_CACHE_DIR"),
-)
 _REFUSED = re.compile("permission ?denied|operation not permitted", re.IGNORECASE)
 
 
@@ -41,21 +35,8 @@ def confine_to(source: Source, *writable: Path, cpu_s: float = LIMIT_S) -> None:
         return
     if ".py:" in source.inputs:
         given_inputs(source.inputs, source.folder)
-    readable = (*kind.readable(source), *given_files(source), _moved_home(writable[-1]))
+    readable = (*kind.readable(source), *given_files(source), moved_home(writable))
     confine(readable, writable, starts=kind.starts)
-
-
-def _moved_home(folder: Path) -> Path:
-    """Libraries keep caches, settings and counters in a home, which they expect to be able to write. Of the user's own
-    one file is left, which is returned: Keras computes by its settings."""
-    settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()
-    os.environ["PYTHONUSERBASE"] = site.getuserbase()  # packages of the user
-    for name in _FOLDERS_OF_LIBRARIES:
-        os.environ.pop(name, None)
-    if settings.is_file():
-        os.environ["KERAS_HOME"] = str(settings.parent)
-    tempfile.tempdir = os.environ["TMPDIR"] = os.environ["HOME"] = str(folder)
-    return settings
 
 
 def explained(source: Source, code: str, message: str, error: BaseException) -> tuple[str, str]:

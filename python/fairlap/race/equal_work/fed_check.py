@@ -186,7 +186,7 @@ class Feeding:
             answers = reference_answers(self._work(materials, inputs))
             return _Expected(answers, dict.fromkeys(answers, materials.spec.tolerance(materials.work.precision)))
         if source not in self._originals:
-            self._originals[source] = Original(source)
+            self._originals[source] = Original(source, self._plan.pass_env)
         return _Expected(*self._originals[source].answers(inputs))
 
     def _work(self, materials: Materials, inputs: Arrays) -> Workload:

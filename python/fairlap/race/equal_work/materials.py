@@ -241,10 +241,13 @@ def require_offered(spec: Spec, work: Work) -> None:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
 
 
-def materials_for(work: Work, data_seed: int, notify: Callable[[str], None] = lambda _: None) -> Materials:
-    """Draw weights and inputs, or find those drawn before. A user's model has its own weights."""
+def materials_for(
+    work: Work, data_seed: int, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
+) -> Materials:
+    """Draw weights and inputs, or find those drawn before. A user's model has its own weights, and is opened with the
+    secret variables that are ``passed``."""
     if work.source is not None:
-        return _of_source(work, work.source, data_seed, notify)
+        return _of_source(work, work.source, data_seed, notify, passed)
     found = find(work.model, work.sizes)
     spec = found.spec
     require_offered(spec, work)
@@ -279,8 +282,10 @@ def seeds_of_inputs(data_seed: int) -> dict[str, int]:
     return {"inputs": data_seed, "changed": data_seed + _CHANGED, **unseen}
 
 
-def _of_source(work: Work, source: Source, data_seed: int, notify: Callable[[str], None]) -> Materials:
-    folder, bundle = opened(source, seeds_of_inputs(data_seed), notify)
+def _of_source(
+    work: Work, source: Source, data_seed: int, notify: Callable[[str], None], passed: tuple[str, ...]
+) -> Materials:
+    folder, bundle = opened(source, seeds_of_inputs(data_seed), notify, passed)
     require_offered(bundle.spec, work)
     allowed = bundle.tolerances.get(work.precision, {})
     return Materials(work, bundle.spec, str(folder), folder, _notices(bundle, work.precision), allowed)

@@ -22,7 +22,7 @@ def block_worker(
     """Start it under the limits of start and memory; the rest as in :class:`WorkerProcess`."""
     return WorkerProcess(
         runner.command,
-        environment=environment_of(block, runner.environment),
+        environment=environment_of(block, runner.environment, runner.passed),
         start_s=limits.start_s,
         cores=runner.cores(block.cores),
         memory_limit_bytes=limits.memory_bytes,

@@ -7,9 +7,9 @@ away from every contestant alike; ``as-found`` leaves it in, since it is what us
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from fairlap.machine.passed_environment import own_environment
 from fairlap.race.plan import Block
 from fairlap.request.work import Conditions
 from fairlap.worker.process_options import KEPT_MEMORY
@@ -27,10 +27,10 @@ OFFLINE: Mapping[str, str] = {
 PADDING = "FAIRLAP_PADDING"
 
 
-def environment_of(block: Block, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of one worker: the user's own, what the adapter wants, and what the block drew."""
-    variables = {**os.environ, **OFFLINE, **wanted}
-    variables.pop("FAIRLAP_STORE", None)  # it may hold a password, and no contestant needs it
+def environment_of(block: Block, wanted: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """The whole environment of one worker: the user's own without secrets but those that are ``passed``, what the
+    adapter wants, and what the block drew."""
+    variables = {**own_environment(passed), **OFFLINE, **wanted}
     variables["PYTHONHASHSEED"] = str(block.hash_seed)
     variables[PADDING] = "x" * block.padding_bytes
     if block.conditions == "controlled":

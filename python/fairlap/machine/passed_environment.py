@@ -1,0 +1,46 @@
+"""The environment that programs of others are started with: this process's own without its secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+from fairlap.errors import InvalidRequest
+
+_WORDS = frozenset([
+    "KEY", "KEYS", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASS", "PASSPHRASE",
+    "CREDENTIAL", "CREDENTIALS", "PAT", "COOKIE",
+])  # fmt: skip
+_ENDS = ("TOKEN", "PASSWORD", "PASSWD", "SECRET", "APIKEY", "PASSPHRASE")  # without a line before them
+_OF_CLOUDS = ("AWS_", "AZURE_", "ARM_", "GOOGLE_APPLICATION_", "ACTIONS_")
+_OURS = frozenset({"FAIRLAP_STORE", "FAIRLAP_SERVE_TOKEN"})  # the first may be an address with a password
+_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@")
+
+
+def without_secrets(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """All variables but tokens, keys and passwords, by their names, and addresses with a password. Those that are
+    ``passed`` stay."""
+    return {name: value for name, value in environment.items() if name in passed or not _is_secret(name, value)}
+
+
+def require_confirmed(of_plan: Collection[str], confirmed: Collection[str]) -> None:
+    """A plan may be another user's, who would name what is secret here."""
+    if unconfirmed := [name for name in of_plan if name not in confirmed]:
+        options = " ".join(f"--pass-env {name}" for name in unconfirmed)
+        raise InvalidRequest(
+            f"the plan passes {', '.join(unconfirmed)} to its contestants; add {options} to confirm that",
+            code="E_PASS_ENV",
+        )
+
+
+def own_environment(passed: Collection[str] = ()) -> dict[str, str]:
+    """What this process hands on."""
+    return without_secrets(os.environ, passed)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    upper = name.upper()
+    if upper in _OURS or upper.startswith(_OF_CLOUDS) or upper.endswith(_ENDS) or _WORDS & {*upper.split("_")}:
+        return True
+    return _LOGIN.search(value) is not None

@@ -1,0 +1,29 @@
+"""The sandbox of a worker, which it enters before it imports anything of the contestant."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from fairlap.frameworks.contract import Unsupported
+from fairlap.machine.confined_home import moved_home
+from fairlap.machine.sandbox import confine, means
+from fairlap.machine.scratch_folder import SHARED_MEMORY
+from fairlap.worker.process_options import SANDBOX
+from fairlap.worker.protocol import Sandbox
+
+
+def confined(wanted: Sandbox) -> dict[str, str]:
+    """Leave this process what is wanted, and return the setting in force. It may start programs, such as a compiler,
+    in the same sandbox. Raises Unsupported where the kernel has no means."""
+    found = means()
+    if not found:
+        raise Unsupported("this kernel has neither Landlock nor seccomp, which a sandbox is made with")
+    writable = [Path(each) for each in wanted.writable]
+    writable.append(Path(tempfile.mkdtemp(prefix="home-", dir=writable[-1])))
+    os.environ["FAIRLAP_CACHE"] = wanted.writable[-1]  # the user's is for all races
+    readable = [*map(Path, wanted.readable), Path("/sys"), moved_home(writable)]
+    devices = [*Path("/dev").glob("nvidia*"), Path("/dev/dri")]
+    confine(readable, [*writable, SHARED_MEMORY], starts="programs", devices=devices)
+    return {SANDBOX: found}
