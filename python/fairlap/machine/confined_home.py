@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import site
 import tempfile
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ def moved_home(writable: Sequence[Path]) -> Path:
     last of these folders. Of the user's own one file is left, which is returned: Keras computes by its settings."""
     home = str(writable[-1])
     settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()
+    _copy_font_list(Path(home))
     os.environ["PYTHONUSERBASE"] = site.getuserbase()  # packages of the user
     for name in _FOLDERS_OF_LIBRARIES:
         if not any(Path(os.environ.get(name, "/")).is_relative_to(folder) for folder in writable):
@@ -28,3 +31,14 @@ def moved_home(writable: Sequence[Path]) -> Path:
         os.environ["KERAS_HOME"] = str(settings.parent)
     tempfile.tempdir = os.environ["TMPDIR"] = os.environ["HOME"] = home
     return settings
+
+
+def _copy_font_list(home: Path) -> None:
+    """Keras imports matplotlib, which otherwise looks at every font of the system, for a second or more."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
+    found = [*Path(os.environ.get("MPLCONFIGDIR") or caches / "matplotlib").glob("fontlist-*.json")]
+    into = home / ".cache" / "matplotlib"
+    for file in found:
+        into.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # it is written again
+            shutil.copyfile(file, into / file.name)

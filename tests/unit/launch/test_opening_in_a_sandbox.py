@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from fairlap.cli.commands.explain import explanations
+from fairlap.frameworks.registry import framework_named, framework_names
 from fairlap.machine.sandbox import has_seccomp, landlock_version
-from fairlap.models.sources.bundle import BUNDLE
+from fairlap.models.sources.bundle import bundle_in
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.kinds.hugging_face import HuggingFace
 from fairlap.models.sources.opening import Order, Outcome
-from fairlap.request.source import Source, shapes_in
+from fairlap.request.source import Source, dims_in, shapes_in
 from hostile_files import (
     plain_program,
     program_of_code,
@@ -20,7 +25,10 @@ from hostile_files import (
     saved_model_that_writes,
     script_that_writes,
 )
-from onnx_files import source_of
+from keras_files import lookup
+from onnx_files import BOUND, masked_lookup, source_of
+from tflite_files import dense
+from transformers_folders import folder_of
 
 SEEDS = {"inputs": 1, "changed": 2}
 
@@ -91,11 +99,127 @@ def test_a_saved_model_writes_and_reads_no_file(tmp_path: Path, monkeypatch: pyt
     assert bool(read.code) == (sandbox == "with")
 
 
-def test_models_of_each_framework_open_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@sandboxed
+def test_what_is_refused_names_the_model_and_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
-    found = outcome(source_of(plain_program(tmp_path / "plain.pt2")), tmp_path, monkeypatch)
-    assert (Path(found.folder) / BUNDLE).is_file(), found
-    pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
-    folder = saved_model_that(tmp_path / "net", lambda x: x * 2.0)
-    found = outcome(source_of(folder), tmp_path, monkeypatch)
-    assert (Path(found.folder) / BUNDLE).is_file(), found
+    code = f"__import__('pathlib').Path({str(tmp_path / 'target')!r}).touch()"
+    found = outcome(source_of(program_of_code(tmp_path / "evil.pt2", code)), tmp_path, monkeypatch)
+    assert found.code == "E_SANDBOX"
+    assert found.code in explanations()
+    assert "evil.pt2" in found.message
+    assert "--trust" in found.message
+    assert "\n" not in found.message
+
+
+def _onnx(folder: Path) -> Source:
+    return source_of(masked_lookup(folder / "model.onnx"), dims=dims_in(BOUND))
+
+
+def _program(folder: Path) -> Source:
+    return source_of(plain_program(folder / "plain.pt2"))
+
+
+def _program_of_transformers(folder: Path) -> Source:
+    import torch
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder_of(folder / "bert", "bert"), local_files_only=True)
+    model = transformers.BertModel(config).eval()
+    ids = {"input_ids": torch.zeros((2, 6), dtype=torch.int64)}
+    torch.export.save(torch.export.export(model, (), ids, strict=False), folder / "bert.pt2")
+    return source_of(folder / "bert.pt2")
+
+
+def _script(folder: Path) -> Source:
+    import torch
+
+    torch.jit.trace(torch.nn.Linear(8, 4), torch.randn(2, 8)).save(str(folder / "script.pt"))  # type: ignore[no-untyped-call]
+    return source_of(folder / "script.pt", shapes=shapes_in("input:2x8"), trust=True)
+
+
+def _saved_model(folder: Path) -> Source:
+    return source_of(saved_model_that(folder / "net", lambda x: x * 2.0))
+
+
+def _keras(folder: Path) -> Source:
+    return source_of(lookup(folder / "model.keras"), batch=2)
+
+
+def _tflite(folder: Path) -> Source:
+    return source_of(dense(folder / "model.tflite"), batch=2)
+
+
+def _of_transformers(folder: Path) -> Source:
+    """A snapshot in the cache of Hugging Face, whose files are links."""
+    snapshot, blobs = (folder / "models--own--bert" / each for each in ("snapshots/1", "blobs"))
+    for each in (snapshot, blobs):
+        each.mkdir(parents=True)
+    for file in folder_of(folder / "bert", "bert", weights=True).iterdir():
+        file.rename(blobs / file.name)
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    return Source("hf:bert", f"hf:{snapshot}", str(folder), dims=dims_in("batch=2,sequence=6"))
+
+
+def _configuration(folder: Path) -> Source:
+    file = folder_of(folder / "bert", "bert") / "config.json"
+    return Source("hf:config.json", f"hf:{file}", str(folder), dims=dims_in("batch=2,sequence=6"))
+
+
+KINDS: dict[Callable[[Path], Source], tuple[str, ...]] = {
+    _onnx: (),
+    _program: ("torch",),
+    _program_of_transformers: ("torch", "transformers"),
+    _script: ("torch",),
+    _saved_model: ("tensorflow",),
+    _keras: ("tensorflow", "keras"),
+    _tflite: ("ai_edge_litert", "flatbuffers"),
+    _of_transformers: ("torch", "transformers"),
+    _configuration: ("torch", "transformers"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__.strip("_"))
+def test_each_kind_of_model_opens_as_without_a_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Callable[[Path], Source]
+) -> None:
+    for module in KINDS[kind]:
+        pytest.importorskip(module, reason="`make test` installs it and runs this")
+    source = kind(tmp_path)
+    with_it, without = (outcome(source, tmp_path, monkeypatch, sandbox) for sandbox in ("with", "without"))
+    assert (with_it.code, with_it.message) == (without.code, without.message) == ("", "")
+    inside, outside = (bundle_in(Path(each.folder)) for each in (with_it, without))
+    assert {name: (route.name, route.why_not) for name, route in inside.routes.items()} == {
+        name: (route.name, route.why_not) for name, route in outside.routes.items()
+    }
+    assert inside.reference == outside.reference
+    assert [notice.code for notice in inside.notices] == [notice.code for notice in outside.notices]
+
+
+_IMPORTS = """
+import importlib, sys
+from pathlib import Path
+from fairlap.machine.confined_home import moved_home
+from fairlap.machine.sandbox import confine
+confine([moved_home([Path(sys.argv[2])])], [Path(sys.argv[2])])
+importlib.import_module(sys.argv[1])
+"""
+
+
+@sandboxed
+@pytest.mark.slow
+@pytest.mark.parametrize("module", sorted({framework_named(name).module for name in framework_names()}))
+def test_each_framework_is_imported_in_it(tmp_path: Path, module: str) -> None:
+    """Telemetry, caches and settings in a home that cannot be written must not keep one from it."""
+    pytest.importorskip(module, reason="`make test` installs it and runs this")
+    done = subprocess.run([sys.executable, "-P", "-c", _IMPORTS, module, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_link_out_of_the_folder_of_a_model_needs_trust(tmp_path: Path) -> None:
+    source = _configuration(tmp_path)
+    (tmp_path / "bert" / "model.safetensors").symlink_to("/etc/hostname")
+    folder = msgspec.structs.replace(source, path=f"hf:{tmp_path / 'bert'}")
+    with pytest.raises(SourceError) as refused:
+        HuggingFace.readable(folder)
+    assert refused.value.code == "E_SOURCE_TRUST"

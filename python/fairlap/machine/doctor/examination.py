@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlap.machine.doctor.clock_speed import check_clock, check_governor, check_thermal, check_turbo
+from fairlap.machine.doctor.confinement import check_sandbox
 from fairlap.machine.doctor.finding import SEVERITIES, Examined, Finding
 from fairlap.machine.doctor.gpus import check_gpus
 from fairlap.machine.doctor.memory_settings import (
@@ -34,6 +35,7 @@ CHECKS: tuple[Check, ...] = (
     check_address_layout,
     check_clock,
     check_gpus,
+    check_sandbox,
 )
 
 

@@ -30,12 +30,15 @@ _FREE = frozenset({"as_string", "as_strings", "torch_version", "guards_code", "m
 _PATHS = frozenset(
     {"fqn", "path_name", "parameter_name", "buffer_name", "tensor_constant_name", "user_input_name", "config"}
 )
+_MALFORMED = (RecursionError, AttributeError, TypeError, KeyError, ValueError)
 _OBJECTS = ("as_custom_obj", "custom_obj")
 
 _LAYOUTS = frozenset(
     {None, "builtins.tuple", "builtins.list", "builtins.dict", "collections.OrderedDict"}
     | {f"torch.fx.immutable_collections.immutable_{kind}" for kind in ("list", "dict")}
 )
+
+_OF_TRANSFORMERS = re.compile(r"transformers(\.[A-Za-z_]\w*)+", re.ASCII)  # its outputs, which are read as dicts
 
 _OF_SIZES = frozenset([
     "eq", "ne", "le", "ge", "lt", "gt", "neg", "pos", "mul", "add", "sub", "floordiv", "mod", "pow", "truediv", "and_",
@@ -75,7 +78,47 @@ _PLAIN = (
 
 
 def require_harmless_program(file: Path) -> None:
-    """By PyTorch's own reader of archives, since two readers may see different members in the same bytes."""
+    members, texts = _read(file)
+    try:
+        found = next(_suspicious(members, texts), "")
+    except _MALFORMED as error:
+        raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: {described(error)}") from None
+    if found:
+        raise SourceError(
+            f"{file.name} has {found}, which could run code or reach files; add --trust if you trust it",
+            code="E_SOURCE_TRUST",
+        )
+
+
+def read_outputs_as_dicts(file: Path) -> None:
+    """PyTorch knows the outputs of transformers only where that package made some, and another version of it may lack
+    the class. Here such a class becomes one of dicts; nothing that the file names is imported."""
+    from torch.utils import _pytree
+
+    _, texts = _read(file)
+    try:
+        names = {each["type"] for layout in _layouts(texts) for each in _containers(layout) if _is_output(each)}
+    except _MALFORMED:
+        return  # PyTorch will say so
+    for name in sorted(names - set(_pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)):
+        _register_dict(name)
+
+
+def _register_dict(name: str) -> None:
+    from torch.utils import _pytree
+
+    kind = type(name.rpartition(".")[2], (dict,), {})
+    _pytree.register_pytree_node(
+        kind,
+        lambda found: (list(found.values()), list(found)),
+        lambda values, names: kind(zip(names, values, strict=True)),
+        serialized_type_name=name,
+    )
+
+
+def _read(file: Path) -> tuple[list[str], dict[str, Any]]:
+    """The members, and the JSON among them. By PyTorch's own reader of archives, since two readers may see different
+    members in the same bytes."""
     import torch
 
     try:
@@ -93,15 +136,7 @@ def require_harmless_program(file: Path) -> None:
         raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: {described(error)}") from None
     if _MODEL not in texts:
         raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: it has no {_MODEL}")
-    try:
-        found = next(_suspicious(members, texts), "")
-    except (RecursionError, AttributeError, TypeError, KeyError, ValueError) as error:
-        raise SourceError(f"{file.name} is damaged, or not an ExportedProgram: {described(error)}") from None
-    if found:
-        raise SourceError(
-            f"{file.name} has {found}, which could run code or reach files; add --trust if you trust it",
-            code="E_SOURCE_TRUST",
-        )
+    return members, texts
 
 
 def _suspicious(members: list[str], texts: dict[str, Any]) -> Iterator[str]:
@@ -151,18 +186,45 @@ def _in_text(value: str, key: str, names: re.Pattern[str]) -> Iterator[str]:
 
 def _in_layout(layout: Any) -> Iterator[str]:
     """Of the nested inputs or outputs. Contexts of other types name modules to import."""
-    _, found = layout
-    found = [found]
-    while found:
-        each = found.pop()
-        if each["type"] not in _LAYOUTS:
+    for each in _containers(layout):
+        if each["type"] not in _LAYOUTS and not _is_output(each):
             yield f"inputs or outputs of the type {each['type']!r:.80}"
         context = json.loads(each["context"] or "null")
         if not isinstance(context, list | None) or any(
             not isinstance(name, str | int) or not _PATH.fullmatch(str(name)) for name in context or ()
         ):
             yield f"inputs or outputs with the context {each['context']!r:.80}"
+
+
+def _containers(layout: Any) -> Iterator[dict[str, Any]]:
+    """And what is no container, whose type is null."""
+    _, whole = layout
+    found = [whole]
+    while found:
+        each = found.pop()
+        yield each
         found += each["children_spec"]
+
+
+def _is_output(container: dict[str, Any]) -> bool:
+    """Of transformers: a name for each value, and nothing else."""
+    if not isinstance(container["type"], str) or not _OF_TRANSFORMERS.fullmatch(container["type"]):
+        return False
+    names = json.loads(container["context"] or "null")
+    return (
+        isinstance(names, list)
+        and len(set(map(str, names))) == len(container["children_spec"]) == len(names)
+        and all(isinstance(name, str) and name.isidentifier() for name in names)
+    )
+
+
+def _layouts(value: Any) -> Iterator[Any]:
+    """Of all inputs and outputs, wherever the JSON has them."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key in ("in_spec", "out_spec") and isinstance(each, str):
+            yield json.loads(each)
+        else:
+            yield from _layouts(each)
 
 
 def _computes(target: str) -> bool:

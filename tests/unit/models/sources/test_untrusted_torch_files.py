@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,27 @@ def test_a_layout_of_inputs_imports_nothing(tmp_path: Path, layout: str) -> None
         program["graph_module"]["module_call_graph"][0]["signature"]["in_spec"] = layout
 
     assert refusal(changed_program(tmp_path / "evil.pt2", change), tmp_path) == "E_SOURCE_TRUST"
+
+
+def test_outputs_of_transformers_are_read_as_dicts_and_not_imported(tmp_path: Path) -> None:
+    """A name of a class that does not exist, or that would run code when it is imported."""
+    name = "transformers.there_is_no_such_module.Output"
+
+    def layout(context: str) -> str:
+        leaf = '{"type": null, "context": null, "children_spec": []}'
+        return f'[1, {{"type": "{name}", "context": {json.dumps(context)}, "children_spec": [{leaf}]}}]'
+
+    def changed(context: str) -> Path:
+        def change(program: dict[str, Any]) -> None:
+            program["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = layout(context)
+
+        return changed_program(tmp_path / "changed.pt2", change)
+
+    _, found = opened(source_of(changed('["logits"]')), tmp_path)
+    assert [output.name for output in found.spec.outputs] == ["logits"]
+    assert not any(module.startswith("transformers.there_is") for module in sys.modules)
+    for context in ('["logits", "more"]', "[1]", "null", '{"logits": 1}', '["a.b"]', "[]"):
+        assert refusal(changed(context), tmp_path) == "E_SOURCE_TRUST"
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
-from fairlap.models.sources.exported_programs import require_harmless_program
+from fairlap.models.sources.exported_programs import read_outputs_as_dicts, require_harmless_program
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
 from fairlap.request.source import Source
@@ -81,6 +81,8 @@ def load_program(path: Path, *, trust: bool) -> Any:
 
     if not trust:
         require_harmless_program(path)
+    with suppress(SourceError):  # of an older format, which needs trust
+        read_outputs_as_dicts(path)
     try:
         with _nothing_unpickled(trust, path.name):
             if trust:

@@ -1,0 +1,79 @@
+"""Secrets of the environment are not handed on, and what frameworks read is."""
+
+from __future__ import annotations
+
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.machine.passed_environment import require_confirmed, without_secrets
+
+SECRETS = [
+    "GITHUB_TOKEN",
+    "ACTIONS_RUNTIME_TOKEN",
+    "ACTIONS_ID_TOKEN_REQUEST_URL",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_PROFILE",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_TENANT_ID",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "NPM_TOKEN",
+    "DB_PASSWORD",
+    "PGPASSWORD",
+    "APP_SECRET",
+    "WANDB_API_KEY",
+    "FAIRLAP_STORE",
+    "FAIRLAP_SERVE_TOKEN",
+    "SSH_KEY_PASSPHRASE",
+    "github_token",
+    "UV_INDEX_OWN_PASSWORD",
+]
+KEPT = [
+    "PATH",
+    "HOME",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "CUDA_VISIBLE_DEVICES",
+    "OMP_NUM_THREADS",
+    "TOKENIZERS_PARALLELISM",
+    "KERAS_HOME",
+    "XLA_FLAGS",
+    "PYTHONPATH",
+    "FAIRLAP_CACHE",
+    "FAIRLAP_WORKER",
+    "FAIRLAP_RANKS",
+    "SSH_AUTH_SOCK",
+    "KEYBOARD",
+    "MONKEY",
+    "PATHEXT",
+    "COMPASS",
+    "HF_HOME",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "PASSTHROUGH",
+]
+
+
+def test_tokens_keys_and_passwords_are_left_out() -> None:
+    environment = dict.fromkeys([*SECRETS, *KEPT], "value")
+    assert list(without_secrets(environment)) == KEPT
+
+
+def test_a_login_in_an_address_is_a_secret_whatever_its_name() -> None:
+    environment = {"PLAIN": "http://host/x?a=b:c@d", "URL": "postgresql://me:word@host/x", "USER_URL": "ssh://me@host"}
+    assert list(without_secrets(environment)) == ["PLAIN", "USER_URL"]
+
+
+def test_what_is_named_is_passed() -> None:
+    environment = {"HF_TOKEN": "a", "OPENAI_API_KEY": "b"}
+    assert without_secrets(environment, ["HF_TOKEN"]) == {"HF_TOKEN": "a"}
+
+
+def test_what_a_plan_passes_has_to_be_confirmed() -> None:
+    require_confirmed(["HF_TOKEN"], ["HF_TOKEN", "OTHER"])
+    with pytest.raises(InvalidRequest) as refused:
+        require_confirmed(["HF_TOKEN", "GITHUB_TOKEN"], ["HF_TOKEN"])
+    assert refused.value.code == "E_PASS_ENV"
+    assert "--pass-env GITHUB_TOKEN" in str(refused.value)
