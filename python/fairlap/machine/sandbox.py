@@ -67,11 +67,13 @@ open_tree 428 428    move_mount 429 429       fsopen 430 430          fsmount 43
 unshare 272 97       setns 308 268            personality 135 92      keyctl 250 219          add_key 248 217
 request_key 249 218  init_module 175 105      finit_module 313 273    delete_module 176 106   reboot 169 142
 kexec_load 246 104   kexec_file_load 320 294  swapon 167 224          swapoff 168 225
-chmod 90 -           fchmod 91 52             fchmodat 268 53         fchmodat2 452 452       chown 92 -
-fchown 93 55         lchown 94 -              fchownat 260 54         setxattr 188 5          lsetxattr 189 6
-fsetxattr 190 7      removexattr 197 14       lremovexattr 198 15     fremovexattr 199 16
-utime 132 -          utimes 235 -             futimesat 261 -         utimensat 280 88
+chown 92 -           fchown 93 55             lchown 94 -             fchownat 260 54         setxattr 188 5
+lsetxattr 189 6      fsetxattr 190 7          removexattr 197 14      lremovexattr 198 15     fremovexattr 199 16
 """
+_DONE_IN_NAME = """
+chmod 90 -           fchmod 91 52             fchmodat 268 53         fchmodat2 452 452
+utime 132 -          utimes 235 -             futimesat 261 -         utimensat 280 88
+"""  # Landlock does not confine them to folders, and libraries that copy a file fail with them
 _OF_PROCESSES = """
 execve 59 221        execveat 322 281         fork 57 -               vfork 58 -
 kill 62 129          tkill 200 130            pidfd_send_signal 424 424
@@ -227,6 +229,8 @@ def _filter_calls(starts: Starts) -> None:
     program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for number in denied:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    for number in _numbers(_DONE_IN_NAME, column):
+        program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | 0)]
     program += [(_JUMP_EQUAL, 0, 3, _SOCKETPAIR[column]), (_LOAD, 0, 0, 16), (_JUMP_EQUAL, 1, 0, socket.AF_UNIX)]
     program += [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
     if starts == "nothing":

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAM = """
-import json, os, socket, subprocess, sys, threading
+import json, os, shutil, socket, subprocess, sys, threading
 from pathlib import Path
 from fairlap.machine.sandbox import confine
 folder = Path(sys.argv[1])
@@ -46,7 +46,7 @@ tries = dict(
     removed=lambda: (folder / "model").unlink(),
     linked=lambda: os.link(folder / "secret", folder / "own" / "link"),
     listed=lambda: os.listdir(folder),
-    opened_to_all=lambda: (folder / "secret").chmod(0o777),
+    copied=lambda: shutil.copy2(folder / "model", folder / "own" / "copy"),
     tcp=lambda: socket.create_connection(("127.0.0.1", int(sys.argv[3])), 1),
     unix=lambda: socket.socket(socket.AF_UNIX),
     pair=lambda: socket.socketpair(),
@@ -69,7 +69,7 @@ for name, act in tries.items():
         done[name] = None
 print(json.dumps(done))
 """
-INSIDE = {"model", "own", "numpy", "threads", "pair", "itself", "processor"}
+INSIDE = {"model", "own", "numpy", "threads", "pair", "itself", "processor", "copied"}
 
 
 def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
@@ -87,6 +87,14 @@ def test_only_what_is_left_can_be_reached(tmp_path: Path) -> None:
     found = outcomes(tmp_path, "nothing")
     assert {name for name, outcome in found.items() if outcome is not None} == INSIDE
     assert (tmp_path / "model").read_text() == "model"
+
+
+def test_permissions_of_files_stay_what_they_are(tmp_path: Path) -> None:
+    outcomes(tmp_path, "nothing")
+    mode = (tmp_path / "secret").stat().st_mode
+    start = "import os, sys; from fairlap.machine.sandbox import confine; confine([], []); os.chmod(sys.argv[1], 0)"
+    subprocess.run([sys.executable, "-P", "-c", start, str(tmp_path / "secret")], check=True)
+    assert (tmp_path / "secret").stat().st_mode == mode
 
 
 def test_python_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
