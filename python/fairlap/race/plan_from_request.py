@@ -30,6 +30,7 @@ from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation, require_operation_options, selected_models
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks, usual_data_seeds
+from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.scales import at_scales, scales_asked, threads_asked
 from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import E_REPORT, contestants_of
@@ -53,8 +54,6 @@ from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Mode, Precision, StartWeights, Work
 from fairlap.request.work_title import CALLABLE
 from fairlap.verdict import Gate
-from fairlap.worker.over_http import OPTION as HTTP_OPTION
-from fairlap.worker.process_options import process_options_in
 
 _MOST_SEED = 2**31
 
@@ -121,24 +120,9 @@ def plan_of(
         recompile=recompile,
         recompile_inputs=recompile_inputs,
     )
-    _require_sandboxable(drawn, everywhere=request.sandbox)
-    return msgspec.structs.replace(drawn, skipped=skipped, sandbox=request.sandbox, pass_env=request.pass_env)
-
-
-def _require_sandboxable(plan: Plan, *, everywhere: bool) -> None:
-    """A sandbox has no network, and a program in another language does not confine itself."""
-    for name in plan.contestants:
-        if not (everywhere or process_options_in(name.framework_options).sandbox):
-            continue
-        why = ""
-        if name.program:
-            why = "a program that speaks the worker protocol would have to confine itself"
-        elif name.url or HTTP_OPTION in name.framework_options:
-            why = "a sandbox has no network"
-        elif any(work.scale is not None and (work.scale.ranks > 1 or work.scale.hosts) for work in plan.works):
-            why = "ranks talk through the network, which a sandbox does not have"
-        if why:
-            raise InvalidRequest(f"{name.text} cannot race in a sandbox: {why}", code="E_SANDBOX")
+    drawn = msgspec.structs.replace(drawn, skipped=skipped, sandbox=request.sandbox, pass_env=request.pass_env)
+    require_sandboxable(drawn)
+    return drawn
 
 
 def _require_once(request: RaceRequest) -> None:

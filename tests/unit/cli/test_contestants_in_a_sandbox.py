@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rows(folder: Path, *arguments: str, port: int = 1) -> dict[str, dict[str, Any]]:
     (folder / "spy.py").write_text(CALLABLES.format(secret=str(folder.parent / "secret"), port=port))
     file = folder / "race.json"
-    fairlap("compare", "callable", *arguments, "--blocks", "1", "--seconds", "0.02", "-o", str(file), check=False)
+    fairlap("compare", "callable", *arguments, "--blocks", "1", "--seconds", "0.02", "-o", str(file))
     return {row["contestant"]: row for row in json.loads(file.read_text())["rows"]}
 
 
@@ -93,7 +93,7 @@ def test_without_a_sandbox_the_row_has_none(folder: Path) -> None:
     ],
 )
 def test_what_needs_a_network_or_does_not_confine_itself_is_refused(folder: Path, arguments: list[str]) -> None:
-    done = fairlap("compare", "mlp", *arguments, "--json", check=False)
+    done = fairlap("compare", "mlp", *arguments, "--json")
     assert done.returncode == 2
     assert "E_SANDBOX" in done.stderr + done.stdout
 
@@ -116,7 +116,7 @@ def test_a_saved_plan_does_not_pass_a_secret_again(folder: Path, monkeypatch: py
     (folder / "spy.py").write_text(CALLABLES.format(secret="", port=1))
     options = ["--on", named("has_token", "computes"), "--blocks", "1", "--seconds", "0.02"]
     fairlap("compare", "callable", *options, "--pass-env", "GITHUB_TOKEN", "--dry-run", "--save-plan", "plan.json")
-    refused = fairlap("compare", "--plan", "plan.json", "--no-store", check=False)
+    refused = fairlap("compare", "--plan", "plan.json", "--no-store")
     assert (refused.returncode, "E_PASS_ENV" in refused.stderr) == (2, True)
     raced = fairlap("compare", "--plan", "plan.json", "--no-store", "--pass-env", "GITHUB_TOKEN", "--json")
     assert {row["outcome"] for row in json.loads(raced.stdout)["rows"]} == {"finished"}

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from fairlap.cli.commands.explain import explanations
+from fairlap.machine.doctor import confinement
 from fairlap.machine.doctor.examination import CHECKS, Check, findings_of
 from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text
 from fairlap.machine.doctor.observation import BusyProcess, Observed
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.gpu import Gpu, Gpus
-from fairlap.machine.root import Root
+from fairlap.machine.root import THIS_MACHINE, Root
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
 
@@ -112,6 +113,20 @@ def test_neighbours_are_weighed_by_the_cores_that_they_take(
     finding = found(seen(tmp_path, BARE_METAL, status, observed=observed), "neighbours")
     assert finding.severity == severity
     assert ("ninja (17," in finding.found) == (severity != "good")
+
+
+@pytest.mark.parametrize(
+    ("version", "filters", "severity"), [(7, True, "good"), (3, True, "good"), (2, True, "note"), (0, False, "note")]
+)
+def test_what_a_sandbox_lacks_is_a_note(
+    monkeypatch: pytest.MonkeyPatch, version: int, filters: bool, severity: Severity
+) -> None:
+    monkeypatch.setattr(confinement, "landlock_version", lambda: version)
+    monkeypatch.setattr(confinement, "has_seccomp", lambda: filters)
+    [finding] = confinement.check_sandbox(Examined(THIS_MACHINE, {}, _QUIET, _NO_GPU))
+    assert finding.severity == severity
+    assert finding.code in ("", *explanations())
+    assert exit_status([finding]) == 0
 
 
 def test_neighbours_outside_of_the_container_count_too(tmp_path: Path) -> None:

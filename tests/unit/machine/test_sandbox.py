@@ -110,6 +110,20 @@ def test_programs_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
     assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, *processes}
 
 
+def test_what_the_kernel_lacks_is_left_out(tmp_path: Path) -> None:
+    """Neither of the two: nothing is refused, and nothing fails."""
+    start = """
+import os, sys
+from fairlap.machine import sandbox
+sandbox.landlock_version, sandbox.has_seccomp = lambda: 0, lambda: False
+sandbox.confine([], [])
+assert not sandbox.is_confined()
+assert not sandbox.means()
+os.listdir(sys.argv[1])
+"""
+    subprocess.run([sys.executable, "-P", "-c", start, str(tmp_path)], check=True)
+
+
 def test_time_and_memory_end_where_they_are_limited() -> None:
     start = "from fairlap.machine.sandbox import limit; limit(0, 2**30)\n"
     endless = subprocess.run([sys.executable, "-P", "-c", f"{start}while True: pass"])

@@ -1,0 +1,63 @@
+"""The sandbox of a contestant: whether it has one, whether it can, and what is left to it there."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.command import program_of
+from fairlap.launch.runners import Runner
+from fairlap.models.sources.registry import require_kind
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.plan import Plan
+from fairlap.request.commands import words_of
+from fairlap.request.names import COMMAND, FOLDER, RUN, ContestantName
+from fairlap.worker import over_http
+from fairlap.worker.process_options import process_options_in
+from fairlap.worker.protocol import Sandbox
+
+
+def require_sandboxable(plan: Plan) -> None:
+    """A sandbox has no network, and a program in another language does not confine itself."""
+    for name in plan.contestants:
+        why = ""
+        if name.program:
+            why = "a program that speaks the worker protocol would have to confine itself"
+        elif name.url or over_http.OPTION in name.framework_options:
+            why = "a sandbox has no network"
+        elif any(work.scale is not None and (work.scale.ranks > 1 or work.scale.hosts) for work in plan.works):
+            why = "ranks talk through the network, which a sandbox does not have"
+        if why and _is_sandboxed(plan, name):
+            raise InvalidRequest(f"{name.text} cannot race in a sandbox: {why}", code="E_SANDBOX")
+
+
+def _is_sandboxed(plan: Plan, name: ContestantName) -> bool:
+    return plan.sandbox or process_options_in(name.framework_options).sandbox
+
+
+def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | None:
+    """What a contestant is handed, and what it is made of; None for one that is not in a sandbox."""
+    if not _is_sandboxed(plan, runner.name):
+        return None
+    work, options = materials.work, runner.name.framework_options
+    readable = [materials.folder, *_folder_of(materials.package)]
+    readable += [Path(plan.data)] if "/" in plan.data else []
+    writable = [runner.scratch]
+    if (source := work.source) is not None:
+        kind = require_kind(source)
+        readable += kind.readable(source) if kind.files(source) else [Path(source.folder)]
+        writable.insert(0, materials.folder)  # where some keep what they converted
+    if runner.name.framework == COMMAND:
+        folder = options.get(FOLDER) or str(Path.cwd())
+        readable += [Path(folder), program_of(words_of(options[RUN]), folder).parent]
+    if runner.name.framework == "python":  # a callable, of a module in the current folder or in a checkout
+        readable += [Path.cwd(), Path(options.get("path") or ".").absolute()]
+    return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)))
+
+
+def _folder_of(package: str) -> list[Path]:
+    if Path(package).is_absolute():
+        return [Path(package)]
+    found = find_spec(package)
+    return [Path(found.origin).resolve().parent] if found is not None and found.origin is not None else []
