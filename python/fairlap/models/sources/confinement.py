@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from fairlap.errors import shortened
@@ -20,7 +21,7 @@ LIMIT_S = 1800.0  # of opening a model
 _REFUSED = re.compile("permission ?denied|operation not permitted", re.IGNORECASE)
 
 
-def confine_to(source: Source, *writable: Path, cpu_s: float = LIMIT_S) -> None:
+def confine_to(source: Source, files: Iterable[str], *writable: Path, cpu_s: float = LIMIT_S) -> None:
     """Leave this process the model's files and the user's inputs, and let it write into these folders, of which the
     last is for temporary files. A script for inputs is the user's own and runs before. So does all code where the
     files of a model are not known, as for a function, and where the user trusts it.
@@ -29,14 +30,15 @@ def confine_to(source: Source, *writable: Path, cpu_s: float = LIMIT_S) -> None:
     started instead.
     """
     kind = require_kind(source)
-    files = kind.files(source)
+    read = tuple(map(Path, files))
     limit(cpu_s * (os.cpu_count() or 1), memory_bytes(THIS_MACHINE).get("MemTotal"))
-    if source.trust or not files:
+    if source.trust or not read:
         return
     if ".py:" in source.inputs:
         given_inputs(source.inputs, source.folder)
-    readable = (*kind.readable(source), *given_files(source), moved_home(writable))
-    confine(readable, writable, starts=kind.starts)
+    whole = (*kind.readable(source), *given_files(source))
+    others = [file for file in read if not any(file.is_relative_to(each) for each in whole)]
+    confine((*whole, *others, moved_home(writable)), writable, starts=kind.starts)
 
 
 def explained(source: Source, code: str, message: str, error: BaseException) -> tuple[str, str]:

@@ -107,8 +107,8 @@ class SourceKind(ABC):
 
     @classmethod
     def readable(cls, source: Source) -> tuple[Path, ...]:
-        """What a model that is not trusted may read when it is opened."""
-        return cls.files(source)
+        """What a model that is not trusted may read besides ``files``, when it is opened."""
+        return (Path(source.path),)
 
     @classmethod  # noqa: B027  (there may be nothing to check)
     def check(cls, source: Source) -> None:

@@ -93,7 +93,7 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
             return folder
     folder.mkdir(parents=True, exist_ok=True)
     if confined:
-        confine_to(source, folder, Path(tempfile.mkdtemp(dir=order.scratch)))
+        confine_to(source, hashes, folder, Path(tempfile.mkdtemp(dir=order.scratch)))
     _write(order, kind, folder, tuple(hashes.items()))
     return folder
 

@@ -45,8 +45,8 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     readable += [Path(plan.data)] if "/" in plan.data else []
     writable = [runner.scratch]
     if (source := work.source) is not None:
-        kind = require_kind(source)
-        readable += kind.readable(source) if kind.files(source) else [Path(source.folder)]
+        read = [Path(path) for path, _ in source.files]
+        readable += [*read, *require_kind(source).readable(source)] if read else [Path(source.folder)]
         writable.insert(0, materials.folder)  # where some keep what they converted
     if runner.name.framework == COMMAND:
         folder = options.get(FOLDER) or str(Path.cwd())
