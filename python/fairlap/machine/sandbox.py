@@ -69,10 +69,10 @@ request_key 249 218  init_module 175 105      finit_module 313 273    delete_mod
 kexec_load 246 104   kexec_file_load 320 294  swapon 167 224          swapoff 168 225
 chown 92 -           fchown 93 55             lchown 94 -             fchownat 260 54         setxattr 188 5
 lsetxattr 189 6      fsetxattr 190 7          removexattr 197 14      lremovexattr 198 15     fremovexattr 199 16
+utime 132 -          utimes 235 -             futimesat 261 -         utimensat 280 88
 """
 _DONE_IN_NAME = """
 chmod 90 -           fchmod 91 52             fchmodat 268 53         fchmodat2 452 452
-utime 132 -          utimes 235 -             futimesat 261 -         utimensat 280 88
 """  # Landlock does not confine them to folders, and libraries that copy a file fail with them
 _OF_PROCESSES = """
 execve 59 221        execveat 322 281         fork 57 -               vfork 58 -

@@ -89,7 +89,7 @@ def test_without_a_sandbox_the_row_has_none(folder: Path) -> None:
         ["--on", "http://127.0.0.1:1/v2/models/x", "--sandbox"],
         ["--on", "./program,torch", "--sandbox"],
         ["--on", "torch:over=http:sandbox=on"],
-        ["--on", "torch", "--processes", "2", "--sandbox"],
+        ["--on", "torch", "--processes", "2", "--batch", "2", "--sandbox"],
     ],
 )
 def test_what_needs_a_network_or_does_not_confine_itself_is_refused(folder: Path, arguments: list[str]) -> None:

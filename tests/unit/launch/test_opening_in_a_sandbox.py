@@ -112,7 +112,7 @@ def test_what_is_refused_names_the_model_and_trust(tmp_path: Path, monkeypatch: 
 
 
 def _onnx(folder: Path) -> Source:
-    return source_of(masked_lookup(folder / "model.onnx"), dims=dims_in(BOUND))
+    return source_of(masked_lookup(folder / "model.onnx"), BOUND)
 
 
 def _program(folder: Path) -> Source:
@@ -133,7 +133,7 @@ def _program_of_transformers(folder: Path) -> Source:
 def _script(folder: Path) -> Source:
     import torch
 
-    torch.jit.trace(torch.nn.Linear(8, 4), torch.randn(2, 8)).save(str(folder / "script.pt"))  # type: ignore[no-untyped-call]
+    torch.jit.trace(torch.nn.Linear(8, 4), torch.randn(2, 8)).save(str(folder / "script.pt"))
     return source_of(folder / "script.pt", shapes=shapes_in("input:2x8"), trust=True)
 
 

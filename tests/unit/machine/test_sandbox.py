@@ -37,6 +37,7 @@ def python():
 tries = dict(
     model=lambda: (folder / "model").read_text(),
     own=lambda: (folder / "own" / "file").write_text("x"),
+    touched=lambda: ((folder / "own" / "touched").touch(), (folder / "own" / "touched").read_text()),
     numpy=lambda: __import__("numpy").ones(3).sum(),
     threads=in_thread,
     secret=lambda: (folder / "secret").read_text(),
@@ -46,7 +47,7 @@ tries = dict(
     removed=lambda: (folder / "model").unlink(),
     linked=lambda: os.link(folder / "secret", folder / "own" / "link"),
     listed=lambda: os.listdir(folder),
-    copied=lambda: shutil.copy2(folder / "model", folder / "own" / "copy"),
+    copied=lambda: shutil.copy(folder / "model", folder / "own" / "copy"),
     tcp=lambda: socket.create_connection(("127.0.0.1", int(sys.argv[3])), 1),
     unix=lambda: socket.socket(socket.AF_UNIX),
     pair=lambda: socket.socketpair(),
@@ -69,7 +70,7 @@ for name, act in tries.items():
         done[name] = None
 print(json.dumps(done))
 """
-INSIDE = {"model", "own", "numpy", "threads", "pair", "itself", "processor", "copied"}
+INSIDE = {"model", "own", "touched", "numpy", "threads", "pair", "itself", "processor", "copied"}
 
 
 def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
