@@ -118,6 +118,7 @@ def _data_seed(
     usual = usual_data_seeds(plan.to_score)
     cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
     wanted = msgspec.structs.replace(plan, contestants=contestants, searches=(), skipped=(), available_cores=cores)
+    wanted = msgspec.structs.replace(wanted, sandbox=False, pass_env=())  # nothing is drawn from them
     tries: list[tuple[Sequence[int], Words]] = [(usual[:1] if one else usual, [])]
     tries += [(plan.data_seeds, ["--data-seed", str(plan.data_seed)])] if len(plan.data_seeds) == 1 else []
     for seeds, words in tries:

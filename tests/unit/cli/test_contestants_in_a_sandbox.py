@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ from typing import Any
 import pytest
 from command_line import fairlap
 from fairlap.machine.sandbox import has_seccomp, landlock_version
+from fairlap.race.plan_from_request import plan_of
+from fairlap.render.plan_command import command_of
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
 
 sandboxed = pytest.mark.skipif(
     landlock_version() < 3 or not has_seccomp(), reason="needs Linux 6.2 or later with Landlock and seccomp"
@@ -109,6 +114,14 @@ def test_secrets_reach_a_contestant_only_by_name(folder: Path, monkeypatch: pyte
     text = (folder / "race.json").read_text()
     assert "the value" not in text
     assert '"GITHUB_TOKEN"' in text
+
+
+def test_the_command_of_a_plan_has_both() -> None:
+    request = RaceRequest(
+        models=("mlp",), contestants=Contestants("torch"), blocks=6, seed=1, sandbox=True, pass_env=("HF_TOKEN",)
+    )
+    words = shlex.split(command_of(plan_of(request)))
+    assert {"--sandbox", "--pass-env", "HF_TOKEN"} <= {*words}
 
 
 def test_a_saved_plan_does_not_pass_a_secret_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,8 +71,9 @@ def test_code_in_a_program_runs_and_reaches_nothing(
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     target = tmp_path / "target"
     code = f"__import__('os').system('touch {target}') or __import__('pathlib').Path({str(target)!r}).touch()"
-    outcome(source_of(program_of_code(tmp_path / "evil.pt2", code)), tmp_path, monkeypatch, sandbox)
+    found = outcome(source_of(program_of_code(tmp_path / "evil.pt2", code)), tmp_path, monkeypatch, sandbox)
     assert target.exists() == (sandbox == "without")
+    assert (found.code == "E_SANDBOX") == (sandbox == "with")
 
 
 @sandboxed
@@ -83,8 +84,9 @@ def test_torchscript_that_opens_a_file_creates_none(
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     target = tmp_path / "target"
     file = script_that_writes(tmp_path / "evil.pt", target)
-    outcome(source_of(file, shapes=shapes_in("x:2x8")), tmp_path, monkeypatch, sandbox)
+    found = outcome(source_of(file, shapes=shapes_in("x:2x8")), tmp_path, monkeypatch, sandbox)
     assert target.exists() == (sandbox == "without")
+    assert (found.code == "E_SANDBOX") == (sandbox == "with")
 
 
 @sandboxed
@@ -93,10 +95,11 @@ def test_a_saved_model_writes_and_reads_no_file(tmp_path: Path, monkeypatch: pyt
     pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
     target, secret = tmp_path / "target", tmp_path / "secret"
     secret.write_bytes(b"four")
-    outcome(source_of(saved_model_that_writes(tmp_path / "writes", target)), tmp_path, monkeypatch, sandbox)
+    written = outcome(source_of(saved_model_that_writes(tmp_path / "writes", target)), tmp_path, monkeypatch, sandbox)
     assert target.exists() == (sandbox == "without")
+    assert (written.code == "E_SANDBOX") == (sandbox == "with")
     read = outcome(source_of(saved_model_that_reads(tmp_path / "reads", secret)), tmp_path, monkeypatch, sandbox)
-    assert bool(read.code) == (sandbox == "with")
+    assert (read.code == "E_SANDBOX") == (sandbox == "with")
 
 
 @sandboxed
