@@ -70,6 +70,7 @@ kexec_load 246 104   kexec_file_load 320 294  swapon 167 224          swapoff 16
 chown 92 -           fchown 93 55             lchown 94 -             fchownat 260 54         setxattr 188 5
 lsetxattr 189 6      fsetxattr 190 7          removexattr 197 14      lremovexattr 198 15     fremovexattr 199 16
 utime 132 -          utimes 235 -             futimesat 261 -         utimensat 280 88
+shmget 29 194        shmat 30 196             semget 64 190           msgget 68 186           mq_open 240 180
 """
 _DONE_IN_NAME = """
 chmod 90 -           fchmod 91 52             fchmodat 268 53         fchmodat2 452 452
@@ -78,7 +79,8 @@ _OF_PROCESSES = """
 execve 59 221        execveat 322 281         fork 57 -               vfork 58 -
 kill 62 129          tkill 200 130            pidfd_send_signal 424 424
 """
-_CLONE, _CLONE3, _SOCKETPAIR = (56, 220), (435, 435), (53, 199)
+_CLONE, _CLONE3 = (56, 220), (435, 435)
+_WITH_ONE_ARGUMENT = (((53, 199), int(socket.AF_UNIX)), ((302, 261), 0))  # socketpair; prlimit64 of this process alone
 
 _OURS = Path(__file__).parents[1]
 
@@ -231,8 +233,9 @@ def _filter_calls(starts: Starts) -> None:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
     for number in _numbers(_DONE_IN_NAME, column):
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | 0)]
-    program += [(_JUMP_EQUAL, 0, 3, _SOCKETPAIR[column]), (_LOAD, 0, 0, 16), (_JUMP_EQUAL, 1, 0, socket.AF_UNIX)]
-    program += [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
+    for numbers, first in _WITH_ONE_ARGUMENT:
+        program += [(_JUMP_EQUAL, 0, 4, numbers[column]), (_LOAD, 0, 0, 16), (_JUMP_EQUAL, 1, 0, first)]
+        program += [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
     if starts == "nothing":
         # The flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone.
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]

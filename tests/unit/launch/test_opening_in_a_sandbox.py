@@ -199,6 +199,28 @@ def test_each_kind_of_model_opens_as_without_a_sandbox(
     assert [notice.code for notice in inside.notices] == [notice.code for notice in outside.notices]
 
 
+_THREADS = """
+import os
+from fairlap.models.sources import confinement, opening
+def count(*_, **__):
+    os.write(1, str(len(os.listdir("/proc/self/task"))).encode())
+    os._exit(0)
+confinement.confine = count
+opening.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are listed under /proc")
+def test_no_thread_was_started_before_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Landlock leaves other threads of the process as they are."""
+    pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    order = msgspec.json.encode(Order(_onnx(tmp_path), SEEDS, str(tmp_path)))
+    start = [sys.executable, "-P", "-c", _THREADS]
+    done = subprocess.run(start, input=order, capture_output=True, start_new_session=True)
+    assert (done.stdout or done.stderr)[-1:] == b"1"
+
+
 _IMPORTS = """
 import importlib, sys
 from pathlib import Path

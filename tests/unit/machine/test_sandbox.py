@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAM = """
-import json, os, shutil, socket, subprocess, sys, threading
+import json, os, resource, shutil, socket, subprocess, sys, threading
 from pathlib import Path
 from fairlap.machine.sandbox import confine
 folder = Path(sys.argv[1])
@@ -59,6 +59,8 @@ tries = dict(
     shell=lambda: subprocess.run(["/bin/sh", "-c", "true"]),
     fork=lambda: os._exit(0) if os.fork() == 0 else None,
     parent=lambda: os.kill(os.getppid(), 0),
+    limits=lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU),
+    own_limits=lambda: resource.getrlimit(resource.RLIMIT_CPU),
     environment=lambda: Path(parent).read_bytes(),
     python=python,
 )
@@ -70,7 +72,7 @@ for name, act in tries.items():
         done[name] = None
 print(json.dumps(done))
 """
-INSIDE = {"model", "own", "touched", "numpy", "threads", "pair", "itself", "processor", "copied"}
+INSIDE = {"model", "own", "touched", "numpy", "threads", "pair", "itself", "processor", "copied", "own_limits"}
 
 
 def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
