@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -30,6 +30,7 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.frameworks.own_report import OwnReport
 from fairlap.frameworks.self_timed import MOST_BYTES, FirstOutput, notices_about
+from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
@@ -123,8 +124,16 @@ class CommandLine(Framework):
 class CommandRun:
     """One command line that is run again and again. A call that does not exit with status 0 raises CommandFailed."""
 
-    def __init__(self, words: Sequence[str], folder: str, *, keeps_output: bool, looks_at_first: bool = False) -> None:
-        self._looks = looks_at_first
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: str,
+        *,
+        keeps_output: bool,
+        looks_at_first: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._looks, self._environment = looks_at_first, environment  # None is that of this process
         self.first_output = b""  # its beginning and that of its errors, where they are looked at
         self._words, self._folder = list(words), folder or None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
@@ -140,7 +149,12 @@ class CommandRun:
         kept = first.goes_to if first else subprocess.DEVNULL if self._kept is None else self._kept
         try:
             process = subprocess.Popen(
-                self._words, stdin=subprocess.DEVNULL, stdout=kept, stderr=self._errors, cwd=self._folder
+                self._words,
+                stdin=subprocess.DEVNULL,
+                stdout=kept,
+                stderr=self._errors,
+                cwd=self._folder,
+                env=self._environment,
             )
         except (OSError, ValueError) as error:
             raise CommandFailed(f"{self._words[0]} cannot be started: {_reason(error)}") from None
@@ -181,11 +195,13 @@ def fingerprint(output: bytes) -> str:
     return f"{len(output)}-{hashlib.sha256(output).hexdigest()}"
 
 
-def output_of(run: str, folder: str, within_s: float = LONGEST_RUN_S, *, reported: str = "") -> str:
-    """The fingerprint of what the command prints now."""
+def output_of(
+    run: str, folder: str, within_s: float = LONGEST_RUN_S, *, reported: str = "", passed: Collection[str] = ()
+) -> str:
+    """The fingerprint of what the command prints now, with the secret variables that are ``passed``."""
     with ScratchFolder() as scratch:
         words = with_report_file(words_of(run), str(scratch / "report")) if reported else words_of(run)
-        command = CommandRun(words, folder, keeps_output=True)
+        command = CommandRun(words, folder, keeps_output=True, environment=own_environment(passed))
         try:
             command(within_s=within_s)
         except CommandFailed as error:

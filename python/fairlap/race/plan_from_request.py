@@ -157,7 +157,12 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         notify(f"running {name} once, for the output that all must have")
         budget_s = LONGEST_RUN_S if request.budget is None else float(request.budget)
         within_s, reports_as = min(budget_s, LONGEST_RUN_S), first.get(REPORTED, "")
-        output = output_of(first[RUN], first.get(FOLDER, ""), within_s, reported=reports_as)
+        if request.sandbox:
+            raise InvalidRequest(
+                "--same-output runs the first command once outside of a sandbox; leave it or --sandbox out",
+                code="E_SANDBOX",
+            )
+        output = output_of(first[RUN], first.get(FOLDER, ""), within_s, reported=reports_as, passed=request.pass_env)
     found = contestants_of(request.commands, output, reported)
     contestants = Contestants.of((*request.contestants, *found))
     return msgspec.structs.replace(request, models=request.models or (CALLABLE,), contestants=contestants)

@@ -103,6 +103,13 @@ def test_what_needs_a_network_or_does_not_confine_itself_is_refused(folder: Path
     assert "E_SANDBOX" in done.stderr + done.stdout
 
 
+def test_no_command_runs_outside_for_the_output_of_all(folder: Path) -> None:
+    run = f"a=touch {folder / 'ran'}"
+    refused = fairlap("compare", "--command", run, "--command", "b=true", "--same-output", "--sandbox")
+    assert (refused.returncode, "E_SANDBOX" in refused.stderr) == (2, True)
+    assert not (folder / "ran").exists()
+
+
 def test_secrets_reach_a_contestant_only_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "the value")
     monkeypatch.setenv("PLAIN_SETTING", "1")

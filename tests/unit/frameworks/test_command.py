@@ -81,6 +81,13 @@ def test_much_output_does_not_block() -> None:
     assert output_of(run, "") == fingerprint(b"y" * 10**6 + b"\n")
 
 
+def test_the_run_for_the_output_of_all_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OWN_TOKEN", "x")
+    run = "sh -c 'echo $OWN_TOKEN'"
+    assert output_of(run, "") == fingerprint(b"\n")
+    assert output_of(run, "", passed=["OWN_TOKEN"]) == fingerprint(b"x\n")
+
+
 @pytest.mark.parametrize("run", ["./none", "no-such-program-xyz", "/", "/etc/passwd"])
 def test_what_is_no_program_is_refused(run: str) -> None:
     with pytest.raises(CommandFailed, match="not an executable program"):
