@@ -70,7 +70,7 @@ def test_code_in_a_program_runs_and_reaches_nothing(
 ) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     target = tmp_path / "target"
-    code = f"__import__('os').system('touch {target}') or __import__('pathlib').Path({str(target)!r}).touch()"
+    code = f"__import__('pathlib').Path({str(target)!r}).touch() or __import__('os').system('touch {target}')"
     found = outcome(source_of(program_of_code(tmp_path / "evil.pt2", code)), tmp_path, monkeypatch, sandbox)
     assert target.exists() == (sandbox == "without")
     assert (found.code == "E_SANDBOX") == (sandbox == "with")
