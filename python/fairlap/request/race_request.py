@@ -247,6 +247,11 @@ def read_request(path: Path) -> RaceRequest:
     for key, given in (("models", request.models), ("contestants", request.contestants)):
         if not given and not request.commands:
             raise InvalidRequest(f"{path}: {key} is missing", code="E_TOML")
+    if request.trust:
+        raise InvalidRequest(
+            f"{path}: a file cannot allow code to run; leave trust out, and add --trust on the command line",
+            code="E_SOURCE_TRUST",
+        )
     return request
 
 
