@@ -86,7 +86,8 @@ def serve_metrics(readings: ReadingsNow, ticks: Ticks, *, address: tuple[str, in
 
     with Server(readings, *address) as server:
         _print_absences(readings)
-        click.echo(f"fairlap: serving Prometheus metrics at {server.url}; press Ctrl-C to stop", err=True)
+        for note in server.notes:
+            click.echo(f"fairlap: {note}", err=True)
         for _ in ticks:
             pass
 
