@@ -75,7 +75,7 @@ def end(status: int) -> None:
 def _protocol(connections: Connections) -> type[asyncio.Protocol]:
     """Uvicorn's, whose connections are limited from their first moment on: its own limits begin with a request."""
 
-    class Limited(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
+    class Limited(AutoHTTPProtocol):  # type: ignore[misc]
         def connection_made(self, transport: asyncio.Transport) -> None:
             self._client = tuple((transport.get_extra_info("peername") or ("",))[:2])
             super().connection_made(transport)

@@ -16,9 +16,8 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.work import Precision
 
 _URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
-_NAME = r"[A-Za-z][A-Za-z0-9_.-]*?"
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
-_PACKAGE = re.compile(rf"(?P<name>{_NAME})\s*(?P<version>{_VERSION})?$")
+_PACKAGE = re.compile(rf"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>{_VERSION})?$")
 
 
 BEST = "best"  # in the place of a variant
@@ -42,9 +41,7 @@ class ContestantName(msgspec.Struct, frozen=True):
     best: bool = False  # its settings are found by a search before the race, and are then part of it
 
     def __post_init__(self) -> None:
-        """Of a plan too, which may come from elsewhere: both end up in a requirement for pip."""
-        if self.framework and not re.fullmatch(_NAME, self.framework):
-            raise InvalidRequest(f"{self.framework!r} is not the name of a framework", code="E_CONTESTANT")
+        """Of a plan too, which may come from elsewhere: the version becomes part of a requirement for pip."""
         if self.version and not re.fullmatch(_VERSION, self.version):
             raise InvalidRequest(f"{self.version!r} is not a version such as ==2.13.0", code="E_CONTESTANT")
 

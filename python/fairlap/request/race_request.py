@@ -170,7 +170,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None,
         _about("The right answers for the metrics, a .npy file with one for each item; for map, COCO's .json."),
     ] = None
-    trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
+    trust: Annotated[
+        bool,
+        _about("Allow your own model's file to run code when it is loaded. Refused in a request file: add --trust."),
+    ] = False
     threads: Annotated[
         int | _Some[int] | None,
         _about("Threads of every contestant; all cores that a quota allows by default. With several, each is raced."),
