@@ -31,6 +31,7 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     os.environ["FAIRLAP_STORE"] = str(Path(_scratch.name) / "runs.sqlite")
+    os.environ["XDG_DATA_HOME"] = str(Path(_scratch.name) / "data")
 
 
 def pytest_unconfigure() -> None:

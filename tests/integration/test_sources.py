@@ -258,5 +258,5 @@ def test_a_recipe_has_the_model_and_its_plan_runs_from_there(
     done = run("recipe", "last", "-o", tmp_path / "again")
     assert done.returncode == 0, done.stderr
     model.unlink()
-    again = run("compare", "--plan", tmp_path / "again" / "plan.json", "--quiet", "--no-store", cwd=tmp_path)
+    again = run("compare", "--plan", tmp_path / "again" / "plan.json", "--trust", "--quiet", "--no-store", cwd=tmp_path)
     assert again.returncode == 0, again.stderr

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from fairlap.browse.guard import Door, Guard, refusal
+from fairlap.browse.guard import Guard, refusal
 from fairlap.browse.views import VIEWS, Asked, View
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.store.errors import NoSuchRun, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from fairlap.machine.serving.connections import Connections
+    from fairlap.machine.serving.guard import Door
 
 _STATUS: dict[type[FairlapError], int] = {
     NoSuchRun: 404,
@@ -27,13 +30,13 @@ _STATUS: dict[type[FairlapError], int] = {
 """The first that fits."""
 
 
-def application(names: Collection[str] = (), door: Door | None = None) -> Guard:
+def application(names: Collection[str] = (), door: Door | None = None, connections: Connections | None = None) -> Guard:
     inside = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for path, view in VIEWS.items():
         inside.add_api_route(path, _endpoint(view), methods=["GET", "HEAD"], response_model=None)
     inside.add_exception_handler(404, _no_such_page)
     inside.add_exception_handler(FairlapError, _failed)
-    return Guard(inside, names, door)
+    return Guard(inside, names, door, connections)
 
 
 def _endpoint(view: View) -> Callable[[Request], Response]:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
+import asyncio
 import logging
 import os
-import re
-import secrets
-import socket
 import sys
 import threading
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from fairlap.browse.application import application
-from fairlap.browse.guard import Door
-from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.interrupts import interrupted_once, status_of
+from fairlap.machine.serving.connections import ACCEPTED_AT_ONCE, Connections, silence_event_loop
+from fairlap.machine.serving.listening import TOKEN, Listening
 
-TOKEN = "FAIRLAP_SERVE_TOKEN"
-_TOKEN_FORM = re.compile(r"[A-Za-z0-9._~-]{16,256}")
 _ENDS_WITHIN_S = 1.0
 
 
@@ -27,20 +23,18 @@ class BrowsingServer:
     """Listens from construction on."""
 
     def __init__(self, host: str, port: int) -> None:
-        given = _given_token()
-        self._socket = _listening(host, port)
-        address, port = self._socket.getsockname()[:2]
-        bound = ipaddress.ip_address(address.partition("%")[0])
-        drawn = "" if given or bound.is_loopback else secrets.token_urlsafe(32)
-        door = Door(given or drawn, port) if given or drawn else None
-        url = f"http://{_joined(socket.gethostname() if bound.is_unspecified else host, port)}/"
+        listening = Listening(host, port)
+        self._socket = listening.socket
+        url, drawn = f"http://{listening.address}/", listening.drawn_token
         self.notes = [f"browse stored runs at {url}{f'?token={drawn}' if drawn else ''}; press Ctrl-C to stop"]
-        if given:
+        if listening.asks_for_given_token:
             self.notes.append(f"it asks for the token in {TOKEN}: open {url}?token=TOKEN once")
-        if not bound.is_loopback:
+        if not listening.is_loopback:
             self.notes.append("the connection is not encrypted; on a network you do not trust, use `ssh -L` instead")
+        connections = Connections()
         config = uvicorn.Config(
-            application([host], door),
+            application([host], listening.door, connections),
+            http=_protocol(connections),
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -48,7 +42,9 @@ class BrowsingServer:
             access_log=False,  # an address may hold the token
             server_header=False,
             timeout_graceful_shutdown=0,
+            backlog=ACCEPTED_AT_ONCE,
         )
+        silence_event_loop()
         self._server = uvicorn.Server(config)
 
     def run(self) -> int:
@@ -76,31 +72,17 @@ def end(status: int) -> None:
     os._exit(status)
 
 
-def _given_token() -> str:
-    token = os.environ.get(TOKEN, "")
-    if token and not _TOKEN_FORM.fullmatch(token):
-        raise InvalidRequest(
-            f"{TOKEN} must have 16 to 256 letters, digits, or characters of '-._~'", code="E_SERVE_TOKEN"
-        )
-    return token
+def _protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """Uvicorn's, whose connections are limited from their first moment on: its own limits begin with a request."""
 
+    class Limited(AutoHTTPProtocol):  # type: ignore[misc]
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            self._client = tuple((transport.get_extra_info("peername") or ("",))[:2])
+            super().connection_made(transport)
+            connections.opened(self._client, transport)
 
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen()
-        except BaseException:
-            listening.close()
-            raise
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise NotAvailable(f"cannot serve on {_joined(host, port)}: {reason}; give another --host or --port") from None
-    return listening
+        def connection_lost(self, error: Exception | None) -> None:
+            connections.closed(self._client)
+            super().connection_lost(error)
 
-
-def _joined(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return Limited

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import click
 
-from fairlap.cli.output import buffer_output, discard_output, print_error
+from fairlap.cli.output import discard_output, filter_output, print_error
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.interrupts import status_of
 
@@ -132,7 +132,7 @@ def main() -> None:
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
-        buffer_output()
+        filter_output()
         with _engine_required():
             status = cli.main(arguments, standalone_mode=False)
         sys.stdout.flush()

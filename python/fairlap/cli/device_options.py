@@ -12,6 +12,7 @@ from fairlap.cli.values import DEVICE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import device_number
 from fairlap.frameworks.python_callable import imported_callable
+from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.engine.cuda.kernel_file import Launch
@@ -125,4 +126,4 @@ def with_kernels(document: dict[str, Any], text: str, kernels: Mapping[str, Kern
         return {**document, **only.to_dict()}, f"{text}\n{only}"
     lines = [f"  {name}\n{each}" for name, each in kernels.items()]
     by_callable = {name: each.to_dict() for name, each in kernels.items()}
-    return {**document, "kernels_by_callable": by_callable}, "\n".join([text, *lines])
+    return {**document, "kernels_by_callable": by_callable}, f"{text}\n{joined_lines(lines)}"

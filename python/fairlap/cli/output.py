@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from fairlap.printable import filtered, one_line
 
 _printed_json = False
 
@@ -38,14 +39,20 @@ def _encoded(document: Any) -> bytes:
 
 
 def print_error(message: str, code: str, *, as_json: bool = False) -> None:
-    """One line on standard error. With --json standard output has it too, unless the command's document is there."""
-    click.echo(f"fairlap: {message} [{code}]", err=True)
+    """One line on standard error, whatever the message holds. With --json standard output has it too, unless the
+    command's document is there."""
+    click.echo(f"fairlap: {one_line(message)} [{code}]", err=True)
     if as_json and not _printed_json:
         print_json({"error": {"code": code, "message": message}})
 
 
 def print_note(text: str) -> None:
-    click.echo(f"fairlap: {text}", err=True)
+    click.echo(f"fairlap: {one_line(text)}", err=True)
+
+
+def print_line(text: object) -> None:
+    """One line on standard output, whatever names, paths and messages are in it."""
+    click.echo(one_line(text))
 
 
 def progress_notes(*, quiet: bool) -> Callable[[str], None]:
@@ -53,14 +60,13 @@ def progress_notes(*, quiet: bool) -> Callable[[str], None]:
     return (lambda _: None) if quiet else print_note
 
 
-def buffer_output() -> None:
-    """An unbuffered output (python -u) drops the rest of a write that a full disk cuts off, without an error.
+def filter_output() -> None:
+    """Nothing that is printed from here on holds a character that a terminal or GitHub obeys, and standard output is
+    buffered: an unbuffered one (python -u) drops the rest of a write that a full disk cuts off, without an error.
     Characters that the output's encoding lacks become question marks."""
-    raw = sys.stdout.buffer
-    if isinstance(raw, io.RawIOBase):
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")
+    sys.stdout = filtered(sys.stdout)
+    if sys.stderr is not None:
+        sys.stderr = filtered(sys.stderr)
 
 
 def discard_output() -> None:

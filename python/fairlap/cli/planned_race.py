@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fairlap.cli.output import progress_notes
+from fairlap.cli.output import print_line, progress_notes
+from fairlap.cli.plan_trust import require_allowed
 from fairlap.cli.values import FILE
 from fairlap.errors import InvalidRequest
 
@@ -60,6 +61,7 @@ def race_as_asked(
     from fairlap.frameworks.command import require_programs
     from fairlap.race.plan import load_plan, save_plan
     from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.plan_reach import allow
     from fairlap.race.resume import require_same_sources
     from fairlap.store.run_sources import require_contestant
 
@@ -71,20 +73,24 @@ def race_as_asked(
         raise InvalidRequest("a resumed run has its own plan; leave --plan out")
     resumed, of_race = None, None
     notify = progress_notes(quiet=quiet)
+    trust = False
     if options.resume is not None or options.plan_file is not None:
+        trust = bool(given.pop("trust", False))
         of_race = _options_of_saved_plan(models, given)
     if options.resume is not None:
         if not store:
             raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = _resumable(options.resume, notify, given.get("pass_env", ()))
+        resumed = _resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
         plan = resumed.run.plan
     elif options.plan_file is not None:
         plan = load_plan(options.plan_file)
+        require_allowed(plan, str(options.plan_file), trust=trust)
         require_same_sources(plan, notify, given.get("pass_env", ()))
     else:
         request = requested(models, given)
         output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
         plan = plan_of(request, notify)
+        allow(plan)
         require_contestant(plan, request.baseline)
     require(plan)
     if of_race is not None:
@@ -111,7 +117,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
     return RaceOptions(**given)
 
 
-def _resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...]) -> StoredRun:
+def _resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool) -> StoredRun:
     """A stored run with its whole blocks. Blocks of two machines or of two sets of data do not make one run."""
     from fairlap.cli.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
@@ -134,6 +140,7 @@ def _resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...]
               if run.machine.get(fact) != here.get(fact)]  # fmt: skip
     if differ:
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
+    require_allowed(run.plan, f"the plan of {run_id}", trust=trust)
     require_same_sources(run.plan, notify, passed)
     run.processes = whole_blocks(run.plan, run.processes)
     for data in changed_data(run.plan, run.processes, notify):
@@ -169,9 +176,9 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
     processes = f"{count(plan.process_count(), 'process')} in {count(len(plan.blocks), 'block')}"
     *fewer, most = plan.threads_of_works
     threads = "".join(f"{each} or " for each in fewer) + count(most, "thread")
-    click.echo(f"seed {plan.seed}, {threads}, {processes}")
+    print_line(f"seed {plan.seed}, {threads}, {processes}")
     for block in plan.blocks:
         order = ", ".join(plan.contestants[place].text for place in block.order)
         drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
         title = plan.title_of(plan.works[block.work])
-        click.echo(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")
+        print_line(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")

@@ -13,7 +13,8 @@ from enum import IntEnum
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.history.between_runs import RunsCompared
-from fairlap.history.text import difference_text
+from fairlap.history.text import WARNING, difference_text
+from fairlap.printable import one_line
 from fairlap.race.run import Run
 from fairlap.results.results import results_of
 from fairlap.results.work_result import WorkResult
@@ -47,7 +48,8 @@ class Finding:
         return self.status.name.lower().replace("_", " ")
 
     def __str__(self) -> str:
-        return f"{self.word}: {self.text}"
+        """One line, and one more for each warning."""
+        return WARNING.join(one_line(part) for part in f"{self.word}: {self.text}".split(WARNING))
 
 
 def overall(findings: Sequence[Finding], *, strict: bool) -> Status:

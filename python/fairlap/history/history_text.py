@@ -9,6 +9,7 @@ from fairlap.history.change_points import FEWEST_RUNS
 from fairlap.history.changes import Change
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
+from fairlap.printable import joined_lines
 
 _MOST_FACTS = 3
 _NS_PER_S = 1e9
@@ -107,7 +108,7 @@ def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
     lines += [f"  {change_text(found.trend, change)}" for change in found.changes]
     if not found.changes:
         lines.append(f"  {no_change_text(found, history)}")
-    return "\n".join(lines)
+    return joined_lines(lines)
 
 
 def _series_text(trend: Trend, series: Series) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from fairlap import quantity_text
 from fairlap.history.between_runs import Difference, RunsCompared
 from fairlap.history.operators import OperatorChange, OperatorsCompared
+from fairlap.printable import joined_lines, one_line
 from fairlap.request.work_title import work_title
 from fairlap.verdict import Change
+
+WARNING = "\n    ! "
+"""Begins the line of a warning."""
 
 
 def difference_text(found: Difference, *, named: bool = True) -> str:
@@ -19,13 +23,13 @@ def difference_text(found: Difference, *, named: bool = True) -> str:
     before, after = found.data
     work = work_title(found.work, after if before == after else "")
     head = f"{work} · {found.conditions} · {name}{versions}: {outcome}"
-    return "\n".join([head, *(f"    ! {warning}" for warning in found.regression.warnings)])
+    return WARNING.join(map(one_line, [head, *found.regression.warnings]))
 
 
 def runs_text(compared: RunsCompared) -> str:
     lines = [difference_text(each) for each in compared.differences]
     lines += [f"{text}; not compared" for text in compared.unmatched]
-    return "\n".join(lines) if lines else "the two runs have nothing in common"
+    return joined_lines(lines) if lines else "the two runs have nothing in common"
 
 
 def _verdict(found: Difference, named: bool) -> str:
@@ -55,7 +59,7 @@ def operators_text(compared: OperatorsCompared) -> str:
         lines.append("    no operator changed clearly")
     if compared.profilers[0] != compared.profilers[1]:
         lines.append(f"    ! the profilers differ: {' and '.join(compared.profilers)}")
-    return "\n".join(lines)
+    return joined_lines(lines)
 
 
 def _change_text(change: OperatorChange) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import click
 
 from fairlap import quantity_text
+from fairlap.printable import one_line, unfiltered
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.stopping import blinded_half_width
@@ -61,7 +62,7 @@ class Silence:
         return None
 
     def say(self, line: str) -> None:
-        click.echo(f"fairlap: {line}", err=True)
+        click.echo(f"fairlap: {one_line(line)}", err=True)
         if sys.stderr is not None:
             sys.stderr.flush()
 
@@ -95,7 +96,7 @@ class Lines(Messages):
         self._of = "" if plan.until_decided else f"/{plan.process_count()}"
 
     def ended(self, done: int, process: ProcessResult) -> None:
-        click.echo(f"[{done}{self._of}] {_line(process)}", err=True)
+        click.echo(one_line(f"[{done}{self._of}] {_line(process)}"), err=True)
         sys.stderr.flush()
 
 
@@ -126,19 +127,18 @@ class Live(Messages):
         self._bar.stop()
 
     def say(self, line: str) -> None:
-        self._bar.console.print(f"fairlap: {line}", markup=False, highlight=False)
+        self._bar.console.print(f"fairlap: {one_line(line)}", markup=False, highlight=False)
 
     def began(self, process: ProcessResult) -> None:
-        self._bar.update(
-            self._task, now=f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
-        )
+        now = f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
+        self._bar.update(self._task, now=one_line(now))
 
     def trained(self, process: ProcessResult) -> None:
         now_s = time.monotonic()
         seconds = min(self._epochs_left.seconds(process, now_s), max(self._training_ends_by_s - now_s, 0.0))
         self._bar.update(
             self._task,
-            now=f"block {process.block} · {process.contestant} · {self._epochs_left.text(process)} · at most "
+            now=f"block {process.block} · {one_line(process.contestant)} · {self._epochs_left.text(process)} · at most "
             f"{quantity_text.rough_duration(seconds)} left in this block",
         )
 
@@ -167,7 +167,7 @@ def _bar(*, counted: bool) -> Bar:
     columns = ("{task.fields[left]}", "{task.fields[width]}", "{task.fields[now]}")
     texts = [TextColumn(column, markup=False) for column in columns]
     numbers = [MofNCompleteColumn()] if counted else []
-    return Progress(BarColumn(20), *numbers, *texts, console=Console(stderr=True), transient=True)
+    return Progress(BarColumn(20), *numbers, *texts, console=Console(file=unfiltered(sys.stderr)), transient=True)
 
 
 class TimeLeft:

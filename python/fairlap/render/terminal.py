@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.printable import joined_lines
 from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.decision import decision_lines
@@ -46,13 +47,13 @@ def text_of(results: Results) -> str:
             lines += [f"  {line}" for line in _closing_lines(work_result)]
             lines += [f"  {line}" for line in _compilation_lines(results, work_result)]
         lines += operator_lines(results.run, work.label)
-        parts.append("\n".join(lines))
+        parts.append(joined_lines(lines))
     if lines := scaling_lines(results):
-        parts.append("\n".join(lines))
+        parts.append(joined_lines(lines))
     if lines := operations_lines(results):
-        parts.append("\n".join(lines))
+        parts.append(joined_lines(lines))
     if results.decision is not None:
-        parts.append("\n".join(decision_lines(results.decision)))
+        parts.append(joined_lines(decision_lines(results.decision)))
     return "\n\n".join(parts)
 
 

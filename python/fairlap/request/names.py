@@ -16,7 +16,8 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.work import Precision
 
 _URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
-_PACKAGE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>(==|~=|>=|<=|!=|<|>)\s*[^:\s]+)?$")
+_VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
+_PACKAGE = re.compile(rf"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>{_VERSION})?$")
 
 
 BEST = "best"  # in the place of a variant
@@ -38,6 +39,11 @@ class ContestantName(msgspec.Struct, frozen=True):
     program: str = ""
     precision: Precision | None = None  # in a race across precisions; it is part of the text
     best: bool = False  # its settings are found by a search before the race, and are then part of it
+
+    def __post_init__(self) -> None:
+        """Of a plan too, which may come from elsewhere: the version becomes part of a requirement for pip."""
+        if self.version and not re.fullmatch(_VERSION, self.version):
+            raise InvalidRequest(f"{self.version!r} is not a version such as ==2.13.0", code="E_CONTESTANT")
 
     def threads(self, given: int) -> int:
         """Of the threads that the race gives; the search for the best settings may have found fewer to be faster."""

@@ -177,7 +177,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None,
         _about("The right answers for the metrics, a .npy file with one for each item; for map, COCO's .json."),
     ] = None
-    trust: Annotated[bool, _about("Allow your own model's file to run code when it is loaded.")] = False
+    trust: Annotated[
+        bool,
+        _about("Allow your own model's file to run code when it is loaded. Refused in a request file: add --trust."),
+    ] = False
     threads: Annotated[
         int | _Some[int] | None,
         _about("Threads of every contestant; all cores that a quota allows by default. With several, each is raced."),
@@ -261,6 +264,11 @@ def read_request(path: Path) -> RaceRequest:
     for key, given in (("models", request.models), ("contestants", request.contestants)):
         if not given and not request.commands:
             raise InvalidRequest(f"{path}: {key} is missing", code="E_TOML")
+    if request.trust:
+        raise InvalidRequest(
+            f"{path}: a file cannot allow code to run; leave trust out, and add --trust on the command line",
+            code="E_SOURCE_TRUST",
+        )
     return request
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from fairlap import quantity_text, verdict
+from fairlap.printable import joined_lines
 from fairlap.race.counted_blocks import design_of, work_blocks
 from fairlap.race.run import Run
 from fairlap.request.work import Conditions, Work
@@ -49,7 +50,7 @@ class Results:
             width = max((len(row.contestant) for row in each.rows), default=0)
             for result, row in each.with_rows():
                 lines.append(f"  {row.place or '-':<3} {row.contestant:<{width}}  {_standing(result, row)}")
-        return "\n".join(lines) or "no results"
+        return joined_lines(lines) or "no results"
 
     @property
     def rows(self) -> list[Row]:

@@ -18,6 +18,7 @@ from zlib import crc32
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
+from fairlap.printable import joined_lines
 from fairlap.store.errors import NoSuchRun, StoreIsDamaged, readable_errors
 from fairlap.store.opening import open_for_writing, require_own, writing
 from fairlap.store.store import Store
@@ -49,7 +50,7 @@ class Repair:
         if self.strays:
             lines.append(f"lost: the plans of {quantity_text.count(self.strays, 'more process')}")
         lines.append(f"the damaged file is now {self.damaged}; exported runs can be imported again")
-        return "\n".join(lines)
+        return joined_lines(lines)
 
 
 def repair_store(path: Path) -> Repair:

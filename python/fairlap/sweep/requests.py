@@ -19,8 +19,9 @@ _AFTER_BLOCKS = ("min_memory", "max_batch", "profile", "recompile")
 _OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name not in ("remote", "pass_env"))
 
 
-def plans_of(files: Sequence[Path], notify: Callable[[str], None]) -> dict[str, Plan]:
-    """By the name of the request file. The cores in them stand for those of the machines."""
+def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: bool = False) -> dict[str, Plan]:
+    """By the name of the request file. The cores in them stand for those of the machines. ``trust`` lets files of
+    users' models run code."""
     plans: dict[str, Plan] = {}
     for file in files:
         if file.stem in plans:
@@ -28,6 +29,7 @@ def plans_of(files: Sequence[Path], notify: Callable[[str], None]) -> dict[str, 
         request = read_request(file)
         if why := _why_not_swept(request):
             raise InvalidRequest(f"{file}: {why}", code=CODE)
+        request = msgspec.structs.replace(request, trust=trust)
         plans[file.stem] = plan_of(request, notify, _cores_for(request))
     return plans
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.printable import joined_lines
 from fairlap.render.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
@@ -64,7 +65,7 @@ def _run_document(each: Open, store: Store) -> RunDocument:
 def text_of_sweep(document: SweepDocument, store: Store) -> str:
     """A line for each run, then the answers of those that are whole."""
     whole = [run.run for run in document.runs if run.stored == run.blocks]
-    parts = ["\n".join([f"sweep {document.sweep}: {document.state}", *map(_line_of, document.runs)])]
+    parts = [joined_lines([f"sweep {document.sweep}: {document.state}", *map(_line_of, document.runs)])]
     parts += [f"{run}\n{text_of(results_of(store.load(run), run))}" for run in whole]
     if len(whole) > 1:
         parts.append(f"Side by side: fairlap across {' '.join(whole)}")

@@ -12,7 +12,9 @@ from typing import Any
 
 from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest, NotAvailable
+from fairlap.machine.serving.listening import TOKEN, Listening
 from fairlap.watch.metrics import PREFIX
+from fairlap.watch.metrics_server import MetricsServer
 from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.series import Series
 
@@ -110,26 +112,25 @@ class Families:
 
 
 class Server:
-    """Serves from construction until the end of the ``with`` block, on separate threads."""
+    """Serves from construction until the end of the ``with`` block, on a separate thread."""
 
     def __init__(self, readings: ReadingsNow, host: str, port: int) -> None:
         client = prometheus_client()
         registry = client.CollectorRegistry()
         registry.register(Families(readings))
-        try:
-            self._server, self._thread = client.start_http_server(port, host, registry)
-        except OSError as error:
-            raise NotAvailable(f"cannot serve on {_joined(host, port)}: {error.strerror or error}") from None
-        self.url = f"http://{_joined(host, self._server.server_port)}/metrics"
+        listening = Listening(host, port, options="--serve [HOST:]PORT")
+        self._server = MetricsServer(client.make_wsgi_app(registry), listening, (host,))
+        self.url = f"http://{listening.address}/metrics"
+        self.notes = [f"serving Prometheus metrics at {self.url}; press Ctrl-C to stop"]
+        if listening.drawn_token:
+            self.notes.append(f"scrapes need the bearer token {listening.drawn_token}; {TOKEN} sets one that stays")
+        elif listening.asks_for_given_token:
+            self.notes.append(f"scrapes need the bearer token in {TOKEN}")
+        if not listening.is_loopback:
+            self.notes.append("the connection is not encrypted; on a network you do not trust, use `ssh -L` instead")
 
     def __enter__(self) -> Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def _joined(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._server.close()

@@ -14,6 +14,7 @@ from itertools import count, groupby
 import click
 
 from fairlap.interrupts import interrupted_once, status_of
+from fairlap.printable import unfiltered
 from fairlap.watch.readings import ReadingsNow
 from fairlap.watch.rows import rows_of
 from fairlap.watch.series import Series
@@ -50,7 +51,7 @@ def show_live(readings: ReadingsNow, ticks: Ticks) -> None:
 
     from fairlap.watch.screen import Screen
 
-    console = Console()
+    console = Console(file=unfiltered(sys.stdout))
     try:
         picture = Screen(readings, live=True)
         with Live(picture, console=console, auto_refresh=False, screen=True) as live:
@@ -66,7 +67,7 @@ def print_table(readings: ReadingsNow, ticks: Ticks) -> None:
     from fairlap.watch.screen import Screen
 
     for _ in ticks:
-        Console().print(Screen(readings, live=False, bars=False))
+        Console(file=unfiltered(sys.stdout)).print(Screen(readings, live=False, bars=False))
 
 
 def print_lines(readings: ReadingsNow, ticks: Ticks) -> None:
@@ -85,7 +86,8 @@ def serve_metrics(readings: ReadingsNow, ticks: Ticks, *, address: tuple[str, in
 
     with Server(readings, *address) as server:
         _print_absences(readings)
-        click.echo(f"fairlap: serving Prometheus metrics at {server.url}; press Ctrl-C to stop", err=True)
+        for note in server.notes:
+            click.echo(f"fairlap: {note}", err=True)
         for _ in ticks:
             pass
 

@@ -12,7 +12,7 @@ from asgi_client import HOST, request
 pytest.importorskip("fastapi", reason="needs the extra serve")
 
 from fairlap.browse.application import application
-from fairlap.browse.guard import Door
+from fairlap.machine.serving.guard import Door
 
 TOKEN = "a-token-of-a-test"
 

@@ -99,7 +99,7 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     more = output("show", "last", "--errors")
     assert more.startswith(text.rstrip("\n"))
     assert "mlp · infer · fp32 · batch 4 · torch · logits: 1.0e-07 relative" in more
-    assert "[E_CRASH]\n  frame one\n  frame two" in more
+    assert "[E_CRASH]\n  | frame one\n  | frame two" in more
 
 
 def test_settings_that_differ_between_scales_are_shown_for_each_scale() -> None:
@@ -206,7 +206,7 @@ def test_a_rerun_runs_the_same_plan_and_says_first_what_differs(raced: list[obje
     run = a_run(listed="torch,./worker")
     run.machine = {**machine_facts(), "cpu model": "Imaginary 9000"}
     kept(run)
-    text = invoke("rerun", "last").stderr
+    text = invoke("rerun", "last", "--trust").stderr
     assert raced == [run.plan]
     assert "fairlap: cpu model Imaginary 9000 -> " in text
     assert "fairlap: torch 1.2.3 -> " in text
@@ -217,7 +217,7 @@ def test_a_rerun_on_the_same_machine_says_that_nothing_differs(raced: list[objec
     run = a_run(listed="./worker,./other")
     run.machine = machine_facts()
     kept(run)
-    assert "no known change of machine and versions" in invoke("rerun", "last").stderr
+    assert "no known change of machine and versions" in invoke("rerun", "last", "--trust").stderr
 
 
 def test_a_version_that_reports_more_of_itself_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from command_line import invoke, output, refusal
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.render.bundle.archive import packed, unpacked
+from fairlap.render.bundle.archive import packed
 from fairlap.render.bundle.contents import RUN, bundle_of
-from fairlap.render.bundle.manifest import MANIFEST, MANIFEST_HASH, Manifest, sha256, with_manifest
+from fairlap.render.bundle.manifest import MANIFEST, MANIFEST_HASH, sha256
 from fairlap.render.bundle.verify import Verification, verify
 from fairlap.results.prices import price_given
 from fairlap.store.run_file import save_run
+from forged_bundles import parts_of, rehashed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measured_runs import a_measured_run, store_measured_run
@@ -31,20 +31,8 @@ def bundle(blocks: int = 6) -> bytes:
     return made.content
 
 
-def parts_of(content: bytes) -> dict[str, bytes]:
-    return dict(unpacked(content, "x").parts)
-
-
 def problems(content: bytes) -> list[str]:
     return verify(content, "x").problems
-
-
-def rehashed(parts: Mapping[str, bytes]) -> bytes:
-    """As someone would who changes a part and all hashes with it."""
-    old = msgspec.json.decode(parts[MANIFEST], type=Manifest)
-    own = {name: part for name, part in parts.items() if name not in (MANIFEST, MANIFEST_HASH)}
-    whats = dict.fromkeys(own, "") | {part.name: part.what for part in old.parts}
-    return packed(with_manifest(own, whats, run=old.run, fairlap=old.fairlap, baseline=old.baseline, price=old.price))
 
 
 def changed(name: str, change: Callable[[Any], object]) -> dict[str, bytes]:

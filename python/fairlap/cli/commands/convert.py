@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairlap.cli.output import print_json, print_note
+from fairlap.cli.output import print_json, print_line, print_note
 from fairlap.cli.source_options import source_options
 
 
@@ -42,6 +42,6 @@ def command(source: str, framework: str, folder: Path | None, as_json: bool, **g
         return
     error = "" if proof.error_relative is None else f", relative error {relative_error(proof.error_relative)}"
     result = ", ".join(proof.files) if proof.files else "a function of weights and inputs; no file is written"
-    click.echo(f"{framework}: {proof.route}{error}: {f'{target}: ' if proof.files else ''}{result}")
+    print_line(f"{framework}: {proof.route}{error}: {f'{target}: ' if proof.files else ''}{result}")
     for notice in proof.notices:
-        click.echo(f"! {notice.text} [{notice.code}]")
+        print_line(f"! {notice.text} [{notice.code}]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fairlap import quantity_text
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_json, print_line
 
 
 @click.group("envs", invoke_without_command=True)
@@ -35,13 +35,13 @@ def _list(as_json: bool) -> None:
         print_json(document)
         return
     if not found:
-        click.echo(f"no environments yet; they are made in {environments_folder()}")
+        print_line(f"no environments yet; they are made in {environments_folder()}")
         return
     for each in found:
         size = quantity_text.size(each.size_bytes())
         made = each.made or each.state
-        click.echo(f"{each.key}  {made:<19}  {size:>9}  {', '.join(each.requirements)}".rstrip())
-    click.echo(f"in {environments_folder()}")
+        print_line(f"{each.key}  {made:<19}  {size:>9}  {', '.join(each.requirements)}".rstrip())
+    print_line(f"in {environments_folder()}")
     if any(each.state == "incomplete" for each in found):
         click.echo("incomplete: its installation was interrupted; `fairlap envs remove KEY` removes it")
 
@@ -58,4 +58,4 @@ def remove(keys: tuple[str, ...], everything: bool) -> None:
         raise InvalidRequest("give the keys of the environments to remove, or --all")
     for key in [each.key for each in environments()] if everything else keys:
         remove_environment(key)
-        click.echo(f"removed {key}")
+        print_line(f"removed {key}")

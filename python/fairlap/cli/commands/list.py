@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.output import print_json, print_note
+from fairlap.cli.output import print_json, print_line, print_note
 from fairlap.cli.source_options import source_options
 
 if TYPE_CHECKING:
@@ -125,10 +125,10 @@ def routes(source: str, as_json: bool, **given: Any) -> None:
         rows.append([each.framework, "yes" if each.here else "-", ", ".join(each.precisions) or "-", route])
     _print_table(rows)
     inputs = ", ".join(map(_input, found.inputs))
-    click.echo(f"inputs: {inputs}")
-    click.echo(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
+    print_line(f"inputs: {inputs}")
+    print_line(found.reference if found.reference.startswith("no ") else f"float64 reference: {found.reference}")
     for notice in found.notices:
-        click.echo(f"! {notice.text} [{notice.code}]")
+        print_line(f"! {notice.text} [{notice.code}]")
 
 
 def _input(tensor: Tensor) -> str:
@@ -156,7 +156,7 @@ def devices(as_json: bool) -> None:
         cores = "" if each.cores is None else f", {each.cores} cores available"
         driver = "" if each.driver_cuda is None else f", driver for CUDA {each.driver_cuda}"
         cells = f"absent: {each.absent}" if each.absent else f"{each.what or 'unknown'}{cores}{driver}"
-        click.echo(f"{each.name:<7} {cells}")
+        print_line(f"{each.name:<7} {cells}")
 
 
 @command.command("prices")
@@ -174,7 +174,7 @@ def prices(as_json: bool) -> None:
         return
     amounts = [[each.name, f"{each.per_hour:g} {each.currency}/h", each.dated.isoformat()] for each in found]
     _print_table([["name", "price", "dated"], *amounts])
-    click.echo(f"in {prices_file()}")
+    print_line(f"in {prices_file()}")
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -183,4 +183,4 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[place]) for row in whole) for place in range(len(rows[0]))]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join(cells).rstrip())
+        print_line("  ".join(cells).rstrip())

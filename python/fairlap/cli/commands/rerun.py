@@ -9,6 +9,7 @@ import click
 
 from fairlap.cli.output import print_note, progress_notes
 from fairlap.cli.output_options import race_options
+from fairlap.cli.plan_trust import TRUST, require_allowed
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 @click.command("rerun")
 @click.argument("run", metavar="RUN|FILE")
+@TRUST
 @race_options
-def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> None:
+def command(run: str, trust: bool | None, store: bool, quiet: bool, as_json: bool, **given: Any) -> None:
     """Run the plan of a run again, in the same order and with the same seeds, and show first what changed since.
 
-    RUN is `last`, the id of a stored run or its beginning; FILE is a run file.
+    RUN is `last`, the id of a stored run or its beginning; FILE is a run file. What a plan from elsewhere reaches
+    is shown, and it runs only with --trust.
     """
     from fairlap.cli.run_race import checked_output, run_race
     from fairlap.frameworks.command import require_programs
@@ -30,6 +33,7 @@ def command(run: str, store: bool, quiet: bool, as_json: bool, **given: Any) -> 
     from fairlap.store.run_sources import run_named
 
     then, _ = run_named(run)
+    require_allowed(then.plan, f"the plan of {run}", trust=bool(trust))
     _require_cores(then)
     notify = progress_notes(quiet=quiet)
     require_same_sources(then.plan, notify, given["pass_env"])

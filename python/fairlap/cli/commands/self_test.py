@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from fairlap import quantity_text, verdict
-from fairlap.cli.output import print_result
+from fairlap.cli.output import print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
 from fairlap.engine.arguments import whole_number
@@ -107,7 +107,7 @@ def _run_self_test(
         interrupted = status_of(interrupt)
         click.echo(f"fairlap: interrupted; {len(verdicts)} of {runs} runs are done", err=True)
     except NoVerdict as error:
-        click.echo(f"fairlap: run {len(verdicts) + 1} gave no verdict: {error}", err=True)
+        print_note(f"run {len(verdicts) + 1} gave no verdict: {error}")
         if not verdicts:
             return 1
     if not verdicts:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.output import print_error, print_json, print_note, print_result, progress_notes
+from fairlap.cli.output import print_error, print_json, print_line, print_note, print_result, progress_notes
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
+from fairlap.cli.plan_trust import require_allowed
 from fairlap.cli.planned_race import print_plan, warn_of_too_few_blocks
 from fairlap.cli.values import FILE
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
+from fairlap.printable import one_line
 from fairlap.quantity_text import count
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", metavar="SWEEP", help="Run the missing blocks of a sweep: `last`, an id or its beginning.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and run nothing.")
+@click.option("--trust", is_flag=True, help="Allow files of your own models, and plans from elsewhere, to run code.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @OUTPUT_JSON
 @JSON
@@ -50,6 +53,7 @@ def command(
     machines: Spread | None,
     resume: str | None,
     dry_run: bool,
+    trust: bool,
     quiet: bool,
     output: tuple[Path, ...],
     as_json: bool,
@@ -72,6 +76,7 @@ def command(
     if resume is not None and (machines or dry_run):
         raise InvalidRequest("a resumed sweep has its plans and machines; leave other options out", code="E_SWEEP")
     writable(output, only=(".json",))
+    from fairlap.race.plan_reach import allow
     from fairlap.store.store import open_store
     from fairlap.store.sweeps import load_sweep
     from fairlap.sweep.driver import begin
@@ -80,14 +85,17 @@ def command(
 
     address_of(cluster)  # also where it is not asked
     notify = progress_notes(quiet=quiet)
-    plans = plans_of(files, notify)
+    plans = plans_of(files, notify, trust=trust)
     for name, plan in plans.items():
+        allow(plan)
         warn_of_too_few_blocks(plan, notify, f"{name}: ")
     if dry_run:
         _print_plans(plans, as_json=as_json)
         return
     with interrupted_once(), open_store() as store:
         resumed = None if resume is None else load_sweep(store, resume)
+        for run in () if resumed is None else resumed.runs:
+            require_allowed(run.plan, f"the plan of {run.run}", trust=trust)
 
         def sweep_on(found: Machines) -> Sweep:
             return resumed or begin(store, plans, found, machines or "alike", print_note)
@@ -100,7 +108,7 @@ def _print_plans(plans: dict[str, Plan], *, as_json: bool) -> None:
         print_json(plans)
         return
     for name, plan in plans.items():
-        click.echo(f"{name}; cores are drawn again from those of each machine")
+        print_line(f"{name}; cores are drawn again from those of each machine")
         print_plan(plan, as_json=False)
 
 
@@ -161,4 +169,4 @@ def _print_block(run: RunOfSweep, block: int, report: BlockReport, counted: str)
     """Without times, as in a race: a reader who sees who leads may end the sweep when it suits."""
     bad = [each for each in report.processes if each.outcome != "finished"]
     what = "; ".join(f"{each.contestant}: {each.outcome.replace('_', ' ')}" for each in bad) or "finished"
-    click.echo(f"[{counted}] block {block} of {run.request} on {run.hosts[block]}: {what}", err=True)
+    click.echo(one_line(f"[{counted}] block {block} of {run.request} on {run.hosts[block]}: {what}"), err=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fairlap.history.across.differing import Differing
 from fairlap.history.across.lines import Line
+from fairlap.printable import joined_lines
 from fairlap.render.across.table import NO_CLAIM, by_work, columns_of, reasons, title
 
 _ABSENT = "-"
@@ -34,7 +35,7 @@ def _work_text(work: str, lines: Sequence[Line]) -> str:
         for line in lines
         if line.dominated_by
     ]
-    return "\n".join([*text, *(f"  {reason}" for reason in reasons(lines))])
+    return joined_lines([*text, *(f"  {reason}" for reason in reasons(lines))])
 
 
 def differences_text(differing: Sequence[Differing]) -> str:
@@ -42,4 +43,4 @@ def differences_text(differing: Sequence[Differing]) -> str:
     for each in differing:
         values = ", ".join(f"{run}: {value}" for run, value in each.values.items())
         lines.append(f"  {each.about}, {each.what}: {values}")
-    return "\n".join(lines if differing else [*lines, "  no known difference"])
+    return joined_lines(lines if differing else [*lines, "  no known difference"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
@@ -16,6 +17,7 @@ from fairlap.race.run import Run
 from fairlap.render.bundle.archive import CODE, packed
 from fairlap.render.bundle.facts import environment_of, hashes_of, licences_of
 from fairlap.render.bundle.manifest import MANIFEST, sha256, with_manifest
+from fairlap.render.bundle.signature import SIGNATURE
 from fairlap.render.outputs import ROW_FORMATS, encoded
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
@@ -65,22 +67,30 @@ def bundle_of(
     baseline: str = "",
     price: Price | None = None,
     with_page: bool = True,
+    sign: Callable[[bytes], bytes] | None = None,
 ) -> Bundle:
-    """Every timing needs its raw samples; without them nothing could be checked."""
+    """Every timing needs its raw samples; without them nothing could be checked. ``sign`` makes a signature of the
+    manifest."""
     run = msgspec.json.decode(msgspec.json.encode(run), type=Run)  # as it will be read again
     results = results_of(run, run_id, baseline=baseline, price=price)
     sampled = _samples(run, samples)
-    parts = {METHOD: files("fairlap.render.bundle").joinpath("method.md").read_bytes(), **derived_parts(results)}
+    parts = {METHOD: method(), **derived_parts(results)}
     parts[LICENCES] = as_json(licences_of(run))
     if with_page:
-        from fairlap.render.report.page import page_of
-
-        kept = {(each.block, each.contestant, each.quantity): content for each, content in sampled.items()}
-        parts[PAGE] = page_of(_with_samples(results, kept)).encode()
+        kept = {
+            (each.block, each.contestant, each.quantity): np.frombuffer(content, dtype="<f8")
+            for each, content in sampled.items()
+        }
+        parts[PAGE] = page(results, kept)
     parts[SAMPLES] = as_json(list(sampled))
     parts |= {each.part: content for each, content in sampled.items()}
     whats = _WHATS | {each.part: each.what for each in sampled}
-    whole = with_manifest(parts, whats, run=run_id, fairlap=str(__version__), baseline=baseline, price=price)
+    charts = chart_libraries() if with_page else ""
+    whole = with_manifest(
+        parts, whats, run=run_id, fairlap=str(__version__), baseline=baseline, price=price, charts=charts
+    )
+    if sign is not None:
+        whole[SIGNATURE] = sign(whole[MANIFEST])
     return Bundle(packed(whole), sha256(whole[MANIFEST]), len(parts))
 
 
@@ -122,12 +132,23 @@ def _samples(run: Run, samples: SampleSource) -> dict[SampleFile, bytes]:
     return found
 
 
-def _with_samples(results: Results, kept: Mapping[tuple[int, str, str], bytes]) -> Results:
-    def of(block: int, contestant: str) -> dict[str, np.ndarray]:
-        return {
-            quantity: np.frombuffer(content, dtype="<f8")
-            for (its_block, name, quantity), content in kept.items()
-            if (its_block, name) == (block, contestant)
-        }
+def page(results: Results, samples: Mapping[tuple[int, str, str], np.ndarray]) -> bytes:
+    """The report, with samples by block, contestant and quantity."""
+    from fairlap.render.report.page import page_of
 
-    return replace(results, samples=of)
+    def of(block: int, contestant: str) -> dict[str, np.ndarray]:
+        return {quantity: ns for (its, name, quantity), ns in samples.items() if (its, name) == (block, contestant)}
+
+    return page_of(replace(results, samples=of)).encode()
+
+
+def method() -> bytes:
+    return files("fairlap.render.bundle").joinpath("method.md").read_bytes()
+
+
+def chart_libraries() -> str:
+    """They decide the scripts of a page; empty where they are not installed."""
+    try:
+        return ", ".join(f"{name} {version(name)}" for name in ("altair", "vl-convert-python"))
+    except PackageNotFoundError:
+        return ""

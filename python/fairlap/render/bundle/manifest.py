@@ -25,6 +25,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     fairlap: str  # the version that computed the rows and made the bundle
     baseline: str = ""  # that the rows are compared with; the fastest if it is empty
     price: Price | None = None
+    charts: str = ""  # the versions of the libraries that drew those of the page
     parts: tuple[Part, ...]
     format: int = FORMAT
 
@@ -34,10 +35,17 @@ def sha256(content: bytes) -> str:
 
 
 def with_manifest(
-    parts: Mapping[str, bytes], whats: Mapping[str, str], *, run: str, fairlap: str, baseline: str, price: Price | None
+    parts: Mapping[str, bytes],
+    whats: Mapping[str, str],
+    *,
+    run: str,
+    fairlap: str,
+    baseline: str,
+    price: Price | None,
+    charts: str = "",
 ) -> dict[str, bytes]:
     """The parts, and the manifest and its hash in front of them."""
     listed = tuple(Part(name, whats[name], len(part), sha256(part)) for name, part in parts.items())
-    manifest = Manifest(run=run, fairlap=fairlap, baseline=baseline, price=price, parts=listed)
+    manifest = Manifest(run=run, fairlap=fairlap, baseline=baseline, price=price, charts=charts, parts=listed)
     encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
     return {MANIFEST: encoded, MANIFEST_HASH: f"{sha256(encoded)}\n".encode(), **parts}

@@ -24,6 +24,7 @@ from fairlap.render.bundle.contents import (
     derived_parts,
 )
 from fairlap.render.bundle.differences import count_figures, differing
+from fairlap.render.bundle.documents import check_documents
 from fairlap.render.bundle.manifest import Manifest
 from fairlap.results.results import results_of
 from fairlap.store.tables import BYTES_OF_A_SAMPLE
@@ -56,6 +57,7 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
         found.problems.append(f"{RUN} or {SAMPLES}: cannot be read, so no figure can be computed again: {error}")
         return found
     samples = _samples(parts, files, found)
+    kept = {(*whose, quantity): ns for whose, own in samples.items() for quantity, ns in own.items()}
     run.processes = [_process(process, samples, found) for process in run.processes]
     try:
         results = results_of(run, manifest.run, baseline=manifest.baseline, price=manifest.price)
@@ -63,7 +65,11 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
     except Exception as error:  # processes that were changed can be anything
         found.problems.append(f"{RUN}: no rows can be computed from its processes: {described(error)}")
         return found
-    _compare(document, parts, derived, found, other_version=manifest.fairlap != version)
+    other_version = manifest.fairlap != version
+    _compare(document, parts, derived, found, other_version=other_version)
+    problems, unchecked = check_documents(parts, manifest, results, kept, derived[CARD], other_version=other_version)
+    found.problems += problems
+    found.unchecked += unchecked
     return found
 
 
@@ -159,7 +165,3 @@ def _compare(
             continue
         problems = differing(recorded, msgspec.json.decode(derived[name]), name, only_shared=other_version)
         found.problems += [f"{line} ({RUN})" for line in problems]
-    if other_version:
-        found.unchecked.append(f"{CARD}: it was written by another version of fairlap, and its hash alone was checked")
-    elif parts.get(CARD) != derived[CARD]:
-        found.problems.append(f"{CARD}: it is not the table that follows from the samples")

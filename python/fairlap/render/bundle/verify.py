@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -11,11 +12,14 @@ from fairlap.errors import InvalidRequest
 from fairlap.render.bundle.archive import CODE, Archive, unpacked
 from fairlap.render.bundle.manifest import FORMAT, MANIFEST, MANIFEST_HASH, Manifest, sha256
 from fairlap.render.bundle.recomputed import recompute
+from fairlap.render.bundle.signature import SIGNATURE, WrongSigner, fits, signer_of
 
 CHANGED = "E_BUNDLE_CHANGED"
 READINGS = (
     "readings without raw samples (memory, energy, phases, errors, scores, load, learning): by their hashes alone"
 )
+
+LICENCES_AS_STATED = "licences, as installed packages stated them: by their hash alone"
 
 
 @dataclass
@@ -27,14 +31,16 @@ class Verification:
     problems: list[str] = field(default_factory=list)  # each begins with the part that it is about
     unchecked: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)  # what was computed again
+    signer: str = ""
 
     @property
     def is_whole(self) -> bool:
         return not self.problems
 
 
-def verify(content: bytes, whose: str, expected_hash: str = "") -> Verification:
-    """Problems of hashes come first, then those of figures. A file that is no bundle at all is an error."""
+def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | None = None) -> Verification:
+    """Problems of hashes come first, then those of figures. A file that is no bundle at all is an error, and so is one
+    that none of ``signers`` has signed."""
     archive = unpacked(content, whose)
     if MANIFEST not in archive.parts:
         raise InvalidRequest(f"{whose} is not a bundle: it has no {MANIFEST}", code=CODE)
@@ -52,8 +58,23 @@ def verify(content: bytes, whose: str, expected_hash: str = "") -> Verification:
     found.problems += _of_hashes(archive, manifest, found.hash, expected_hash)
     again = recompute(archive.parts, manifest, str(__version__))
     found.problems += again.problems
-    found.unchecked, found.counts = [READINGS, *again.unchecked], again.counts
+    found.unchecked, found.counts = [READINGS, LICENCES_AS_STATED, *again.unchecked], again.counts
+    _check_signature(found, archive, whose, signers)
     return found
+
+
+def _check_signature(found: Verification, archive: Archive, whose: str, signers: Path | None) -> None:
+    signature, manifest = archive.parts.get(SIGNATURE), archive.parts[MANIFEST]
+    if signers is None:
+        if signature is not None:
+            found.unchecked.append("whose the signature is: name the public key or the allowed signers with --signer")
+        return
+    if signature is None:
+        raise WrongSigner(f"{whose} is not signed")
+    if not fits(manifest, signature):
+        found.problems.insert(0, f"{SIGNATURE}: it is not a signature of this manifest")
+        return
+    found.signer = signer_of(manifest, signature, signers)
 
 
 def _of_hashes(archive: Archive, manifest: Manifest, own_hash: str, expected_hash: str) -> list[str]:
@@ -69,7 +90,7 @@ def _of_hashes(archive: Archive, manifest: Manifest, own_hash: str, expected_has
             problems.append(f"{name}: it is missing ({part.what})")
         elif sha256(content) != part.sha256 or len(content) != part.bytes:
             problems.append(f"{name}: its SHA-256 is not that of the manifest ({part.what})")
-    ours = {MANIFEST, MANIFEST_HASH, *listed}
+    ours = {MANIFEST, MANIFEST_HASH, SIGNATURE, *listed}
     problems += [f"{name}: the manifest does not list it" for name in archive.parts if name not in ours]
     problems += [f"{name or 'the file'}: {why}" for name, why in archive.damaged.items() if name not in listed]
     return problems

@@ -1,12 +1,37 @@
-"""Names of contestants that are too long for a chart, shortened so that no two of them look the same."""
+"""Names of contestants in charts: those that Vega and a page cannot hold as they are, and those that are too long."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fairlap.printable import one_line
 
 WIDE, NARROW = 20, 13
 """The most characters of a label, on wide and on narrow charts."""
+
+_OF_EVERY_OBJECT = frozenset({
+    "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+    "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__",
+})  # fmt: skip
+"""Names under which JavaScript finds something in every object. Vega looks names up in objects, and draws nothing."""
+
+
+def chart_text(text: str) -> str:
+    """On one line, of characters that can be shown: a form of a page changes line breaks, an expression of Vega ends at
+    some separators, and SVG knows no control characters."""
+    text = one_line(text)
+    return f"{text}\N{NO-BREAK SPACE}" if text in _OF_EVERY_OBJECT else text
+
+
+def chart_texts(value: Any) -> Any:
+    """The same for all texts and keys of a specification or its data."""
+    if isinstance(value, str):
+        return chart_text(value)
+    if isinstance(value, dict):
+        return {chart_texts(key): chart_texts(each) for key, each in value.items()}
+    return [chart_texts(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def label_expression(names: Sequence[str], most: int = WIDE) -> str:

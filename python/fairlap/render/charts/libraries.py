@@ -8,6 +8,7 @@ from typing import Any
 from fairlap.errors import NotAvailable
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.user_folders import user_cache
+from fairlap.render.charts.labels import chart_texts
 
 
 def altair() -> Any:
@@ -33,12 +34,24 @@ def _missing(error: ImportError) -> NotAvailable:
 _NOTICE = (
     "Vega {vega}, Vega-Lite {lite} and Vega-Embed {embed}, BSD 3-Clause, University of Washington Interactive Data Lab"
 )
+_PNG_SCALE = 2.0
 _END = "\n/* whole */"  # a torn file lacks it
 
 
 def vega_lite_version() -> str:
     """The newest that vl-convert brings, as ``6.4``."""
     return str(vl_convert().get_vegalite_versions()[-1])
+
+
+def svg_of(spec: dict[str, Any]) -> str:
+    """Without a browser. A control character in a text would end this process, not only the drawing."""
+    svg: str = vl_convert().vegalite_to_svg(chart_texts(spec), vl_version=vega_lite_version())
+    return svg
+
+
+def png_of(svg: str) -> bytes:
+    png: bytes = vl_convert().svg_to_png(svg, scale=_PNG_SCALE)
+    return png
 
 
 def vega_script() -> str:

@@ -11,14 +11,13 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
-from fairlap.render.charts.libraries import vega_lite_version, vl_convert
+from fairlap.render.charts.libraries import png_of, svg_of, vl_convert
 from fairlap.render.charts.look import LIGHT, filled_in
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
 FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
-_PNG_SCALE = 2.0
 _COLUMN_OF_KEY = 130
 
 Record = Mapping[str, Any]
@@ -60,34 +59,30 @@ def _with_data_of(number: int, spec: Any) -> Any:
 
 
 def picture(spec: dict[str, Any], *, png: bool) -> bytes:
-    convert, version = vl_convert(), vega_lite_version()
-    if png:
-        content: bytes = convert.vegalite_to_png(spec, vl_version=version, scale=_PNG_SCALE)
-        return content
-    svg: str = convert.vegalite_to_svg(spec, vl_version=version)
-    return svg.encode()
+    svg = svg_of(spec)
+    return png_of(svg) if png else svg.encode()
 
 
 def write_charts(shown: Results, folder: Path) -> list[Path]:
     """Every chart as SVG and PNG, for each work under the conditions of the verdict. Returns the paths."""
-    convert = vl_convert()
+    vl_convert()  # raises where it is missing
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidRequest(f"cannot write charts to {folder}: {error.strerror}", code="E_FILE") from None
     tables = chart_tables(shown)
-    version, written = vega_lite_version(), []
+    written = []
     for work in shown.works():
         work_result = shown.of_work(work)[0]
         for chart in charts_of(shown, tables):
             spec = static_spec(chart, shown, work_result, tables)
             if spec is None:
                 continue
-            svg = convert.vegalite_to_svg(spec, vl_version=version)
+            svg = svg_of(spec)
             stem = folder / f"{_file_name(work.label)}-{chart.key}"
             for path, content in (
                 (stem.with_name(f"{stem.name}.svg"), svg.encode()),
-                (stem.with_name(f"{stem.name}.png"), convert.svg_to_png(svg, scale=_PNG_SCALE)),
+                (stem.with_name(f"{stem.name}.png"), png_of(svg)),
             ):
                 _write(path, content)
                 written.append(path)

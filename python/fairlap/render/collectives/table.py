@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from fairlap import quantity_text
+from fairlap.printable import joined_lines
 from fairlap.race.collectives import MEMORY
 from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.row import Estimate
@@ -102,7 +103,7 @@ def exchanges(result: CollectivesResult) -> list[str]:
 
 
 def text_of(result: CollectivesResult) -> str:
-    return "\n".join(_lines(result))
+    return joined_lines(_lines(result))
 
 
 def _lines(result: CollectivesResult) -> Iterator[str]:

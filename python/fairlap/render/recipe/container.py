@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairlap.data.datasets import DATA_HASH, SYNTHETIC
 from fairlap.machine import variables
+from fairlap.race.plan_reach import reach_of
 from fairlap.race.process_result import values_in_force
 from fairlap.race.run import Run
 from fairlap.render.recipe.own_models import FOLDER, OwnModels
@@ -70,8 +71,15 @@ def dockerfile(run: Run, versions: Versions, own: OwnModels) -> str:
     if versions.environments:
         lines.append("ENV PIP_CONSTRAINT=/race/environments.txt")
     lines += [f"ENV {name}={_quoted(value)}" for name, value in carried_variables(run.machine).items()]
-    lines.append('CMD ["fairlap", "compare", "--plan", "plan.json", "-o", "/out/run.json"]')
+    words = ["fairlap", *words_to_race(own), "-o", "/out/run.json"]
+    lines.append(f"CMD [{', '.join(_quoted(word) for word in words)}]")
     return "\n".join(lines) + "\n"
+
+
+def words_to_race(own: OwnModels) -> list[str]:
+    """A machine that did not draw the plan asks before it runs what the plan reaches; building the container is the
+    answer."""
+    return ["compare", "--plan", "plan.json", *(["--trust"] if reach_of(own.plan) else [])]
 
 
 def install_command(pip: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fairlap.machine.differences import lasting
 from fairlap.quantity_text import count
+from fairlap.race.plan_reach import reach_of
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import (
     data_to_bring,
     install_command,
     mount_option,
     variables_left_out,
+    words_to_race,
 )
 from fairlap.render.recipe.own_models import FOLDER, OwnModels
 from fairlap.render.recipe.versions import Versions
@@ -28,7 +30,7 @@ def readme(run: Run, versions: Versions, own: OwnModels) -> str:
         "Without Docker, in this folder:",
         _block(
             f"python{'.'.join(versions.python.split('.')[:2])} -m venv again && {install_command('again/bin/pip')}"
-            f" && {_constraint(versions)}again/bin/fairlap compare --plan plan.json --json out/run.json"
+            f" && {_constraint(versions)}again/bin/fairlap {' '.join(words_to_race(own))} -o out/run.json"
         ),
         "Compare the new run with the recorded one, and the two machines:",
         _block("fairlap diff recorded.json out/run.json"),
@@ -74,6 +76,8 @@ def _remarks(run: Run, versions: Versions, own: OwnModels) -> list[str]:
     apart = [each.text for each in run.plan.contestants if each.version]
     if apart or versions.environments:
         remarks.append("- Some contestants run in a separate environment, which pip creates when the race starts.")
+    if reach_of(own.plan):
+        remarks.append("- `--trust` runs the commands, files and packages that the plan names; read `plan.json` first.")
     left_out = variables_left_out(run.machine)
     if left_out:
         remarks.append(f"- These variables were set and are not carried over: {_code(', '.join(left_out))}.")

@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fairlap.printable import visible
+from fairlap.render.charts.labels import chart_text, chart_texts
+
 _EMPTY = frozenset({"br", "col", "img", "input", "link", "meta", "source", "wbr"})
 _PART_OF_A_NAME = re.compile(r"(?<=[:=,])(?=\S)")
 _IN_SCRIPTS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -49,8 +52,10 @@ def trusted(text: str) -> Markup:
 
 
 def json_island(element_id: str, value: Any) -> Markup:
-    """Data for the page's program. No text in it can end the element or begin another."""
-    return Markup(f'<script type="application/json" id="{html.escape(element_id)}">{as_json(value)}</script>')
+    """Data for the page's program, names as its forms have them. No text in it can end the element or begin another."""
+    return Markup(
+        f'<script type="application/json" id="{html.escape(element_id)}">{as_json(chart_texts(value))}</script>'
+    )
 
 
 def as_json(value: Any) -> str:
@@ -75,8 +80,8 @@ def _attribute(key: str, value: str | bool | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """Half characters, which a strange worker can send, cannot be written as UTF-8."""
-    return text.encode("utf-8", "replace").decode()
+    """Half characters, which a strange worker can send, cannot be written as UTF-8; others reverse a line."""
+    return visible(text.encode("utf-8", "replace").decode())
 
 
 def table(
@@ -96,7 +101,7 @@ def table(
             "tr",
             (tag("td", row.get(each, ""), data_head=each, role="cell") for each in heads),
             role="row",
-            data_contestant=contestants[place] if contestants else None,
+            data_contestant=chart_text(contestants[place]) if contestants else None,
         )
         for place, row in enumerate(rows)
     )

@@ -16,6 +16,7 @@ from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.labels import chart_text
 from fairlap.render.charts.libraries import vega_script
 from fairlap.render.plan_command import command_of
 from fairlap.render.report import circumstances
@@ -172,7 +173,7 @@ def _nothing(shown: Results) -> Markup | None:
 
 
 def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
-    link = tag("button", work.label, type="button", class_="link", data_choose=work.label)
+    link = tag("button", work.label, type="button", class_="link", data_choose=chart_text(work.label))
     return {"work": link, "answer": headline(shown.of_work(work)[0])}
 
 
@@ -187,18 +188,18 @@ def _why_it_ended(run: Run) -> Markup | None:
 
 def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
     """Shown while its work and conditions are selected; without JavaScript all are shown."""
-    return tag("div", *children, data_work=work.label, data_conditions=conditions)
+    return tag("div", *children, data_work=chart_text(work.label), data_conditions=conditions)
 
 
 def _filters(shown: Results) -> Markup:
     works, conditions = shown.works(), list(dict.fromkeys(work_result.conditions for work_result in shown.work_results))
     conditions.sort(key=lambda each: each != shown.run.plan.headline)
-    chosen = tag("select", (tag("option", work.label, value=work.label) for work in works), id="work")
+    chosen = tag("select", (tag("option", work.label, value=chart_text(work.label)) for work in works), id="work")
     kinds = tag("select", (tag("option", each, value=each) for each in conditions), id="conditions")
     boxes = (
         tag(
             "label",
-            tag("input", type="checkbox", value=name, checked=True, class_="contestant"),
+            tag("input", type="checkbox", value=chart_text(name), checked=True, class_="contestant"),
             tag("span", class_="dot", style=f"--colour: var(--contestant-{place})"),
             tag("span", name),
             class_="chip",

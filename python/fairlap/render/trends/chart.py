@@ -13,11 +13,10 @@ from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
 from fairlap.render.charts.chart import duration_labels
 from fairlap.render.charts.labels import label_expression
-from fairlap.render.charts.libraries import vega_lite_version, vl_convert
+from fairlap.render.charts.libraries import png_of, svg_of, vega_lite_version
 from fairlap.render.charts.look import LIGHT, Look
 
 _WIDTH, _HEIGHT = 860, 240
-_PNG_SCALE = 2.0
 _NS_PER_S = 1e9
 _FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
@@ -32,15 +31,8 @@ def picture(history: ModelHistory, *, png: bool) -> bytes:
         "padding": 16,
         "spacing": 40,
     }
-    if png:
-        content: bytes = vl_convert().vegalite_to_png(spec, vl_version=vega_lite_version(), scale=_PNG_SCALE)
-        return content
-    return svg_of(spec)
-
-
-def svg_of(spec: dict[str, Any]) -> bytes:
-    svg: str = vl_convert().vegalite_to_svg(spec, vl_version=vega_lite_version())
-    return svg.encode()
+    svg = svg_of(spec)
+    return png_of(svg) if png else svg.encode()
 
 
 def config(look: Look) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from fairlap.history.history_text import (
     trend_title,
 )
 from fairlap.history.model_history import ModelHistory, TrendHistory
+from fairlap.render.charts.libraries import svg_of
 from fairlap.render.charts.look import DARK, LIGHT, Look
 from fairlap.render.report.markup import Markup, breaking, table, tag, trusted
-from fairlap.render.trends.chart import chart_of, config, svg_of
+from fairlap.render.trends.chart import chart_of, config
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _NOTE = (
@@ -79,7 +80,7 @@ def _picture(found: TrendHistory, on: str) -> Markup:
 
 def _data(found: TrendHistory, on: str, look: Look) -> str:
     svg = svg_of({**chart_of(found, on, look, title=False), "config": config(look), "padding": 8})
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def _changes(found: TrendHistory) -> Markup:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fairlap.cli.output import print_note
+from fairlap.printable import joined_lines
 
 
 @click.command("recipe")
@@ -29,5 +30,5 @@ def command(run: str, folder: Path) -> None:
     from fairlap.store.run_sources import run_named
 
     written = write_recipe(run_named(run)[0], folder)
-    click.echo("\n".join(str(path) for path in written))
+    click.echo(joined_lines(written))
     print_note(f"see {folder / 'README.md'} for how to use them")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.output import print_line
 from fairlap.cli.output_options import BASELINE, FOR, OUTPUT, PRICE_OPTION, REQUIRE, writable
 
 
@@ -59,9 +60,9 @@ def command(
     results = with_decision(results, question)
     for path, chosen in files:
         write(path, results, chosen)
-        click.echo(f"{path}")
+        print_line(f"{path}")
     if charts is not None:
         from fairlap.render.charts.static import write_charts
 
         for path in write_charts(results, charts):
-            click.echo(f"{path}")
+            print_line(f"{path}")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.output import print_error, print_json, print_note
+from fairlap.cli.output import print_error, print_json, print_line, print_note
 from fairlap.cli.output_options import JSON
 from fairlap.cli.values import DATE
+from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.store.search import RunSummary
@@ -46,9 +47,9 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
             print_json(found)
         elif found:
             for summary in found:
-                click.echo("\n".join(_fitting(line) for line in _lines(summary)))
+                click.echo(joined_lines(_fitting(line) for line in _lines(summary)))
         else:
-            click.echo(f"no such run in {where}")
+            print_line(f"no such run in {where}")
     _note_waiting()
 
 
@@ -60,7 +61,7 @@ def remove(runs: tuple[str, ...]) -> None:
 
     with open_store(reading=True) as store:
         for run in dict.fromkeys([store.id_of(run) for run in runs]):  # all are found before the first is removed
-            click.echo(f"removed {store.remove(run)}")
+            print_line(f"removed {store.remove(run)}")
 
 
 @command.command("export")
@@ -72,18 +73,26 @@ def export(run: str, file: Path) -> None:
 
     with open_store(reading=True) as store:
         store.export_to(run, file)
-        click.echo(f"wrote {store.id_of(run)} to {file}")
+        print_line(f"wrote {store.id_of(run)} to {file}")
 
 
 @command.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 def import_(files: tuple[Path, ...]) -> None:
-    """Store the runs of run files, written by `fairlap runs export` or, without samples, by `-o FILE.json`."""
+    """Store the runs of run files, written by `fairlap runs export` or, without samples, by `-o FILE.json`.
+
+    Nothing of a run is executed. What the plan of one from elsewhere reaches is shown; running that plan again asks for
+    --trust.
+    """
+    from fairlap.cli.plan_trust import print_reach
     from fairlap.store.store import open_store
 
     with open_store() as store:
         for file in files:
-            click.echo(f"stored {store.import_from(file)}")
+            run = store.import_from(file)
+            print_line(f"stored {run}")
+            if print_reach(store.plan_and_machine(run)[0]):
+                print_note(f"`fairlap rerun {run}` asks for --trust before it runs these")
 
 
 @command.command("push")
@@ -158,7 +167,7 @@ def _report_carried(carried: Iterator[Carried], chosen: int, *, as_json: bool) -
         if each.outcome == "failed":
             failures.setdefault(each.message, each)
         elif each.outcome != "unchanged" and not as_json:
-            click.echo(f"{each.outcome} {each.run}" + (f" (was {each.was}, which another run has)" if each.was else ""))
+            print_line(f"{each.outcome} {each.run}" + (f" (was {each.was}, which another run has)" if each.was else ""))
     if as_json:
         print_json(listed)
     elif chosen:

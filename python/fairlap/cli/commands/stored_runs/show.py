@@ -11,6 +11,7 @@ import click
 from fairlap import quantity_text
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
+from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.race.process_result import ProcessResult
@@ -57,9 +58,9 @@ def command(
         return
     parts = [_head(run_id, state, saved)]
     if saved.processes:
-        parts += [text_of(results), "\n".join(_beneath(saved))]
+        parts += [text_of(results), joined_lines(_beneath(saved))]
     if errors:
-        parts.append("\n".join(_errors(saved)))
+        parts.append(joined_lines(_errors(saved)))
     click.echo("\n\n".join(parts))
 
 
@@ -71,7 +72,7 @@ def _head(run_id: str, state: State, saved: Run) -> str:
     ]
     if saved.ended_early:
         lines.append(f"ended early: {saved.ended_early}")
-    return "\n".join(lines)
+    return joined_lines(lines)
 
 
 def _beneath(saved: Run) -> list[str]:
@@ -145,4 +146,4 @@ def _of_lost(process: ProcessResult) -> list[str]:
         return []
     whose = f"{process.contestant} in block {process.block} on {process.work}"
     head = f"{whose}: {process.outcome.replace('_', ' ')}: {process.message} [{process.code}]"
-    return [head, *(f"  {line}" for line in process.details.splitlines())]
+    return [head, *(f"  | {line}" for line in process.details.splitlines())]  # which no line of ours begins with

@@ -9,6 +9,7 @@ import click
 
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.history.stale import Staleness
@@ -50,4 +51,4 @@ def _text(found: Staleness) -> str:
     lines.append(f"{len(found.stale)} stale, {found.current} current")
     if found.elsewhere:
         lines[-1] += f", {quantity_text.count(found.elsewhere, 'result')} of other hardware"
-    return "\n".join(lines)
+    return joined_lines(lines)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from fairlap.cli.output import print_error, print_json
+from fairlap.cli.output import print_error, print_json, print_line
 from fairlap.cli.output_options import JSON
 from fairlap.cli.values import FILE, NAME
+from fairlap.printable import joined_lines
 
 _MOST_SHOWN = 20
 
@@ -16,11 +17,21 @@ _MOST_SHOWN = 20
 @click.command("verify")
 @click.argument("bundle", type=FILE, metavar="FILE.fairlap")
 @click.option("--hash", "expected", type=NAME, metavar="HEX", help="The hash that `fairlap bundle` printed.")
+@click.option(
+    "--signer",
+    "signers",
+    type=FILE,
+    metavar="FILE",
+    help="Require a signature by this SSH public key, or by one of these allowed signers.",
+)
 @JSON
-def command(bundle: Path, expected: str | None, as_json: bool) -> None:
+def command(bundle: Path, expected: str | None, signers: Path | None, as_json: bool) -> None:
     """Check the hashes of a bundle, and compute every row and verdict again from its raw samples.
 
-    Exit status: 0 when everything agrees, 1 when a sample, figure or hash was changed, 2 when FILE is not a bundle.
+    The method, the table and the report are made again too, and compared.
+
+    Exit status: 0 when everything agrees, 1 when a sample, figure, page or hash was changed, 2 when FILE is not a
+    bundle, or not signed by --signer.
     """
     from fairlap.errors import InvalidRequest
     from fairlap.render.bundle.verify import CHANGED, verify
@@ -30,7 +41,7 @@ def command(bundle: Path, expected: str | None, as_json: bool) -> None:
         content = content_of(bundle)
     except OSError as error:
         raise InvalidRequest(f"cannot read the bundle {bundle}: {error.strerror}", code="E_BUNDLE") from None
-    found = verify(content, str(bundle), expected or "")
+    found = verify(content, str(bundle), expected or "", signers)
     if as_json:
         print_json(
             {
@@ -39,6 +50,7 @@ def command(bundle: Path, expected: str | None, as_json: bool) -> None:
                 "run": found.run,
                 "fairlap": found.fairlap,
                 "sha256": found.hash,
+                "signer": found.signer,
                 "parts": found.parts,
                 "problems": found.problems,
                 "unchecked": found.unchecked,
@@ -47,14 +59,16 @@ def command(bundle: Path, expected: str | None, as_json: bool) -> None:
         )
     elif found.is_whole:
         again = ", ".join(f"{what} {count:,}" for what, count in found.counts.items())
-        click.echo(f"{bundle}: run {found.run}, {found.parts} parts with the hashes of the manifest")
-        click.echo(f"computed again, and the same: {again}")
-        click.echo("\n".join(f"not computed again: {text}" for text in found.unchecked))
-        click.echo(f"sha256 of its manifest: {found.hash}")
+        print_line(f"{bundle}: run {found.run}, {found.parts} parts with the hashes of the manifest")
+        print_line(f"computed again, and the same: {again}")
+        click.echo(joined_lines(f"not computed again: {text}" for text in found.unchecked))
+        print_line(f"sha256 of its manifest: {found.hash}")
+        if found.signer:
+            print_line(f"signed by {found.signer}")
     else:
-        click.echo("\n".join(found.problems[:_MOST_SHOWN]))
+        click.echo(joined_lines(found.problems[:_MOST_SHOWN]))
         if len(found.problems) > _MOST_SHOWN:
-            click.echo(f"and {len(found.problems) - _MOST_SHOWN:,} more; --json lists them all")
+            print_line(f"and {len(found.problems) - _MOST_SHOWN:,} more; --json lists them all")
     if not found.is_whole:
         count = "1 thing is" if len(found.problems) == 1 else f"{len(found.problems):,} things are"
         print_error(f"{bundle} was changed or damaged: {count} not as recorded", CHANGED)

@@ -1,0 +1,108 @@
+"""What running a plan reaches beyond built-in models and installed frameworks, and which of it is allowed here.
+
+A plan is a program: it names commands, modules and files. One that was drawn on this machine reaches what its user
+named. One from elsewhere reaches what somebody else named, so it does not run before its user has allowed that.
+
+What was drawn or allowed here is remembered by a hash of what is reached, in the user's own data folder: not in the
+store, which may come from elsewhere too, or be shared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from fairlap.data.datasets import SYNTHETIC
+from fairlap.machine.user_folders import user_data
+from fairlap.race.plan import Plan
+from fairlap.request.names import COMMAND, FOLDER, HTTP, RUN, URL, ContestantName
+from fairlap.request.source import Source
+
+_PLAIN = re.compile(r"[A-Za-z0-9_+-]*")  # an option's value that names no file, module or address
+_CALLABLE = "python"
+_REACHING = (_CALLABLE, COMMAND, HTTP)  # frameworks whose options are what runs, or where inputs are sent
+
+
+def reach_of(plan: Plan) -> tuple[str, ...]:
+    """A line for each command, callable, path, address and package, sorted; empty where built-in works run in
+    installed frameworks."""
+    lines = [line for name in plan.contestants for line in _of_contestant(name)]
+    lines += [f"data {plan.data}"] if plan.data not in ("", SYNTHETIC) else []
+    for work in plan.works:
+        if work.source is not None:
+            lines += _of_source(work.source)
+        if work.train_on is not None and work.train_on.path:
+            lines.append(f"training data {work.train_on.path}")
+        if work.start is not None:
+            lines.append(f"weights {work.start.path}")
+        if work.scale is not None:
+            lines += [f"host {host}" for host in work.scale.hosts]
+    return tuple(sorted(set(lines)))
+
+
+def _of_contestant(name: ContestantName) -> Iterator[str]:
+    options = dict(name.options)
+    if name.program:
+        yield f"program {name.program}"
+    if name.version:
+        yield f"package {name.framework}{name.version}"
+    if name.framework == COMMAND:
+        folder = f" in {options[FOLDER]}" if options.get(FOLDER) else ""
+        yield f"command {options.get(RUN, '')}{folder}"
+    elif name.framework == _CALLABLE:
+        path = f" in {options['path']}" if options.get("path") else ""
+        yield f"callable {options.get('call', '')}{path}"
+    elif name.framework == HTTP:
+        yield f"server {options.get(URL, '')}"
+    shown = {RUN, FOLDER, URL, "call", "path"} if name.framework in _REACHING else set()
+    for option, value in options.items():
+        if option not in shown and not (_PLAIN.fullmatch(option) and _PLAIN.fullmatch(value)):
+            yield f"option {option}={value} of {name.framework or name.program}"
+
+
+def _of_source(source: Source) -> Iterator[str]:
+    code = ", which may run code when it is read" if source.trust else ""
+    yield f"model {source.path}{code}"
+    yield from (f"folder {source.folder}",) if source.folder else ()
+    yield from (f"inputs {source.inputs}",) if source.inputs else ()
+    yield from (f"labels {source.labels}",) if source.labels else ()
+    yield from (f"file {path}" for path, _ in source.files)
+
+
+def is_allowed(reach: tuple[str, ...]) -> bool:
+    """Whether plans that reach exactly this were drawn or allowed on this machine."""
+    if not reach:
+        return True
+    try:
+        return _digest(reach) in _record().read_text("ascii").split()
+    except (OSError, RuntimeError, UnicodeDecodeError):  # RuntimeError: the user has no home folder
+        return False
+
+
+def allow(plan: Plan) -> None:
+    """Where nothing can be written, the plan is asked about again."""
+    reach = reach_of(plan)
+    if is_allowed(reach):
+        return
+    with contextlib.suppress(OSError, RuntimeError):
+        record = _record()
+        record.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, f"{_digest(reach)}\n".encode())  # appended at once, so that races may do so side by side
+        finally:
+            os.close(file)
+
+
+def _digest(reach: tuple[str, ...]) -> str:
+    return hashlib.sha256(msgspec.json.encode(reach)).hexdigest()
+
+
+def _record() -> Path:
+    return user_data() / "allowed-plans"

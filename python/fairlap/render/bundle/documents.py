@@ -1,0 +1,88 @@
+"""What people read of a bundle, its method, table and report, made again and compared with what it has.
+
+A page with another winner or a script in it would otherwise pass with a manifest made to fit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from fairlap.errors import NotAvailable, described
+from fairlap.render.bundle.contents import CARD, METHOD, PAGE, chart_libraries, method, page
+from fairlap.render.bundle.differences import TOLERANCE
+from fairlap.render.bundle.manifest import Manifest
+from fairlap.results.results import Results
+
+_NUMBER = re.compile(r"\d+\.\d+(?:[eE][-+]?\d+)?")
+
+
+def check_documents(
+    parts: Mapping[str, bytes],
+    manifest: Manifest,
+    results: Results,
+    samples: Mapping[tuple[int, str, str], np.ndarray],
+    card: bytes,
+    *,
+    other_version: bool,
+) -> tuple[list[str], list[str]]:
+    """Problems, and what could not be made again."""
+    problems: list[str] = []
+    unchecked: list[str] = []
+    expected = {METHOD: method(), CARD: card}
+    if other_version:
+        also = [PAGE] if PAGE in parts else []
+        why = f"written by fairlap {manifest.fairlap}, and only the hash was checked"
+        return problems, [f"{name}: {why}" for name in (*expected, *also)]
+    if PAGE in parts:
+        if why := _why_no_page(manifest):
+            unchecked.append(f"{PAGE}: {why}, so only its hash was checked; do not rely on it, nor open it unseen")
+        else:
+            try:
+                expected[PAGE] = page(results, samples)
+            except NotAvailable as error:
+                unchecked.append(f"{PAGE}: {error}; only its hash was checked")
+            except Exception as error:  # processes that were changed can be anything
+                problems.append(f"{PAGE}: no page can be made of the run: {described(error)}")
+    for name, content in expected.items():
+        for where in differing_texts(parts.get(name, b""), content):
+            problems.append(f"{name}: it is not what follows from the samples: {where}")
+            break
+    return problems, unchecked
+
+
+def _why_no_page(manifest: Manifest) -> str:
+    if not chart_libraries():
+        return "making it again needs Altair and vl-convert: pip install 'fairlap[report]'"
+    if manifest.charts != chart_libraries():
+        return f"it was made with {manifest.charts or 'unknown versions'}, and {chart_libraries()} is installed here"
+    return ""
+
+
+def differing_texts(recorded: bytes, computed: bytes) -> Iterator[str]:
+    """Where two texts differ by more than the ninth digit of a number, which another processor may round otherwise."""
+    if recorded == computed:
+        return
+    try:
+        one, other = recorded.decode(), computed.decode()
+    except UnicodeDecodeError:
+        yield "it is not valid UTF-8"
+        return
+    if _NUMBER.split(one) != _NUMBER.split(other):
+        line = next((line for line, same in _lines(one, other) if line != same), "")
+        yield f"{line[:80]!r}" if line else "it ends elsewhere"
+        return
+    for first, second in zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True):
+        if first != second and not math.isclose(float(first), float(second), rel_tol=TOLERANCE, abs_tol=0.0):
+            yield f"{first} where {second} follows"
+            return
+
+
+def _lines(one: str, other: str) -> Iterator[tuple[str, str]]:
+    first, second = one.splitlines(), other.splitlines()
+    for number in range(max(len(first), len(second))):
+        line = first[number] if number < len(first) else ""
+        yield line, second[number] if number < len(second) else ""

@@ -1,0 +1,138 @@
+"""What people read of a bundle, and whose it is: forged with all hashes made to fit, and found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import fairlap, invoke, output, refusal
+from forged_bundles import parts_of, rehashed
+from measured_runs import store_measured_run
+
+PAGE, METHOD, CARD = "page.html", "METHOD.md", "model-card.md"
+SCRIPT = b"<script>alert('owned')</script></body>"
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    monkeypatch.chdir(tmp_path)
+    return store_measured_run()
+
+
+@pytest.fixture
+def bundle(stored: str) -> dict[str, bytes]:
+    pytest.importorskip("altair", reason="pages need it")
+    output("bundle", stored, "-o", "x.fairlap")
+    return parts_of(Path("x.fairlap").read_bytes())
+
+
+def _verified(content: bytes) -> tuple[int, dict[str, list[str]]]:
+    Path("forged.fairlap").write_bytes(content)
+    done = invoke("verify", "forged.fairlap", "--json")
+    return done.exit_code, json.loads(done.stdout.partition('\n{\n  "error"')[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (PAGE, b"</body>", SCRIPT),
+        (PAGE, b"Content-Security-Policy", b"X-Nothing"),
+        (PAGE, b"torch", b"jaxxx"),
+        (METHOD, b"fairlap", b"another tool"),
+        (METHOD, b"\n", b"\nAll figures were made by hand.\n"),
+        (CARD, b"torch", b"jaxxx"),
+    ],
+)
+def test_a_document_that_was_forged_with_its_hashes_is_named(
+    bundle: dict[str, bytes], name: str, old: bytes, new: bytes
+) -> None:
+    assert old in bundle[name]
+    status, found = _verified(rehashed({**bundle, name: bundle[name].replace(old, new, 1)}))
+    assert status == 1
+    assert [line.partition(":")[0] for line in found["problems"]] == [name]
+
+
+def test_a_page_from_another_process_is_the_same(bundle: dict[str, bytes], stored: str) -> None:
+    done = fairlap("verify", "x.fairlap", PYTHONHASHSEED="7", TZ="Asia/Tokyo", LC_ALL="C")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert PAGE not in done.stdout
+
+
+@pytest.mark.parametrize("other", [{"fairlap": "99.0"}, {"charts": "altair 0.1"}])
+def test_what_cannot_be_made_again_is_named(bundle: dict[str, bytes], other: dict[str, str]) -> None:
+    forged = {**bundle, PAGE: bundle[PAGE].replace(b"</body>", SCRIPT)}
+    status, found = _verified(rehashed(forged, **other))
+    assert status == 0
+    assert PAGE in [line.partition(":")[0] for line in found["unchecked"]]
+    if "fairlap" in other:
+        assert {METHOD, CARD} <= {line.partition(":")[0] for line in found["unchecked"]}
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    return _new_key(tmp_path / "ada")
+
+
+def _new_key(path: Path) -> Path:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "x", "-f", path], check=True)
+    return path
+
+
+def test_a_signed_bundle_says_whose_it_is(stored: str, key: Path) -> None:
+    output("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", key)
+    assert json.loads(output("verify", "x.fairlap", "--signer", f"{key}.pub", "--json"))["signer"].startswith("ada.pub")
+    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
+    Path("allowed").write_text(f"# people\ngrace@example.org {_public(_new_key(Path('grace')))}\nada@x.org {public}\n")
+    assert "signed by ada@x.org, ED25519 key SHA256:" in output("verify", "x.fairlap", "--signer", "allowed")
+    assert "--signer" in output("verify", "x.fairlap")  # whose it is was not checked
+
+
+def _public(key: Path) -> str:
+    return " ".join(key.with_suffix(".pub").read_text().split()[:2])
+
+
+def test_openssh_checks_the_signature_without_fairlap(stored: str, key: Path) -> None:
+    output("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", key)
+    parts = parts_of(Path("x.fairlap").read_bytes())
+    Path("manifest.sshsig").write_bytes(parts["manifest.sshsig"])
+    Path("allowed").write_text(f"ada {_public(key)}\n")
+    words = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ada", "-n", "fairlap", "-s", "manifest.sshsig"]
+    assert subprocess.run(words, input=parts["manifest.json"], check=False).returncode == 0
+
+
+def test_a_bundle_of_another_signer_or_of_none_is_refused(stored: str, key: Path) -> None:
+    output("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", _new_key(Path("mallory").absolute()))
+    assert refusal("verify", "x.fairlap", "--signer", f"{key}.pub").code == "E_SIGNER"
+    Path("allowed").write_text(f'ada namespaces="git" {_public(Path("mallory"))}\n')
+    assert refusal("verify", "x.fairlap", "--signer", "allowed").code == "E_SIGNER"  # allowed to sign other things
+    output("bundle", stored, "-o", "plain.fairlap", "--no-page")
+    assert refusal("verify", "plain.fairlap", "--signer", f"{key}.pub").code == "E_SIGNER"
+    assert refusal("verify", "x.fairlap", "--signer", "nowhere.pub").code == "E_SIGNER"
+
+
+def test_a_signature_does_not_fit_a_changed_bundle(stored: str, key: Path) -> None:
+    output("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", key)
+    parts = parts_of(Path("x.fairlap").read_bytes())
+    Path("x.fairlap").write_bytes(rehashed({**parts, METHOD: b"other"}))
+    done = fairlap("verify", "x.fairlap", "--signer", f"{key}.pub")
+    assert done.returncode == 1
+    assert done.stdout.startswith("manifest.sshsig: ")
+    assert "[E_BUNDLE_CHANGED]" in done.stderr
+    Path("x.fairlap").write_bytes(rehashed({**parts, "manifest.sshsig": b"rubbish"}))
+    assert fairlap("verify", "x.fairlap", "--signer", f"{key}.pub").returncode == 1
+
+
+def test_a_key_that_cannot_sign_and_a_machine_without_openssh_are_refused(
+    stored: str, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rubbish").write_text("no key\n")
+    for wrong in (tmp_path / "nowhere", tmp_path / "rubbish"):
+        assert refusal("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", wrong).code == "E_SIGNER"
+    output("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", key)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal("bundle", stored, "-o", "y.fairlap", "--no-page", "--sign", key).code == "E_SSH_KEYGEN"
+    assert refusal("verify", "x.fairlap", "--signer", f"{key}.pub").code == "E_SSH_KEYGEN"
+    assert not Path("y.fairlap").exists()
