@@ -41,6 +41,7 @@ from fairlap.scenarios.ranks_messages import (
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
+from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which
@@ -353,7 +354,7 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         self._is_over = True  # only now: after a second Ctrl-C this must run again
-        self.printed = self._wire.last_prints()
+        self.printed = _without_secrets(self._wire.last_prints())
         self._wire.close()
         if self._prints_file is not None:
             self._prints_file.write_bytes(self.printed)
@@ -439,3 +440,7 @@ class WorkerProcess:
         self.end()
         printed = self.printed.decode("utf-8", "replace")
         raise WorkerLost(outcome, message, phase=self._phase, details=printed, code=code)
+
+
+def _without_secrets(printed: bytes) -> bytes:
+    return without_secrets(printed.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

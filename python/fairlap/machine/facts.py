@@ -13,6 +13,7 @@ from fairlap.machine.root import THIS_MACHINE, Root
 from fairlap.machine.software import revision_facts, software_facts
 from fairlap.machine.variables import variable_facts
 from fairlap.machine.virtualisation import container_facts, virtualisation_facts
+from fairlap.secrets import without_secrets
 
 
 def machine_facts(
@@ -41,5 +42,5 @@ def machine_facts(
             facts = read()
         except (OSError, ValueError):  # such as a working folder that was removed
             continue
-        found |= {name: value for name, value in facts.items() if value}
+        found |= {name: without_secrets(value) for name, value in facts.items() if value}
     return found

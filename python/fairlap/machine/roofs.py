@@ -16,6 +16,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.machine import processor
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.private_files import make_private_folder
 from fairlap.machine.processor import DataCache
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.machine.user_folders import user_cache
@@ -193,7 +194,7 @@ def read_kept(path: Path) -> Roofs | None:
 
 def keep(path: Path, roofs: Roofs) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, msgspec.json.encode(roofs))
+        make_private_folder(path.parent)
+        write_atomically(path, msgspec.json.encode(roofs), private=True)
     except OSError:
         return  # a cache that cannot be written costs the next command some seconds

@@ -26,5 +26,13 @@ def work_cache() -> Path:
     return Path(chosen) if chosen else user_cache()
 
 
+def own_folders() -> list[Path]:
+    """Folders that are fairlap's alone: the user's, and those within ``FAIRLAP_CACHE``, which may hold other things."""
+    own = [user_cache(), user_data()]
+    if chosen := os.environ.get("FAIRLAP_CACHE"):
+        own += [Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs")]
+    return own
+
+
 def _folder(variable: str, in_home: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / in_home) / _OURS

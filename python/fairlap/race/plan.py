@@ -21,6 +21,7 @@ from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import work_title
+from fairlap.secrets import json_without_secrets
 from fairlap.verdict import Gate
 
 PLAN_FORMAT = 2
@@ -323,7 +324,7 @@ def require_blocks(blocks: int) -> None:
 
 
 def save_plan(plan: Plan, path: Path) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2))
+    path.write_bytes(msgspec.json.format(json_without_secrets(msgspec.json.encode(plan)), indent=2))
 
 
 def load_plan(path: Path) -> Plan:

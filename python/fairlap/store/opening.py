@@ -7,10 +7,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
 from fairlap.machine.user_folders import user_data
 from fairlap.store.errors import (
     NoSuchRun,
@@ -65,11 +66,12 @@ def _reachable(path: Path) -> Iterator[None]:
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     with _reachable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         is_folder = path.is_dir()
     if is_folder:
         raise StoreError(f"{path} is a folder; FAIRLAP_STORE names the store's file")
     with readable_errors(path):
+        _make_private(path)
         db = _connect(path)
         try:
             _prepare(db, path)
@@ -86,6 +88,14 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     except (StoreIsReadOnly, StoreIsFull):
         with readable_errors(path):
             return _connect_reading(path)
+
+
+def _make_private(path: Path) -> None:
+    """Before SQLite opens it, which gives the files that it keeps next to the store the permissions of the store."""
+    for end in ("-wal", "-shm", "-journal"):
+        tighten(path.with_name(f"{path.name}{end}"))
+    with suppress(OSError):  # SQLite says why a file cannot be made
+        make_private_file(path)
 
 
 def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
@@ -192,6 +202,7 @@ def _copy_beside(db: sqlite3.Connection, path: Path, version: int) -> None:
         return
     unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
     try:
+        make_private_file(unfinished)
         with closing(sqlite3.connect(unfinished)) as into:
             db.backup(into)
         unfinished.replace(copy)

@@ -18,6 +18,7 @@ from zlib import crc32
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
+from fairlap.machine.private_files import tighten
 from fairlap.store.errors import NoSuchRun, StoreIsDamaged, readable_errors
 from fairlap.store.opening import open_for_writing, require_own, writing
 from fairlap.store.store import Store
@@ -78,6 +79,7 @@ def repair_store(path: Path) -> Repair:
         aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         for end in ("", *_SUFFIXES_OF_LOGS):
             if (file := path.with_name(f"{path.name}{end}")).exists():
+                tighten(file)
                 file.replace(aside.with_name(f"{aside.name}{end}"))
         new.replace(path)
     return Repair(path, aside, tuple(runs), processes, planned, samples, strays)

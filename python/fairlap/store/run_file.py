@@ -22,6 +22,7 @@ from fairlap.results.decision.decision import Decision
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
+from fairlap.secrets import json_without_secrets
 from fairlap.store.regular_file import content_of
 from fairlap.store.run_ids import id_of, is_an_id
 from fairlap.store.search import State
@@ -74,7 +75,7 @@ def run_document(
 
 
 def encode_document(document: RunFile) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+    return msgspec.json.format(json_without_secrets(msgspec.json.encode(document)), indent=1)
 
 
 def save_run(path: Path, run: Run, results: Results | None = None, run_id: str = "") -> None:

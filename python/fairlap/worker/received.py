@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from fairlap.secrets import json_without_secrets, without_secrets
 from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, reply_in
 
 _QUOTED = 80
+_LOOKED_AT = 4096
 
 
 class NotAMessage(Exception):
@@ -56,11 +58,11 @@ class Received:
 
 def _parsed(line: bytes) -> Reply:
     try:
-        return reply_in(line)
+        return reply_in(json_without_secrets(line))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise NotAMessage(f"{_quoted(line)} ({error})") from None
 
 
 def _quoted(raw: bytes | bytearray) -> str:
-    short = bytes(raw[:_QUOTED]).decode("utf-8", "backslashreplace")
+    short = without_secrets(bytes(raw[:_LOOKED_AT]).decode("utf-8", "backslashreplace"))[:_QUOTED]
     return repr(short) + ("..." if len(raw) > _QUOTED else "")

@@ -17,6 +17,7 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
+from fairlap.machine.private_files import make_private_folder
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
@@ -85,9 +86,10 @@ def opened_folder(order: Order) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         folder = work_cache() / "sources" / f"{name}-{_key(order, kind, hashes)}"
+        make_private_folder(folder)
         if (folder / BUNDLE).is_file():
             return folder
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     _write(order, kind, folder, tuple(hashes.items()))
     return folder
 
@@ -240,6 +242,7 @@ def given_files(source: Source) -> tuple[Path, ...]:
 
 
 def main() -> None:
+    os.umask(0o077)  # converters write into the user's cache
     guarded(sys.stdout.fileno())
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     answers = replies()
