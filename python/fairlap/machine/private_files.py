@@ -4,11 +4,13 @@ every umask. Files that a user names with ``--output`` follow the umask instead,
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
 
+from fairlap.errors import FairlapError
 from fairlap.machine.user_folders import own_folders
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -24,6 +26,20 @@ def make_private_folder(folder: Path) -> None:
     for each in (folder, *folder.parents):
         if any(each.is_relative_to(own) for own in own_folders()):
             tighten(each)
+
+
+def make_cache_folder(folder: Path) -> None:
+    """As ``make_private_folder``, with an error of one line that says what helps."""
+    try:
+        make_private_folder(folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    except OSError as error:
+        where = error.filename or folder
+        raise FairlapError(
+            f"the cache cannot be written: {where}: {error.strerror}; set FAIRLAP_CACHE to a folder elsewhere",
+            code="E_CACHE",
+        ) from None
 
 
 def make_private_file(path: Path) -> None:

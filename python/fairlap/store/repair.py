@@ -100,7 +100,10 @@ def _is_whole(path: Path) -> bool:
                 "SELECT plan, machine, wall_s FROM runs UNION ALL SELECT process, '', '' FROM processes"
             ):
                 pass  # reading an invalid text raises
-            return all(crc32(raw) == check for raw, check in db.execute("SELECT ns, crc32 FROM samples"))
+            return all(
+                isinstance(raw, bytes) and crc32(raw) == check
+                for raw, check in db.execute("SELECT ns, crc32 FROM samples")
+            )
     except sqlite3.DatabaseError:
         return False
 

@@ -169,7 +169,7 @@ def kept_samples(db: Database, run: int, block: int, contestant: str) -> dict[st
 
 
 def whole(raw: bytes, check: int) -> bytes:
-    if crc32(raw) != check:
+    if not isinstance(raw, bytes) or crc32(raw) != check:
         raise sqlite3.DatabaseError(CHANGED)
     return raw
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from fairlap.secrets import json_without_secrets, without_secrets
@@ -39,13 +41,15 @@ class Received:
         self._searched = 0
         return line
 
-    def message(self) -> tuple[Reply, bytes] | None:
-        """The next message with its raw bytes; None while it has not come as a whole."""
+    def message(self, require: Callable[[Reply], None] = lambda _: None) -> tuple[Reply, bytes] | None:
+        """The next message with its raw bytes; None while it has not come as a whole. ``require`` raises NotAMessage
+        for one that was not asked for, before its raw bytes are kept."""
         if self._expected is None:
             line = self.line()
             if line is None:
                 return None
             reply = _parsed(line)
+            require(reply)
             self._expected = reply, raw_bytes_after(reply)
         reply, raw = self._expected
         if len(self._bytes) < raw:

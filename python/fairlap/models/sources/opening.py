@@ -17,7 +17,7 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
-from fairlap.machine.private_files import make_private_folder
+from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
@@ -86,10 +86,10 @@ def opened_folder(order: Order) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         folder = work_cache() / "sources" / f"{name}-{_key(order, kind, hashes)}"
-        make_private_folder(folder)
+        make_cache_folder(folder)
         if (folder / BUNDLE).is_file():
             return folder
-    make_private_folder(folder)
+    make_cache_folder(folder)
     _write(order, kind, folder, tuple(hashes.items()))
     return folder
 

@@ -14,7 +14,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.frameworks.contract import Quantization
-from fairlap.machine.private_files import make_private_folder, tighten
+from fairlap.machine.private_files import make_cache_folder, tighten
 from fairlap.machine.user_folders import work_cache
 from fairlap.models.arrays import hash_of
 from fairlap.models.code_hash import hash_of_code, hash_of_model_code
@@ -63,7 +63,7 @@ def _record_in(folder: Path) -> _Record | None:
 
 
 def _written(folder: Path, name: str, write: Callable[[Path], None]) -> _Record:
-    make_private_folder(folder.parent)
+    make_cache_folder(folder.parent)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         began_s = time.monotonic()
