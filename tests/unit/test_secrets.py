@@ -11,6 +11,7 @@ import subprocess
 import zipfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import fairlap
@@ -168,7 +169,7 @@ def test_thirty_secrets_in_thirty_places_are_in_no_output(tmp_path: Path) -> Non
     )
     for script in (prints, quick):
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    variables = {
+    variables: dict[str, Any] = {
         "KMP_SETTINGS": f"Bearer {bearer}",
         "NCCL_DEBUG_FILE": token,
         "JAX_COORDINATOR": f"me:{password}@host",

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import shortened
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.contract import Bundle, SourceError
@@ -63,7 +64,7 @@ def _open(order: Order) -> Path:
             process.terminate()  # does nothing when it has ended
     try:
         outcome = msgspec.json.decode(printed, type=Outcome)
-    except msgspec.MsgspecError:
+    except NOT_THE_DOCUMENT:
         message = f"{order.source.text} ended the process that read it: {_end_of(process.returncode, errors)}"
         raise SourceError(message) from None
     if outcome.code:

@@ -13,6 +13,7 @@ import msgspec
 
 from fairlap.engine.roofs import Team, Trials, arithmetic_trials, has_instructions, triad_trials
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine import processor
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.available_memory import available_memory_bytes
@@ -188,7 +189,7 @@ def file_for(facts: Mapping[str, str], name: str) -> Path:
 def read_kept(path: Path) -> Roofs | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Roofs)
-    except (OSError, msgspec.DecodeError):  # not measured yet, or kept by another version
+    except (OSError, *NOT_THE_DOCUMENT):  # not measured yet, or kept by another version
         return None
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.commands import reports_of
 from fairlap.request.load import Load
@@ -333,7 +334,7 @@ def load_plan(path: Path) -> Plan:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:
         raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"{path} is not a plan: {error}") from None
     if plan.format != PLAN_FORMAT:
         raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")

@@ -14,6 +14,7 @@ import msgspec
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
@@ -109,7 +110,7 @@ def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
         run = msgspec.json.decode(content, type=kind)
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"{path} is not a run file: {error}", code="E_RUN_FILE") from None
     if run.format != RUN_FORMAT:
         raise InvalidRequest(

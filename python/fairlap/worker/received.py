@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.secrets import json_without_secrets, without_secrets
 from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, reply_in
 
@@ -63,7 +62,7 @@ class Received:
 def _parsed(line: bytes) -> Reply:
     try:
         return reply_in(json_without_secrets(line))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NOT_THE_DOCUMENT as error:
         raise NotAMessage(f"{_quoted(line)} ({error})") from None
 
 

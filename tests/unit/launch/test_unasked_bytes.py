@@ -76,7 +76,7 @@ def test_more_samples_than_were_asked_for_are_not_read(tmp_path: Path, asked: di
 
 
 def test_the_most_that_may_be_announced_follows_the_request() -> None:
-    load = OfferLoad("rate", requests=1000, bound_s=None, percentile=99.0, seed=1, path="")
+    load = OfferLoad("search", requests=1000, bound_s=None, percentile=99.0, seed=1, path="")
     assert most_raw_bytes(load, 1.0) == 1000 * BYTES_OF_STAMPS
     assert most_raw_bytes(Quit(), 1e9) == 0
     assert 8 * 50 <= most_raw_bytes(Measure(samples=50), 0.0) <= 20 * 8 * 50

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import fairlap
@@ -115,7 +116,13 @@ def test_a_store_that_another_user_could_read_is_refused_to_that_user(tmp_path: 
 def test_the_cache_and_the_data_of_a_race_are_private_and_named_files_follow_the_umask(tmp_path: Path) -> None:
     home, report = tmp_path / "home", tmp_path / "race.json"
     home.mkdir()
-    environment = {"HOME": home, "XDG_CACHE_HOME": "", "XDG_DATA_HOME": "", "FAIRLAP_STORE": "", "FAIRLAP_CACHE": ""}
+    environment: dict[str, Any] = {
+        "HOME": home,
+        "XDG_CACHE_HOME": "",
+        "XDG_DATA_HOME": "",
+        "FAIRLAP_STORE": "",
+        "FAIRLAP_CACHE": "",
+    }
     race = ["compare", "mlp", "--on", "onnxruntime", "--precision", "fp32,int8", "--blocks", "1", "--seconds", "0.02"]
     race += ["-o", str(report), "-o", str(tmp_path / "r.csv")]
     done = fairlap(*race, before="umask 022;", **environment)

@@ -23,7 +23,7 @@ _CHUNK = 2**26
 
 def header_of(*shape: int, dtype: str = "<f4") -> bytes:
     buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, {"descr": dtype, "fortran_order": False, "shape": shape})  # type: ignore[no-untyped-call]
+    np.lib.format.write_array_header_1_0(buffer, {"descr": dtype, "fortran_order": False, "shape": shape})
     return buffer.getvalue()
 
 

@@ -122,8 +122,8 @@ def test_every_command_ends_in_an_answer_or_in_one_line(
         with closing(sqlite3.connect(path)) as db:
             try:
                 HOSTILE[what](db)
-            except sqlite3.OperationalError as error:
-                pytest.skip(f"SQLite of this Python cannot do it: {error}")
+            except sqlite3.OperationalError as lack:
+                pytest.skip(f"SQLite of this Python cannot do it: {lack}")
             db.commit()
         began_s = time.monotonic()
         result = invoke(*(word.replace("{}", str(folder / str(number))) for word in words))

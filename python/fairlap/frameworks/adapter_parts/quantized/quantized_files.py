@@ -14,6 +14,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.frameworks.contract import Quantization
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.private_files import make_cache_folder, tighten
 from fairlap.machine.user_folders import work_cache
 from fairlap.models.arrays import hash_of
@@ -58,7 +59,7 @@ def _record_in(folder: Path) -> _Record | None:
     """It is written last, so that a folder with it is whole."""
     try:
         return msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *NOT_THE_DOCUMENT):
         return None
 
 
