@@ -1,7 +1,8 @@
 """Secrets in texts: logins in addresses, signed queries, and tokens that are known by their form. They are hidden where
 a text enters fairlap (names, replies of workers, errors, variables) and where a plan is written.
 
-A secret of another form, in a place that no name marks as one, cannot be recognised.
+A secret of another form, in a place that no name marks as one, cannot be recognised. A text of megabytes may be made to
+cost time, so every repetition that another part follows has a bound.
 """
 
 from __future__ import annotations
@@ -23,29 +24,34 @@ _PREFIXED = (
     r"pypi-[A-Za-z0-9_-]{16,}",
     r"npm_[A-Za-z0-9]{30,}",
     r"xox[a-z]-[A-Za-z0-9-]{8,}",  # Slack
-    r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",  # JSON Web Token
+    r"eyJ[A-Za-z0-9_-]{5,1000}\.[A-Za-z0-9_-]{4,1000}(?:\.[A-Za-z0-9_-]*)?",  # JSON Web Token
 )
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_PREFIXED) + ")")
 _AUTHORIZATION = re.compile(
-    r"\b(?P<scheme>Bearer|Basic(?=\S{0,3}\s*\S*[\d=]))(?P<between>\s+|%20|\+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE
+    r"\b(?P<scheme>Bearer|Basic(?=\S{0,3}\s{0,9}\S{0,200}[\d=]))(?P<between>\s+|%20|\+)[A-Za-z0-9._~+/=-]{8,}",
+    re.IGNORECASE,
 )
+_SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://"
 # To the last @: a slash in a password is not valid in an address, but people write it there.
-_LOGIN_OF_ADDRESS = re.compile(r"(?P<scheme>\b(?:https?|ftps?|git|ssh)://)[^\s,\"'<>]*@", re.IGNORECASE)
-_PASSWORD_OF_ADDRESS = re.compile(r"(?P<user>[A-Za-z][A-Za-z0-9+.-]*://[^\s,\"'<>:/@]*):[^\s,\"'<>]*@")
+_LOGIN_OF_ADDRESS = re.compile(r"(?P<scheme>\b(?:https?|ftps?|git|ssh)://)[^\s,\"'<>]{0,300}@", re.IGNORECASE)
+_PASSWORD_OF_ADDRESS = re.compile(
+    rf"(?P<user>{_SCHEME}[^\s,\"'<>:/@]{{0,200}}):[^\s,\"'<>]{{0,300}}@",
+)
 # As curl -u and rsync take it. What follows another @ of fairlap's own names, as of a file with its hash, is no host.
 _LOGIN = re.compile(
     r"(?<![A-Za-z0-9_./:@=+-])(?P<user>[A-Za-z_][A-Za-z0-9_.+-]*):[^\s,:@/\\\"'<>=]{3,}@(?!sha256:)(?=[A-Za-z0-9\[])"
 )
 _NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|private)[_-]?key|signature|credential|sig|auth)"
-_QUERY = re.compile(rf"(?P<name>[?&;][A-Za-z0-9_.-]*{_NAMED}=)[^\s&;#\"'<>,]+", re.IGNORECASE)
-_WHOLE_QUERY = re.compile(r"(?P<address>[A-Za-z][A-Za-z0-9+.-]*://[^\s?#\"'<>]*)[?][^\s\"'<>]+")
+_QUERY = re.compile(rf"(?P<name>[?&;][A-Za-z0-9_.-]{{0,60}}{_NAMED}=)[^\s&;#\"'<>,]+", re.IGNORECASE)
+_WHOLE_QUERY = re.compile(rf"(?P<address>{_SCHEME}[^\s?#\"'<>]{{0,400}})[?][^\s\"'<>]+")
 _OPTION = re.compile(
-    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]*{_NAMED}(?:=|\s+))[^\s\"'\\<>-][^\s\"'\\<>]{{4,}}", re.IGNORECASE
+    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]{{0,60}}{_NAMED}(?:=|\s{{1,9}}))[^\s\"'\\<>-][^\s\"'\\<>]{{4,}}",
+    re.IGNORECASE,
 )
-_ASSIGNED = re.compile(rf"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]*{_NAMED.upper()}=)[^\s\"'\\<>,;&]{{4,}}")
-_NETRC = re.compile(r"(?P<name>\blogin\s+\S+\s+password\s+)[^\s\"'\\<>]+")
+_ASSIGNED = re.compile(rf"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]{{0,60}}{_NAMED.upper()}=)[^\s\"'\\<>,;&]{{4,}}")
+_NETRC = re.compile(r"(?P<name>\blogin\s{1,9}\S{1,200}\s{1,9}password\s{1,9})[^\s\"'\\<>]+")
 _HEADER = re.compile(
-    r"(?P<name>\b(?:X-[A-Za-z-]*(?:Key|Token|Auth)|(?:Proxy-)?Authorization|Set-Cookie|Cookie)\s*:\s*)(?!Bearer|Basic)"
+    r"(?P<name>\b(?:X-[A-Za-z-]{0,60}(?:Key|Token|Auth)|(?:Proxy-)?Authorization|Set-Cookie|Cookie){1}\s{0,9}:\s{0,9})(?!Bearer|Basic)"
     r"[^\s\"'\\<>]{4,}",
     re.IGNORECASE,
 )

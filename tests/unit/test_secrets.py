@@ -8,6 +8,7 @@ import re
 import sqlite3
 import stat
 import subprocess
+import time
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,8 @@ from fairlap.race.plan import load_plan
 from fairlap.race.race import Race
 from fairlap.request.names import contestant_named
 from fairlap.secrets import HIDDEN, without_secrets, without_secrets_or_queries
+from hypothesis import given
+from hypothesis import strategies as st
 
 CORE = "Zq7Xw3Vt9Lm2Kp5R"  # with a number in front, in each secret
 
@@ -112,6 +115,51 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_messages_lose_queries_and_logins_of_addresses_whole() -> None:
     shown = without_secrets_or_queries("'http://me@h/m?plain=yes,torch' is not; ftp://a:b@h/")
     assert shown == f"'http://...@h/m?{HIDDEN}' is not; ftp://...@h/"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a",
+        "a://",
+        "http://",
+        "a:",
+        "x:yy",
+        "-eyJ",
+        "Basic ",
+        "Basic",
+        "X-",
+        "--",
+        "--a-",
+        "?a",
+        "&a=",
+        "A_",
+        "login ",
+        "login a ",
+        "Bearer ",
+        "sk-",
+        "Cookie: ",
+        "Cookie:",
+        " ",
+        ":",
+        "@",
+        "//:",
+        "a.b+",
+        "ghp_",
+        "AKIA",
+    ],
+)
+def test_a_long_text_is_treated_in_time_that_grows_with_its_length(part: str) -> None:
+    began_s = time.process_time()
+    without_secrets_or_queries("@ token " + part * (300_000 // len(part)))
+    assert time.process_time() - began_s < 3
+
+
+@given(st.text(st.sampled_from("a:/@?&=-. 0eyJ\"'gh_ptokenBearrskxob"), max_size=80))
+def test_what_was_treated_stays_as_it_is_and_json_stays_json(text: str) -> None:
+    once = without_secrets(text)
+    assert without_secrets(once) == once
+    assert isinstance(json.loads(without_secrets(json.dumps({"a": [text]}))), dict)
 
 
 def test_the_name_of_a_contestant_is_shown_without_the_secret_that_it_runs_with() -> None:
