@@ -23,12 +23,15 @@ from fairlap.data.npy_rows import NpyRows
 from fairlap.errors import FairlapError
 from fairlap.models import safetensors
 from fairlap.models.onnx_import import build, load_graph
+from fairlap.models.sources.archives import require_archive
+from fairlap.models.sources.exported_programs import require_harmless_program
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.onnx_graphs import binding
 from fairlap.store.run_file import encode_document, run_document
 from fairlap.store.store import open_store
 from fairlap.worker import protocol
 from fairlap.worker.received import NotAMessage, Received
+from onnx_files import source_of
 from onnx_mutations import mutated, valid_models
 from runs_for_rows import a_run
 from runs_in_store import keep_whole
@@ -164,6 +167,11 @@ def _in_onnx(content: bytes, random: Random) -> bytes:
     return mutated(random.choice(valid_models()), random)
 
 
+def _program(path: Path) -> None:
+    require_archive(source_of(path), "no program")
+    require_harmless_program(path)
+
+
 def _npy_file(path: Path) -> None:
     given_inputs(str(path), "")
     rows = NpyRows(path)
@@ -218,6 +226,12 @@ TARGETS: dict[str, Target] = {
     ),
     "safetensors": Target(
         lambda path: safetensors.read(path), lambda: [_tensors()], (mutations.in_bytes,), "x.safetensors"
+    ),
+    "pt2": Target(
+        _program,
+        lambda: [(Path(__file__).parent / "seeds" / "linear.pt2").read_bytes()],
+        (mutations.in_archive, mutations.in_archive, mutations.in_bytes),
+        "m.pt2",
     ),
     "onnx": Target(_onnx, lambda: [b""], (_in_onnx,), "m.onnx"),
 }

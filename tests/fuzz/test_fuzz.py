@@ -70,7 +70,7 @@ def test_what_once_went_wrong_ends_in_one_line(file: Path, folder: Path) -> None
     tried(file.parent.name, file.read_bytes(), folder)
 
 
-@pytest.mark.parametrize("target", ["plan", "run", "bundle", "store", "request", "npz", "safetensors"])
+@pytest.mark.parametrize("target", ["plan", "run", "bundle", "store", "request", "npz", "safetensors", "pt2"])
 def test_the_files_that_are_changed_are_valid(target: str, folder: Path) -> None:
     for content in TARGETS[target].seeds():
         (folder / TARGETS[target].name).write_bytes(content)
