@@ -55,16 +55,58 @@ _HEADER = re.compile(
     r"[^\s\"'\\<>]{4,}",
     re.IGNORECASE,
 )
-_CHEAP = re.compile(
-    r"@|[?&;]|gh[pousr]_|github_pat|gl[a-z]+-|A[KSRI][IO]A|AIza|ya29|hf_|sk-|nvapi-|pypi-|npm_|xox|eyJ"
-    r"|bearer|basic|pass|secret|token|key|sig|cred|auth|cookie",
-    re.IGNORECASE,
+_SIGNS = (
+    *[
+        "@",
+        "?",
+        "&",
+        ";",
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "glpat-",
+        "gldt-",
+        "glrt-",
+        "glcbt-",
+        "glptt-",
+        "glsoat-",
+        "akia",
+        "asia",
+        "aroa",
+        "aida",
+    ],
+    *[
+        "aiza",
+        "ya29.",
+        "hf_",
+        "sk-",
+        "nvapi-",
+        "pypi-",
+        "npm_",
+        "xox",
+        "eyj",
+        "bearer",
+        "basic",
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "sig",
+        "cred",
+        "auth",
+        "cookie",
+    ],
 )
+"""One of them is in every text that holds a secret; looking for them is a tenth of the work."""
 
 
 def without_secrets(text: str) -> str:
     """The same text where it holds none. A text that was treated before stays as it is, and JSON stays JSON."""
-    if not _CHEAP.search(text):
+    lower = text.lower()
+    if not any(sign in lower for sign in _SIGNS):
         return text
     text = _PASSWORD_OF_ADDRESS.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _LOGIN.sub(rf"\g<user>:{HIDDEN}@", text)

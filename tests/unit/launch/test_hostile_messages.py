@@ -63,8 +63,8 @@ def test_two_hundred_thousand_phases_are_read_and_cost_little(tmp_path: Path) ->
         f"""say(b''.join(b'{{"type":"phase","name":"p%d","seconds":{seconds}}}\\n' % n for n in range(100_000)))\n"""
         for seconds in ("1e308", "-1e308")
     )
-    files, began_s = Files(tmp_path).write(), time.monotonic()
+    files, began_s = Files(tmp_path).write(), time.process_time()
     with worker_of(tmp_path, phases + PREPARED) as worker:
-        assert worker.prepare(files.request(), within_s=60).version == "1"
+        assert worker.prepare(files.request(), within_s=120).version == "1"
         assert len(worker.phases_s) == 100_001
-    assert time.monotonic() - began_s < 30
+    assert time.process_time() - began_s < 20

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def first_dataset(group: Any) -> tuple[Any, str]:
-    import h5py
+    import h5py  # type: ignore[import-untyped,unused-ignore]
 
     for name, each in group.items():
         if isinstance(each, h5py.Dataset):
@@ -28,7 +28,7 @@ def first_dataset(group: Any) -> tuple[Any, str]:
 
 @pytest.mark.parametrize("how", ["external data", "an external link", "a soft link"])
 def test_weights_in_another_file_are_refused(tmp_path: Path, how: str) -> None:
-    import h5py
+    import h5py  # type: ignore[import-untyped,unused-ignore]
 
     plain = lookup(tmp_path / "plain.keras")
     secret = tmp_path / "secret.bin"
