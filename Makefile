@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without kept bytecode each of them would compile fairlap again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-slow test-thorough test-importer fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
@@ -51,6 +51,11 @@ test-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Run th
 FILES ?= 100000
 fuzz-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Load 100,000 damaged ONNX files (FILES=...).
 	FAIRLAP_FUZZ_FILES=$(FILES) $(BIN)/python -m pytest tests/unit/models/onnx_import/test_damaged_files.py
+
+SECONDS ?= 600
+fuzz: $(VENV)/.dev build/release/.tests  ## Give damaged files to everything that reads foreign bytes (SECONDS=600).
+	FAIRLAP_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q -s tests/fuzz
+	.ci/fuzz-npy $$(($(SECONDS) / 10))
 
 test-sanitized: $(VENV)/.dev  ## Run the C++ tests and the tests of native code under three sanitizers.
 	.ci/sanitized address

@@ -117,6 +117,7 @@ def _results(request: Any) -> Results:
     from fairlap.machine.facts import machine_facts
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
+    from fairlap.race.kept_plan import plan_to_keep
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
@@ -134,7 +135,7 @@ def _results(request: Any) -> Results:
     findings = Findings(traces=request.trace)
     race = Race(plan, ending=ending, keep_weights=request.keep_weights, findings=findings)
     began_at = datetime.now(UTC).isoformat(timespec="seconds")
-    run = Run(plan, race.processes, machine_facts(), {}, began_at, roofs=roofs_for(plan))
+    run = Run(plan_to_keep(plan), race.processes, machine_facts(), {}, began_at, roofs=roofs_for(plan))
     run.profiles, run.compilations = findings.profiles, findings.compilations
     race.run()
     for failure in race.kept_weights.failures:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from fairlap.secrets import without_secrets_or_queries
+
 NOT_ENOUGH_MEMORY = "there is not enough memory for the samples, eight bytes each; ask for fewer"
 
 
@@ -20,7 +22,7 @@ class FairlapError(Exception):
     code = "E_FAIRLAP"
 
     def __init__(self, *arguments: object, code: str = "") -> None:
-        super().__init__(*arguments)
+        super().__init__(*(without_secrets_or_queries(each) if isinstance(each, str) else each for each in arguments))
         if code:
             self.code = code
 

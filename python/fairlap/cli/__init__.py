@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import click
 
 from fairlap.cli.output import discard_output, filter_output, print_error
-from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
+from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
 from fairlap.interrupts import status_of
 
 _NATIVE = "fairlap.engine._native"
@@ -122,6 +122,13 @@ def _engine_required() -> Iterator[None]:
         raise NotAvailable(message, code="E_NOT_BUILT") from error
 
 
+def _refusal(error: FairlapError | UnicodeEncodeError) -> tuple[str, str]:
+    """Names of files may be any bytes, and what is sent to a process or stored is text."""
+    if isinstance(error, FairlapError):
+        return str(error), error.code
+    return f"{shortened(ascii(error.object))} is not valid UTF-8", InvalidRequest.code
+
+
 def main() -> None:
     """Run the command line: every error a user can cause is one or two lines, a code and an exit status.
 
@@ -155,8 +162,8 @@ def main() -> None:
     except click.Abort as abort:  # from the interrupt itself
         click.echo("fairlap: interrupted", err=True)
         sys.exit(status_of(abort.__cause__))
-    except FairlapError as error:
+    except (FairlapError, UnicodeEncodeError) as error:
         if debug:
             traceback.print_exc()
-        print_error(str(error), error.code, as_json=as_json)
+        print_error(*_refusal(error), as_json=as_json)
         sys.exit(2)

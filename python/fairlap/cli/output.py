@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from fairlap.printable import filtered, one_line
+from fairlap.secrets import json_without_secrets, without_secrets, without_secrets_or_queries
 
 _printed_json = False
 
@@ -35,19 +36,20 @@ def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Pa
 def _encoded(document: Any) -> bytes:
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    return msgspec.json.format(json_without_secrets(msgspec.json.encode(document)), indent=2) + b"\n"
 
 
 def print_error(message: str, code: str, *, as_json: bool = False) -> None:
     """One line on standard error, whatever the message holds. With --json standard output has it too, unless the
     command's document is there."""
+    message = without_secrets_or_queries(message)
     click.echo(f"fairlap: {one_line(message)} [{code}]", err=True)
     if as_json and not _printed_json:
         print_json({"error": {"code": code, "message": message}})
 
 
 def print_note(text: str) -> None:
-    click.echo(f"fairlap: {one_line(text)}", err=True)
+    click.echo(f"fairlap: {one_line(without_secrets(text))}", err=True)
 
 
 def print_line(text: object) -> None:

@@ -24,6 +24,7 @@ from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
+from fairlap.race.kept_plan import plan_to_keep
 from fairlap.race.plan import Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Messages, Silence, progress_for
@@ -101,7 +102,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         return status_of(interrupt)
     began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
     roofs = resumed.run.roofs if resumed else roofs_for(plan, before_race.announce, before_race.say)
-    run = Run(plan, [], machine_facts(), {}, began_at, roofs=roofs)
+    run = Run(plan_to_keep(plan), [], machine_facts(), {}, began_at, roofs=roofs)
     ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = Recorder(run, resumed, progress) if output.store else None

@@ -164,7 +164,7 @@ def _holds(file: Path, samples: int, tensor: Tensor, model: str) -> bool:
 
 def _save(file: Path, array: npt.NDArray[Any]) -> None:
     try:
-        with atomic_replacement(file) as beside, beside.open("wb") as opened:
+        with atomic_replacement(file, private=True) as beside, beside.open("wb") as opened:
             np.save(opened, np.ascontiguousarray(array))
     except OSError as error:
         raise FairlapError(f"cannot write {file}: {error.strerror or error}", code="E_FILE") from None

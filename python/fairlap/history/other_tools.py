@@ -17,6 +17,7 @@ import msgspec
 from fairlap import quantity_text, verdict
 from fairlap.errors import InvalidRequest
 from fairlap.history.gate import Finding, Status, finding_between
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.race.run import Run
 from fairlap.request.work_title import work_title
 from fairlap.store.regular_file import content_of
@@ -84,7 +85,7 @@ def read_benchmarks(file: Path) -> Benchmarks | None:
             return _of_asv(msgspec.convert(document, _Asv))
         if "machine_info" in document and "benchmarks" in document:
             return _of_pytest(msgspec.convert(document, _PytestBenchmark))
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, *NOT_THE_DOCUMENT) as error:
         raise InvalidRequest(f"{file} cannot be read as results of a benchmarking tool: {error}", code=CODE) from None
     return None
 

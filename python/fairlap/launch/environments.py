@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
+from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import work_cache
 
 PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads", "fairlap.sources")
@@ -131,7 +132,7 @@ def environment_with(requirements: tuple[str, ...], report: Report) -> Iterator[
     """The environment with these requirements, created if necessary. It cannot be removed while it is in use."""
     key = key_of(requirements)
     folder = environments_folder() / key
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_cache_folder(folder.parent)
     if _complete(folder) is None:  # without the lock: this process may already hold it as a user
         with _lock(key, fcntl.LOCK_EX):
             if _complete(folder) is None:

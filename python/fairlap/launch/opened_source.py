@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import shortened
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.sources.bundle import bundle_in
@@ -76,7 +77,7 @@ def _open(order: Order, passed: tuple[str, ...]) -> Path:
             process.terminate()  # does nothing when it has ended
     try:
         outcome = msgspec.json.decode(printed, type=Outcome)
-    except msgspec.MsgspecError:
+    except NOT_THE_DOCUMENT:
         message = f"{order.source.text} ended the process that read it: {_end_of(process.returncode, errors)}"
         raise SourceError(message) from None
     if outcome.code:

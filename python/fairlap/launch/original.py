@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.opened_source import process_of_source
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models import safetensors
@@ -66,7 +67,7 @@ class Original:
                     message = f"{self._source.text} did not answer within {LIMIT_S / 60:.0f} minutes"
                     raise SourceError(message, code="E_TIMEOUT")
             return msgspec.json.decode(process.stdout.readline(), type=Answered)
-        except (BrokenPipeError, msgspec.MsgspecError):
+        except (BrokenPipeError, *NOT_THE_DOCUMENT):
             raise SourceError(f"{self._source.text} ended the process that answers what is fed") from None
 
     def _running(self) -> subprocess.Popen[bytes]:

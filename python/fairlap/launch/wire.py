@@ -10,6 +10,7 @@ import os
 import select
 import subprocess
 import time
+from collections.abc import Callable
 
 from fairlap.machine.processes import end_descriptor
 from fairlap.worker.protocol import Reply
@@ -58,10 +59,11 @@ class Wire:
         finally:
             self._poll.unregister(self._requests)
 
-    def receive(self, deadline_s: float) -> tuple[Reply, bytes]:
-        """The next message with its raw bytes. Raises TimeoutError, PipeClosed or NotAMessage."""
+    def receive(self, deadline_s: float, require: Callable[[Reply], None]) -> tuple[Reply, bytes]:
+        """The next message with its raw bytes. Raises TimeoutError, PipeClosed or NotAMessage; ``require`` raises the
+        last before raw bytes are read."""
         while True:
-            whole = self._received.message()
+            whole = self._received.message(require)
             if whole is not None:
                 return whole
             if self._closed:

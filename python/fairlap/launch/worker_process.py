@@ -13,7 +13,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -41,9 +41,10 @@ from fairlap.scenarios.ranks_messages import (
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
+from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
-from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which
+from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which, most_raw_bytes, raw_bytes_after
 from fairlap.worker.received import NotAMessage
 
 
@@ -353,7 +354,7 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
         self._is_over = True  # only now: after a second Ctrl-C this must run again
-        self.printed = self._wire.last_prints()
+        self.printed = _without_secrets(self._wire.last_prints())
         self._wire.close()
         if self._prints_file is not None:
             self._prints_file.write_bytes(self.printed)
@@ -369,9 +370,11 @@ class WorkerProcess:
     def _request(self, request: Request, kind: type[Answer], within_s: float) -> Answer:
         if not isinstance(request, _LONG):
             within_s = min(within_s, self._longest_request_s)
-        deadline_s = time.monotonic() + within_s
-        self._send(request, deadline_s, within_s)
-        return self._await(kind, deadline_s, within_s)
+        began_s = time.monotonic()
+        self._send(request, began_s + within_s, within_s)
+        return self._await(
+            kind, began_s + within_s, within_s, lambda: most_raw_bytes(request, time.monotonic() - began_s)
+        )
 
     def _send(self, request: Request, deadline_s: float, within_s: float) -> None:
         self._phase = request.text if isinstance(request, _LONG) else type(request).__name__.lower()
@@ -386,12 +389,21 @@ class WorkerProcess:
             self.end()
             raise
 
-    def _await(self, kind: type[Answer], deadline_s: float, within_s: float) -> Answer:
+    def _await(
+        self, kind: type[Answer], deadline_s: float, within_s: float, most_raw: Callable[[], int] = lambda: 0
+    ) -> Answer:
         """Wait for the answer and record phases. Any other end of the wait, Ctrl-C included, ends the worker."""
         requested = self._phase
+
+        def require(reply: Reply) -> None:
+            if not isinstance(reply, (kind, Begin, Phase, Failed)):
+                raise NotAMessage(f"{type(reply).__name__.lower()}, which was not requested")
+            if (announced := raw_bytes_after(reply)) > (most := most_raw()):
+                raise NotAMessage(f"{announced:,} raw bytes where no more than {most:,} were asked for")
+
         try:
             while True:
-                reply, self._raw = self._wire.receive(min(deadline_s, self._ends_by_s))
+                reply, self._raw = self._wire.receive(min(deadline_s, self._ends_by_s), require)
                 if isinstance(reply, kind):
                     return reply
                 self._record(reply, requested)
@@ -417,8 +429,6 @@ class WorkerProcess:
             case Failed():
                 self.end()
                 raise reported_failure(reply)
-            case _:
-                raise NotAMessage(f"{type(reply).__name__.lower()}, which was not requested")
 
     def _lose_by_status(self) -> NoReturn:
         """Classify by how the process ended. If it has not ended, it closed its pipe."""
@@ -439,3 +449,7 @@ class WorkerProcess:
         self.end()
         printed = self.printed.decode("utf-8", "replace")
         raise WorkerLost(outcome, message, phase=self._phase, details=printed, code=code)
+
+
+def _without_secrets(printed: bytes) -> bytes:
+    return without_secrets(printed.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

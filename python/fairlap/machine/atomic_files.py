@@ -10,25 +10,32 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlap.errors import FairlapError
+from fairlap.machine.private_files import make_private_file
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """A full disk or a killed process leaves the previous file. A device or a pipe is written to, never replaced."""
+def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
+    """A full disk or a killed process leaves the previous file. A device or a pipe is written to, never replaced. The
+    mode is that of the previous file, else what the umask leaves; a private file is for its owner alone."""
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
         return
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     if target.is_symlink():  # to itself
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-    with atomic_replacement(target) as temporary:
+    with atomic_replacement(target, private=private) as temporary:
+        if target.exists() and not private:
+            temporary.touch()
+            temporary.chmod(target.stat().st_mode & 0o777)
         temporary.write_bytes(content)
 
 
 @contextmanager
-def atomic_replacement(path: Path) -> Iterator[Path]:
+def atomic_replacement(path: Path, *, private: bool) -> Iterator[Path]:
     """A file to write, which replaces ``path`` at the end. Each thread has its own."""
     temporary = _temporary(path)
     try:
+        if private:
+            make_private_file(temporary)
         yield temporary
         temporary.replace(path)
     finally:

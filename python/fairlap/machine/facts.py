@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from fairlap.machine.git_revision import revision_facts
 from fairlap.machine.gpu import Gpus, gpu_facts, gpus
 from fairlap.machine.kernel import kernel_facts, memory_facts
 from fairlap.machine.processor import frequency_facts, processor_facts
 from fairlap.machine.root import THIS_MACHINE, Root
-from fairlap.machine.software import revision_facts, software_facts
+from fairlap.machine.software import software_facts
 from fairlap.machine.variables import variable_facts
 from fairlap.machine.virtualisation import container_facts, virtualisation_facts
+from fairlap.secrets import without_secrets
 
 
 def machine_facts(
@@ -41,5 +43,5 @@ def machine_facts(
             facts = read()
         except (OSError, ValueError):  # such as a working folder that was removed
             continue
-        found |= {name: value for name, value in facts.items() if value}
+        found |= {name: without_secrets(value) for name, value in facts.items() if value}
     return found

@@ -13,9 +13,11 @@ import msgspec
 
 from fairlap.engine.roofs import Team, Trials, arithmetic_trials, has_instructions, triad_trials
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine import processor
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.private_files import make_private_folder
 from fairlap.machine.processor import DataCache
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.machine.user_folders import user_cache
@@ -187,13 +189,13 @@ def file_for(facts: Mapping[str, str], name: str) -> Path:
 def read_kept(path: Path) -> Roofs | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Roofs)
-    except (OSError, msgspec.DecodeError):  # not measured yet, or kept by another version
+    except (OSError, *NOT_THE_DOCUMENT):  # not measured yet, or kept by another version
         return None
 
 
 def keep(path: Path, roofs: Roofs) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, msgspec.json.encode(roofs))
+        make_private_folder(path.parent)
+        write_atomically(path, msgspec.json.encode(roofs), private=True)
     except OSError:
         return  # a cache that cannot be written costs the next command some seconds

@@ -1,13 +1,10 @@
-"""Installed frameworks and libraries, read from their metadata without importing them, and the git revision."""
+"""Installed frameworks and libraries, read from their metadata without importing them."""
 
 from __future__ import annotations
 
-import os
 import platform
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 PREFIX = "package "
 
@@ -88,31 +85,3 @@ def _build() -> str:
     if hasattr(sys, "gettotalrefcount"):
         traits.append("debug")
     return ", ".join(traits)
-
-
-_LONGEST_S = 2.0  # for a huge tree on a slow disk
-
-
-def revision_facts(folder: Path) -> dict[str, str]:
-    """Empty without git, outside a tree, or when git takes too long. Nothing in the tree is executed or written."""
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", str(folder)]
-    command += ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all"]
-    try:
-        status = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_LONGEST_S,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    if status.returncode != 0:
-        return {}
-    lines = status.stdout.decode(errors="replace").splitlines()
-    revision = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
-    if not revision or revision == "(initial)":
-        return {}
-    changed = sum(not line.startswith("#") for line in lines)
-    return {"git revision": revision, "git changes": f"{changed} changed files" if changed else "none"}

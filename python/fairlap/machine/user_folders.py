@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from fairlap.errors import NotAvailable
 
 _OURS = "fairlap"
 
@@ -26,5 +29,22 @@ def work_cache() -> Path:
     return Path(chosen) if chosen else user_cache()
 
 
+def own_folders() -> list[Path]:
+    """Folders that are fairlap's alone: the user's, and those within ``FAIRLAP_CACHE``, which may hold other things."""
+    own = []
+    with suppress(NotAvailable):  # FAIRLAP_CACHE and FAIRLAP_STORE need no home
+        own += [user_cache(), user_data()]
+    if chosen := os.environ.get("FAIRLAP_CACHE"):
+        own += [Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs")]
+    return own
+
+
 def _folder(variable: str, in_home: str) -> Path:
-    return Path(os.environ.get(variable) or Path.home() / in_home) / _OURS
+    if chosen := os.environ.get(variable):
+        return Path(chosen) / _OURS
+    try:
+        return Path.home() / in_home / _OURS
+    except RuntimeError:
+        raise NotAvailable(
+            f"this user has no home folder; set HOME, or FAIRLAP_CACHE and FAIRLAP_STORE (or {variable})", code="E_HOME"
+        ) from None

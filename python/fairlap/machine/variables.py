@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from fairlap.secrets import without_secrets
+
 PREFIX = "variable "
 NOT_KEPT = "set; value not recorded"
 EMPTY = "set, but empty"
@@ -79,7 +81,7 @@ def kept(name: str, value: str) -> str:
     """The part of a value that may be stored. An address loses its login and what follows a question mark."""
     if _SECRET.search(name) or _looks_like_setting_a_secret(value):
         return NOT_KEPT
-    bare = _QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value))
+    bare = without_secrets(_QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value)))
     bare = _as_text(bare)
     if not bare:
         return EMPTY

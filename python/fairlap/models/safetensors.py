@@ -42,7 +42,7 @@ class BadFile(FairlapError):
     code = "E_TENSOR_FILE"
 
 
-def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]], *, private: bool = True) -> None:
     """Write a temporary file and rename it, so that an incomplete file is never visible."""
     header: dict[str, Any] = {}
     end = 0
@@ -59,13 +59,13 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (_aligned(8 + len(text)) - 8 - len(text))
     try:
-        _write_whole(path, len(text).to_bytes(8, "little") + text, arrays)
+        _write_whole(path, len(text).to_bytes(8, "little") + text, arrays, private=private)
     except OSError as error:
         raise BadFile(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    with atomic_replacement(path) as beside, beside.open("wb") as file:
+def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]], *, private: bool) -> None:
+    with atomic_replacement(path, private=private) as beside, beside.open("wb") as file:
         file.write(head)
         written = 0
         for array in arrays.values():

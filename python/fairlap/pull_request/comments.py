@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fairlap.errors import FairlapError, reason_of, shortened
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.pull_request.event import PullRequest
 
 _TIMEOUT_S = 20.0  # of one answer
@@ -100,7 +101,7 @@ class Comments:
             raise CannotComment(f"cannot {what}: {reason}") from None
         try:
             return msgspec.json.decode(text)
-        except msgspec.DecodeError:
+        except NOT_THE_DOCUMENT:
             raise CannotComment(f"cannot {what}: the answer is not JSON") from None
 
     def _without_token(self, text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 
 CODE = "E_PULL_REQUEST"
 TOKEN = "GITHUB_TOKEN"
@@ -79,7 +80,7 @@ def _event(path: str) -> dict[str, Any]:
         event = msgspec.json.decode(Path(path).read_bytes())
     except OSError as error:
         raise InvalidRequest(f"the event {path} cannot be read: {error.strerror}", code=CODE) from None
-    except msgspec.DecodeError as error:
+    except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"the event {path} is not valid JSON: {error}", code=CODE) from None
     return event if isinstance(event, dict) else {}
 

@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.commands import reports_of
 from fairlap.request.load import Load
@@ -21,6 +22,7 @@ from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import work_title
+from fairlap.secrets import json_without_secrets
 from fairlap.verdict import Gate
 
 PLAN_FORMAT = 2
@@ -325,7 +327,7 @@ def require_blocks(blocks: int) -> None:
 
 
 def save_plan(plan: Plan, path: Path) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2))
+    path.write_bytes(msgspec.json.format(json_without_secrets(msgspec.json.encode(plan)), indent=2))
 
 
 def load_plan(path: Path) -> Plan:
@@ -334,7 +336,7 @@ def load_plan(path: Path) -> Plan:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:
         raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"{path} is not a plan: {error}") from None
     if plan.format != PLAN_FORMAT:
         raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")

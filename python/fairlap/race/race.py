@@ -21,6 +21,7 @@ from fairlap.race.equal_work.kept_weights import KeptWeights
 from fairlap.race.equal_work.learning import require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for, without_route
 from fairlap.race.equal_work.scores import Scores
+from fairlap.race.kept_plan import require_complete
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.process_result import CompileCaches, ProcessResult, Started
@@ -57,6 +58,7 @@ class Race:
         findings: Findings | None = None,
         ends_by_s: float = math.inf,
     ) -> None:
+        require_complete(plan)
         self.plan = plan
         self._ends_by_s = ends_by_s
         self.ended_early = self.data_lost = ""

@@ -14,6 +14,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.work import Precision
+from fairlap.secrets import without_secrets
 
 _URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
@@ -77,6 +78,12 @@ class ContestantName(msgspec.Struct, frozen=True):
 
 
 def contestant_named(text: str) -> ContestantName:
+    """As ``_parsed``. Its text, which is shown and stored everywhere, has no secret; its options have what it runs."""
+    found = _parsed(text)
+    return msgspec.structs.replace(found, text=without_secrets(found.text))
+
+
+def _parsed(text: str) -> ContestantName:
     """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program. Or the address of a
     server with options."""
     whole = text.strip()

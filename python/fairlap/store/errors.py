@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.errors import FairlapError, InvalidRequest, shortened
 
 CHANGED = "samples are not what was written"
 
@@ -86,8 +86,8 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreIsReadOnly(f"cannot open {path}; fix the permissions of its folder, or {_ELSEWHERE}")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or _reported_by_python(error):
-        return damaged(path, str(error))
-    return StoreError(f"{path}: {error}")
+        return damaged(path, shortened(str(error)))
+    return StoreError(f"{path}: {shortened(str(error))}")
 
 
 def _reported_by_python(error: sqlite3.Error) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
 from fairlap.machine.user_folders import user_data
 from fairlap.store.errors import (
     NoSuchRun,
@@ -22,9 +25,11 @@ from fairlap.store.errors import (
     primary_code,
     readable_errors,
 )
-from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, STEPS, add_columns, lacking_columns
+from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, RESULTS, STEPS, add_columns, lacking_columns
 
 _WAIT_FOR_OTHERS_S = 30.0
+_VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL", re.IGNORECASE)
+_OPENED_WITHIN_S = 60.0
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -65,18 +70,32 @@ def _reachable(path: Path) -> Iterator[None]:
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     with _reachable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         is_folder = path.is_dir()
     if is_folder:
         raise StoreError(f"{path} is a folder; FAIRLAP_STORE names the store's file")
     with readable_errors(path):
+        _make_private(path)
         db = _connect(path)
         try:
+            with _limited(db):
+                require_own(db, path)
             _prepare(db, path)
         except BaseException:
             db.close()
             raise
         return db
+
+
+@contextmanager
+def _limited(db: sqlite3.Connection) -> Iterator[None]:
+    """Looking at what a database is ends, whatever it is."""
+    ends_s = time.monotonic() + _OPENED_WITHIN_S
+    db.set_progress_handler(lambda: time.monotonic() > ends_s, 100_000)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None, 0)
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -88,15 +107,34 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             return _connect_reading(path)
 
 
+def _make_private(path: Path) -> None:
+    """Before SQLite opens it, which gives the files that it keeps next to the store the permissions of the store."""
+    for end in ("-wal", "-shm", "-journal"):
+        tighten(path.with_name(f"{path.name}{end}"))
+    with suppress(OSError):  # SQLite says why a file cannot be made
+        make_private_file(path)
+
+
 def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
     db = sqlite3.connect(uri or path, timeout=_WAIT_FOR_OTHERS_S, isolation_level=None, uri=bool(uri))
+    db.row_factory = _with_texts
     try:
+        db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA synchronous = FULL")  # a stored process survives a power cut
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _with_texts(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Samples alone are bytes. Others, which SQLite keeps in a column of texts too, were not written by fairlap."""
+    if bytes in map(type, row):
+        for (name, *_), value in zip(cursor.description, row, strict=True):
+            if isinstance(value, bytes) and name not in ("ns", "content"):
+                raise StoreError(f"the store has bytes in the column {str(name)[:80]!r}, where fairlap writes none")
+    return row
 
 
 def _connect_reading(path: Path) -> sqlite3.Connection:
@@ -151,6 +189,18 @@ def require_own(db: sqlite3.Connection, path: Path) -> None:
     [[tables]] = db.execute("SELECT count(*) FROM sqlite_master")
     if tables and application != APPLICATION_ID:
         raise StoreError(f"{path} is a database of something else; set FAIRLAP_STORE to another file")
+    _require_plain(db, path)
+
+
+def _require_plain(db: sqlite3.Connection, path: Path) -> None:
+    """A view, a trigger or a computed column of a store from elsewhere could do anything, or never end, when a table is
+    read. fairlap makes tables and indexes, and one view."""
+    for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master"):
+        is_table = kind == "table" and not _VIRTUAL.match(str(sql))
+        if is_table and any(hidden for *_, hidden in db.execute("SELECT * FROM pragma_table_xinfo(?)", (name,))):
+            is_table = False
+        if not (is_table or kind == "index" or (kind == "view" and sql == f"CREATE VIEW {RESULTS}")):
+            raise StoreError(f"{path} was not made by fairlap: it has the {kind} {str(name)[:80]!r}; it is not read")
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:
@@ -192,6 +242,7 @@ def _copy_beside(db: sqlite3.Connection, path: Path, version: int) -> None:
         return
     unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
     try:
+        make_private_file(unfinished)
         with closing(sqlite3.connect(unfinished)) as into:
             db.backup(into)
         unfinished.replace(copy)

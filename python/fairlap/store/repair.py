@@ -18,6 +18,7 @@ from zlib import crc32
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
+from fairlap.machine.private_files import tighten
 from fairlap.printable import joined_lines
 from fairlap.store.errors import NoSuchRun, StoreIsDamaged, readable_errors
 from fairlap.store.opening import open_for_writing, require_own, writing
@@ -79,6 +80,7 @@ def repair_store(path: Path) -> Repair:
         aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         for end in ("", *_SUFFIXES_OF_LOGS):
             if (file := path.with_name(f"{path.name}{end}")).exists():
+                tighten(file)
                 file.replace(aside.with_name(f"{aside.name}{end}"))
         new.replace(path)
     return Repair(path, aside, tuple(runs), processes, planned, samples, strays)
@@ -99,7 +101,10 @@ def _is_whole(path: Path) -> bool:
                 "SELECT plan, machine, wall_s FROM runs UNION ALL SELECT process, '', '' FROM processes"
             ):
                 pass  # reading an invalid text raises
-            return all(crc32(raw) == check for raw, check in db.execute("SELECT ns, crc32 FROM samples"))
+            return all(
+                isinstance(raw, bytes) and crc32(raw) == check
+                for raw, check in db.execute("SELECT ns, crc32 FROM samples")
+            )
     except sqlite3.DatabaseError:
         return False
 

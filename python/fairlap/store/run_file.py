@@ -14,6 +14,7 @@ import msgspec
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
@@ -22,6 +23,7 @@ from fairlap.results.decision.decision import Decision
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
+from fairlap.secrets import json_without_secrets
 from fairlap.store.regular_file import content_of
 from fairlap.store.run_ids import id_of, is_an_id
 from fairlap.store.search import State
@@ -74,7 +76,7 @@ def run_document(
 
 
 def encode_document(document: RunFile) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+    return msgspec.json.format(json_without_secrets(msgspec.json.encode(document)), indent=1)
 
 
 def save_run(path: Path, run: Run, results: Results | None = None, run_id: str = "") -> None:
@@ -108,7 +110,7 @@ def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
         run = msgspec.json.decode(content, type=kind)
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"{path} is not a run file: {error}", code="E_RUN_FILE") from None
     if run.format != RUN_FORMAT:
         raise InvalidRequest(

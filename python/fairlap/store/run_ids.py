@@ -8,7 +8,7 @@ import secrets
 from datetime import UTC, datetime
 
 from fairlap.store.database import Database
-from fairlap.store.errors import NoSuchRun
+from fairlap.store.errors import NoSuchRun, StoreError
 
 LAST = "last"
 _LETTERS = "23456789abcdefghjkmnpqrstvwxyz"  # none that is taken for another
@@ -47,13 +47,20 @@ def is_an_id(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
+def require_id(found: object) -> str:
+    """An id becomes part of the names of files."""
+    if not isinstance(found, str) or not is_an_id(found):
+        raise StoreError(f"the store has a run with the invalid id {found!r:.80}; fairlap did not write it")
+    return found
+
+
 def id_meant(db: Database, text: str) -> str:
     """The id that a user means by its beginning, else by its end, or by ``last``, the newest."""
     if text == LAST:
         newest = db.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1").fetchone()
         if newest is None:
             raise NoSuchRun("no run has been stored yet; `fairlap compare` stores one")
-        return str(newest[0])
+        return require_id(newest[0])
     # Every id with this beginning sorts between the text and the text followed by a character above all letters.
     found, place = _found(db, "id >= ? AND id < ?", (text, f"{text}~")), "begins"
     if not found:
@@ -69,4 +76,4 @@ def id_meant(db: Database, text: str) -> str:
 
 def _found(db: Database, condition: str, values: tuple[object, ...]) -> list[str]:
     chosen = f"SELECT id FROM runs WHERE {condition} ORDER BY id DESC LIMIT ?"
-    return [str(found[0]) for found in db.execute(chosen, (*values, _MOST_NAMED + 1))]
+    return [require_id(found[0]) for found in db.execute(chosen, (*values, _MOST_NAMED + 1))]

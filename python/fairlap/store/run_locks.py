@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import IO
 
+from fairlap.machine.private_files import private_opener
+
 _LOOKS = 50  # looking whether it is held takes it for a moment
 _BETWEEN_LOOKS_S = 0.01
 _RESERVE_BYTES = 2**18
@@ -20,7 +22,8 @@ _RESERVE_BYTES = 2**18
 def hold(store: Path, run: str) -> IO[str]:
     """Keep what is returned open as long as the run goes on. BlockingIOError when another process holds it."""
     for _ in range(_LOOKS):
-        file = _mark(store, run).open("a")  # leaves the reserve of another holder as it is
+        mark = _mark(store, run)
+        file = open(mark, "a", opener=private_opener)  # noqa: SIM115  (leaves the reserve of another holder as it is)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -12,7 +12,7 @@ import msgspec
 from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
 from fairlap.store.database import NUMBERS, TEXTS, Database
-from fairlap.store.run_ids import time_in_ids
+from fairlap.store.run_ids import require_id, time_in_ids
 from fairlap.store.run_locks import is_held
 
 State = Literal["running", "finished", "interrupted", "killed"]
@@ -62,6 +62,8 @@ def state_shown(store: Path, run: str, stored: State) -> State:
 
 def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> list[RunSummary]:
     runs = _runs_found(db, wanted, limit)
+    for run in runs:
+        require_id(run["id"])
     numbers = json.dumps([run["number"] for run in runs])
     works = _grouped(db, f"SELECT run, label FROM works WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
     frameworks = _grouped(

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
@@ -224,7 +225,7 @@ class Store:
                 processes, profiles = stored_processes(db, number), stored_profiles(db, number)
                 facts = (machine, wall_s, began_at, ended_early, fairlap, version)
                 return Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs)
-            except msgspec.MsgspecError as error:
+            except NOT_THE_DOCUMENT as error:
                 raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
 
     def plan_and_machine(self, run: str) -> tuple[Plan, dict[str, str]]:
@@ -234,7 +235,7 @@ class Store:
             plan, machine = db.execute("SELECT plan, machine FROM runs WHERE id = ?", (run,)).fetchone()
         try:
             return msgspec.json.decode(plan, type=Plan), msgspec.json.decode(machine, type=dict[str, str])
-        except msgspec.MsgspecError as error:
+        except NOT_THE_DOCUMENT as error:
             raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
 
     def samples(self, run: str, block: int, contestant: str) -> dict[str, np.ndarray]:
@@ -267,7 +268,7 @@ class Store:
         with self._reading() as db:
             try:
                 return query(db, *values, **named)
-            except msgspec.MsgspecError as error:
+            except NOT_THE_DOCUMENT as error:
                 raise StoreError(f"{self.where} has a run that cannot be read: {error}") from None
 
     def remove(self, run: str) -> str:

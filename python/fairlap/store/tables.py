@@ -20,12 +20,17 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
+from fairlap.secrets import without_secrets
 from fairlap.store.database import Database
 from fairlap.store.errors import CHANGED
 from fairlap.store.run_ids import utc_text
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+def _json(value: Any) -> str:
+    return without_secrets(msgspec.json.encode(value).decode())
 
 
 def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
@@ -42,7 +47,7 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
             plan.process_count(),
             run.fairlap,
             run.format,
-            *(msgspec.json.encode(each).decode() for each in (plan, run.machine, run.wall_s, run.roofs)),
+            *(_json(each) for each in (plan, run.machine, run.wall_s, run.roofs)),
         ),
     ).fetchall()
     db.executemany(
@@ -88,7 +93,7 @@ class StoredProcess(msgspec.Struct, frozen=True):
 
 def stored_process(process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> StoredProcess:
     raw = {name: _raw(values) for name, values in (samples_ns or {}).items()}
-    return StoredProcess(process.block, process.contestant, process.outcome, msgspec.json.encode(process).decode(), raw)
+    return StoredProcess(process.block, process.contestant, process.outcome, _json(process), raw)
 
 
 def _raw(values: np.ndarray) -> bytes:
@@ -129,7 +134,7 @@ def store_profile(db: Database, run: int, result: ProfileResult) -> None:
     db.execute(
         "INSERT INTO profiles (run, number, contestant, work, profile) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (run, number, contestant, work) DO UPDATE SET profile = excluded.profile",
-        (run, *result.key, msgspec.json.encode(result).decode()),
+        (run, *result.key, _json(result)),
     )
 
 
@@ -143,7 +148,7 @@ def store_compilation(db: Database, run: int, found: CompilationResult) -> None:
     db.execute(
         "INSERT INTO compilations (run, work, contestant, compilation) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (run, work, contestant) DO UPDATE SET compilation = excluded.compilation",
-        (run, found.work, found.contestant, msgspec.json.encode(found).decode()),
+        (run, found.work, found.contestant, _json(found)),
     )
 
 
@@ -164,7 +169,7 @@ def kept_samples(db: Database, run: int, block: int, contestant: str) -> dict[st
 
 
 def whole(raw: bytes, check: int) -> bytes:
-    if crc32(raw) != check:
+    if not isinstance(raw, bytes) or crc32(raw) != check:
         raise sqlite3.DatabaseError(CHANGED)
     return raw
 

@@ -17,8 +17,16 @@ from fairlap.request.scale import Rank, Scale
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading, require_consistent
-from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad, require_whole_stamps
+from fairlap.scenarios.latency_messages import (
+    BYTES_PER_SAMPLE,
+    Fed,
+    Feed,
+    Measure,
+    Measured,
+    Reading,
+    require_consistent,
+)
+from fairlap.scenarios.load.load_messages import BYTES_OF_STAMPS, LoadTrial, OfferLoad, require_whole_stamps
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.ranks_messages import (
     CollectiveTimed,
@@ -238,6 +246,22 @@ def reply_in(line: bytes) -> Reply:
     if isinstance(reply, LoadTrial):
         require_whole_stamps(reply, MOST_RAW_BYTES)
     return reply
+
+
+_MOST_QUANTITIES = 16
+_MOST_SAMPLES_PER_S = 10**8  # a sample of the engine takes several times 10 ns
+_SAMPLES_ALWAYS_ALLOWED = 2**20
+
+
+def most_raw_bytes(request: Request, after_s: float) -> int:
+    """That an answer may announce: by what was asked for, and by what can be timed since."""
+    if isinstance(request, OfferLoad):
+        return min(MOST_RAW_BYTES, BYTES_OF_STAMPS * request.requests)
+    if not isinstance(request, Measure):
+        return 0
+    timed = max(_SAMPLES_ALWAYS_ALLOWED, int(after_s * _MOST_SAMPLES_PER_S))
+    samples = timed if request.samples is None else request.samples
+    return min(MOST_RAW_BYTES, BYTES_PER_SAMPLE * _MOST_QUANTITIES * samples)
 
 
 def raw_bytes_after(reply: Reply) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable
 
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.secrets import json_without_secrets, without_secrets
 from fairlap.worker.protocol import LONGEST_LINE_BYTES, Reply, raw_bytes_after, reply_in
 
 _QUOTED = 80
+_LOOKED_AT = 4096
 
 
 class NotAMessage(Exception):
@@ -37,13 +40,15 @@ class Received:
         self._searched = 0
         return line
 
-    def message(self) -> tuple[Reply, bytes] | None:
-        """The next message with its raw bytes; None while it has not come as a whole."""
+    def message(self, require: Callable[[Reply], None] = lambda _: None) -> tuple[Reply, bytes] | None:
+        """The next message with its raw bytes; None while it has not come as a whole. ``require`` raises NotAMessage
+        for one that was not asked for, before its raw bytes are kept."""
         if self._expected is None:
             line = self.line()
             if line is None:
                 return None
             reply = _parsed(line)
+            require(reply)
             self._expected = reply, raw_bytes_after(reply)
         reply, raw = self._expected
         if len(self._bytes) < raw:
@@ -56,11 +61,11 @@ class Received:
 
 def _parsed(line: bytes) -> Reply:
     try:
-        return reply_in(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return reply_in(json_without_secrets(line))
+    except NOT_THE_DOCUMENT as error:
         raise NotAMessage(f"{_quoted(line)} ({error})") from None
 
 
 def _quoted(raw: bytes | bytearray) -> str:
-    short = bytes(raw[:_QUOTED]).decode("utf-8", "backslashreplace")
+    short = without_secrets(bytes(raw[:_LOOKED_AT]).decode("utf-8", "backslashreplace"))[:_QUOTED]
     return repr(short) + ("..." if len(raw) > _QUOTED else "")

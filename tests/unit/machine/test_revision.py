@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fairlap.machine.software import revision_facts
+from fairlap.machine.git_revision import revision_facts
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
 
@@ -47,5 +47,72 @@ def test_a_hanging_git_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake.write_text("#!/bin/sh\nexec sleep 30\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("fairlap.machine.software._LONGEST_S", 0.2)
+    monkeypatch.setattr("fairlap.machine.git_revision._LONGEST_S", 0.2)
     assert revision_facts(tmp_path) == {}
+
+
+@needs_git
+def test_no_program_that_a_checkout_names_is_run(tmp_path: Path) -> None:
+    tree, owned = tmp_path / "tree", tmp_path / "owned"
+    tree.mkdir()
+    git(tree, "init")
+    (tree / "file").write_text("one")
+    (tree / "other").write_text("x" * 100)
+    git(tree, "add", ".")
+    git(tree, "commit", "-m", "first")
+    (tree / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    program = tmp_path / "evil.sh"
+    program.write_text(f"#!/bin/sh\necho $0 $* >> {owned}\ncat\n")
+    program.chmod(0o755)
+    for name in (
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "diff.external",
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.pager",
+        "core.editor",
+        "credential.helper",
+        "gpg.program",
+        "uploadpack.packObjectsHook",
+        "remote.origin.uploadpack",
+        "alias.ls-files",
+        "alias.rev-parse",
+    ):
+        git(tree, "config", name, f"!{program}" if name.startswith("alias") else str(program))
+    git(tree, "config", "filter.evil.required", "true")
+    hooks = tree / ".git" / "hooks"
+    for name in ("post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-commit"):
+        (hooks / name).write_text(program.read_text())
+        (hooks / name).chmod(0o755)
+    (tree / "file").write_text("two")  # of the same size, in the same moment
+    (tree / "other").touch()
+    owned.unlink(missing_ok=True)
+    assert revision_facts(tree)["git changes"] == "1 changed files"
+    assert not owned.exists(), owned.read_text()
+    subprocess.run(["git", "-C", str(tree), "status"], capture_output=True, check=False)
+    assert owned.exists()  # which shows that the attack works
+
+
+@needs_git
+def test_staged_deleted_and_linked_files_count_and_touched_ones_do_not(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    for name in ("staged", "deleted", "touched", "mode", "a b\n\xfc"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("touched")
+    (tmp_path / "sub").mkdir()
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "first")
+    assert revision_facts(tmp_path)["git changes"] == "none"
+    (tmp_path / "touched").touch()
+    assert revision_facts(tmp_path)["git changes"] == revision_facts(tmp_path / "sub")["git changes"] == "none"
+    (tmp_path / "staged").write_text("other")
+    git(tmp_path, "add", ".")
+    (tmp_path / "deleted").unlink()
+    (tmp_path / "mode").chmod(0o755)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("staged")
+    assert revision_facts(tmp_path)["git changes"] == "4 changed files"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -70,3 +71,25 @@ def test_folders_without_a_lock_and_links_are_left_alone(own_folder: Path) -> No
         remove_abandoned()
         assert Path(elsewhere, ".in-use").exists()
     assert (own_folder / "fairlap-of-another" / "file").exists()
+
+
+def test_a_folder_is_private_and_links_in_its_place_are_not_followed(own_folder: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        scratch = ScratchFolder()
+    finally:
+        os.umask(before)
+    assert scratch.path.stat().st_mode & 0o777 == 0o700
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / ".in-use").touch()
+    (target / "precious").touch()
+    link = scratch.path.parent / "fairlap-link"
+    link.symlink_to(target)
+    linked = scratch.path.parent / "fairlap-with-link"
+    linked.mkdir()
+    (linked / ".in-use").symlink_to(target / "precious")
+    remove_abandoned()
+    assert (target / "precious").exists()
+    assert linked.is_dir()
+    scratch.remove()

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items, items_with_classes, items_with_values
 from fairlap.errors import InvalidRequest
+from fairlap.models.numpy_files import why_not_read
 from fairlap.models.spec import LABELS
 
 Array = npt.NDArray[Any]
@@ -67,8 +68,12 @@ def _labelled(path: Path, inputs: dict[str, Array], labels: Array) -> Items:
 
 def _read(path: Path) -> dict[str, Array]:
     try:
+        if why := why_not_read(path):
+            raise InvalidRequest(f"{path} cannot be read: {why}", code=CODE)
         with np.load(path, allow_pickle=False) as archive:
             found = {name: archive[name] for name in archive.files}
+    except InvalidRequest:
+        raise
     except (ValueError, EOFError, BadZipFile, AttributeError, TypeError, RuntimeError, zlib.error):
         found = {"": None}
     if any(not isinstance(array, np.ndarray) for array in found.values()):  # such as a member that is no array

@@ -19,6 +19,7 @@ from fairlap.errors import described, shortened
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, model_key, quantized_file
 from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.atomic_files import write_atomically
+from fairlap.machine.private_files import make_cache_folder, tighten
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
@@ -75,12 +76,13 @@ def converted_file(work: Workload) -> tuple[Path, bool]:
     file = work_cache() / "litert" / f"{Path(work.spec.name).stem}-b{work.batch}-{key}.tflite"
     if _is_complete(file):
         return file, True
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_cache_folder(file.parent)
     with tempfile.TemporaryDirectory() as scratch:
         weights = Path(scratch) / "weights.safetensors"
         safetensors.write(weights, work.weights)
         _convert(work, weights, file)
-    write_atomically(_length_of(file), str(file.stat().st_size).encode())
+    tighten(file)
+    write_atomically(_length_of(file), str(file.stat().st_size).encode(), private=True)
     return file, False
 
 

@@ -22,7 +22,7 @@ def require_archive(source: Source, otherwise: str) -> None:
             members = archive.infolist()
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from None
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):  # the last for names that are not UTF-8
         raise SourceError(f"{source.text} is damaged, or {otherwise}") from None
     if any(member.filename.startswith("/") or ".." in Path(member.filename).parts for member in members):
         raise SourceError(f"{source.text} has a member outside of its folder")

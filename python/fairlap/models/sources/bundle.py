@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fairlap.errors import reason_of
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.models.sources.contract import Bundle, Route, SourceError
 from fairlap.models.sources.registry import kind_at
 
@@ -48,7 +49,7 @@ def write_bundle(folder: Path, bundle: Bundle) -> None:
 def bundle_in(folder: Path) -> Bundle:
     try:
         return msgspec.json.decode((folder / BUNDLE).read_bytes(), type=Bundle)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *NOT_THE_DOCUMENT) as error:
         raise SourceError(f"{folder} does not hold an opened source: {reason_of(error)}") from None
 
 

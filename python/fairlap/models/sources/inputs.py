@@ -15,6 +15,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
+from fairlap.models.numpy_files import why_not_read
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
 from fairlap.request.source import Source
@@ -47,17 +48,26 @@ def given_inputs(text: str, folder: str) -> Sets:
     try:
         if path.is_dir():
             return [_from_protobufs(path)]
+        if path.suffix in (".npz", ".npy"):
+            _require_readable(path, text)
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as arrays:
                 return [{name: arrays[name] for name in arrays.files}]
         if path.suffix == ".npy":
             return [{"": np.load(path, allow_pickle=False)}]
+    except SourceError:
+        raise
     except Exception as error:  # zipfile, NumPy and protobuf raise their own types
         raise SourceError(f"{text} cannot be read as inputs: {why_unreadable(error)}", code=CODE) from None
     raise SourceError(
         f"{text} gives no inputs; use a .npz or .npy file, a folder such as test_data_set_0, or file.py:function",
         code=CODE,
     )
+
+
+def _require_readable(path: Path, text: str) -> None:
+    if why := why_not_read(path):
+        raise SourceError(f"{text} cannot be read as inputs: {why}", code="E_SOURCE_SIZE")
 
 
 def why_unreadable(error: Exception) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
+from fairlap.models.numpy_files import why_not_read
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.task_metrics import metric_named
@@ -23,7 +24,11 @@ def labels_in(path: Path, metrics: Sequence[str]) -> Array:
             code=CODE,
         )
     try:
+        if not coco and (why := why_not_read(path)):
+            raise SourceError(f"{path} cannot be read as labels: {why}", code="E_SOURCE_SIZE")
         labels = labels_of_annotations(path.read_bytes()) if coco else np.load(path, allow_pickle=False)
+    except SourceError:
+        raise
     except Exception as error:  # NumPy and msgspec raise several types
         raise SourceError(f"{path} cannot be read as labels: {why_unreadable(error)}", code=CODE) from None
     if not isinstance(labels, np.ndarray) or not labels.ndim:

@@ -19,6 +19,7 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
+from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.code_hash import hash_of_code
@@ -89,9 +90,10 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         folder = work_cache() / "sources" / f"{name}-{_key(order, kind, hashes)}"
+        make_cache_folder(folder)
         if (folder / BUNDLE).is_file():
             return folder
-    folder.mkdir(parents=True, exist_ok=True)
+    make_cache_folder(folder)
     if confined:
         confine_to(source, hashes, folder, Path(tempfile.mkdtemp(dir=order.scratch)))
     _write(order, kind, folder, tuple(hashes.items()))
@@ -239,6 +241,7 @@ def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str
 
 
 def main() -> None:
+    os.umask(0o077)  # converters write into the user's cache
     guarded(sys.stdout.fileno())
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     answers = replies()

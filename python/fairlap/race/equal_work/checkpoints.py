@@ -19,6 +19,8 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.errors import reason_of
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.private_files import make_private_folder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.safetensors import BadFile
@@ -71,7 +73,7 @@ class Checkpoints:
         about = _About(origin, hash_of(checkpoint.state), checkpoint.curve, checkpoint.errors)
         text = np.frombuffer(msgspec.json.encode(about), np.uint8)
         try:
-            self._folder.mkdir(exist_ok=True)
+            make_private_folder(self._folder)
             _replace(self._file(self._folder, process), {**checkpoint.state, _ABOUT: text})
             self._trouble = ""
         except (BadFile, OSError) as error:
@@ -90,7 +92,7 @@ class Checkpoints:
         try:
             state = dict(safetensors.read(file))
             about = msgspec.json.decode(state.pop(_ABOUT).tobytes(), type=_About)
-        except (BadFile, KeyError, msgspec.MsgspecError):
+        except (BadFile, KeyError, *NOT_THE_DOCUMENT):
             self._report(f"the checkpoint of {name} is damaged; its training starts from the beginning")
             return None
         if about.state != hash_of(state):

@@ -52,7 +52,7 @@ class KeptWeights:
         weights = {name.removeprefix(WEIGHT): array for name, array in state.items() if name.startswith(WEIGHT)}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            safetensors.write(file, weights)
+            safetensors.write(file, weights, private=False)
         except OSError as error:
             self.failures.append(f"{file} could not be written: {error.strerror}")
             return

@@ -23,6 +23,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.opened_source import opened
 from fairlap.launch.runners import NoRoute
+from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
@@ -254,7 +255,7 @@ def materials_for(
     start = "" if work.start is None else f" {work.start.sha256}"
     key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}{start}".encode()).hexdigest()[:16]
     materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
-    materials.folder.mkdir(parents=True, exist_ok=True)
+    make_cache_folder(materials.folder)
     if not safetensors.is_whole(materials.weights_file):
         if spec.computes:
             notify(f"{work.model}: writing weights and inputs (done once)")

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError, described
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
 from fairlap.race.run import Run
@@ -53,7 +54,7 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
     except KeyError as missing:
         found.problems.append(f"{missing.args[0]}: it is missing, so no figure can be computed again")
         return found
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NOT_THE_DOCUMENT as error:
         found.problems.append(f"{RUN} or {SAMPLES}: cannot be read, so no figure can be computed again: {error}")
         return found
     samples = _samples(parts, files, found)
@@ -160,7 +161,7 @@ def _compare(
     for name in (PLAN, ENVIRONMENT, HASHES):
         try:
             recorded = msgspec.json.decode(parts.get(name, b"null"))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except NOT_THE_DOCUMENT as error:
             found.problems.append(f"{name}: cannot be read: {error}")
             continue
         problems = differing(recorded, msgspec.json.decode(derived[name]), name, only_shared=other_version)

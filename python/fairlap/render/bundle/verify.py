@@ -9,6 +9,7 @@ import msgspec
 
 from fairlap import __version__
 from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.render.bundle.archive import CODE, Archive, unpacked
 from fairlap.render.bundle.manifest import FORMAT, MANIFEST, MANIFEST_HASH, Manifest, sha256
 from fairlap.render.bundle.recomputed import recompute
@@ -47,7 +48,7 @@ def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | 
     encoded = archive.parts[MANIFEST]
     try:
         manifest = msgspec.json.decode(encoded, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NOT_THE_DOCUMENT as error:
         unreadable = f"{MANIFEST}: cannot be read, so nothing can be checked: {error}"
         return Verification("", "", sha256(encoded), 0, [unreadable])
     if manifest.format != FORMAT:

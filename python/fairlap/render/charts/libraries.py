@@ -7,6 +7,7 @@ from typing import Any
 
 from fairlap.errors import NotAvailable
 from fairlap.machine.atomic_files import write_atomically
+from fairlap.machine.private_files import make_private_folder
 from fairlap.machine.user_folders import user_cache
 from fairlap.render.charts.labels import chart_texts
 
@@ -66,6 +67,6 @@ def vega_script() -> str:
     bundle = convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
     script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
     with contextlib.suppress(OSError):
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(cached, script.encode())
+        make_private_folder(cached.parent)
+        write_atomically(cached, script.encode(), private=True)
     return script

@@ -10,6 +10,7 @@ import contextlib
 import glob
 from pathlib import Path
 
+from fairlap.machine.private_files import make_private_file
 from fairlap.store.errors import StoreError
 
 _ENDING = ".unsent"
@@ -17,6 +18,7 @@ _ENDING = ".unsent"
 
 def add(store: Path, run: str, target: str) -> None:
     try:
+        make_private_file(_mark(store, run))
         _mark(store, run).write_text(target, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{store.parent} cannot be written: {error.strerror}") from None

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import msgspec
 
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.processes import process_stat
 from fairlap.worker.guardian import RANKS_TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Reply, Request, line_of
@@ -234,7 +235,7 @@ class Ranks:
                 self._take_join(rank)
             if rank.join is not None:
                 self._take_messages(rank)
-        except (NotAMessage, msgspec.MsgspecError):
+        except (NotAMessage, *NOT_THE_DOCUMENT):
             chunk = b""
         if not chunk:
             self._selector.unregister(rank.connection)

@@ -13,6 +13,7 @@ import msgspec
 
 from fairlap.errors import shortened
 from fairlap.frameworks.contract import ServerFailed
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.request.server_address import ServerAddress
 
 _OK = 200
@@ -136,7 +137,7 @@ def _reason_in(body: bytes) -> str:
     try:
         found = msgspec.json.decode(body)
         text = str(found["error"]) if isinstance(found, dict) and "error" in found else body.decode("utf-8", "replace")
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except NOT_THE_DOCUMENT:
         text = body[:1000].decode("utf-8", "replace")
     line = "".join(letter if letter.isprintable() else " " for letter in shortened(text))  # a terminal obeys others
     return f": {line}" if line else ""

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import shown
+from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.models.arrays import Arrays
 
 JSON_LENGTH = "Inference-Header-Content-Length"
@@ -93,7 +94,7 @@ def json_object(text: bytes) -> dict[str, Any]:
     """Some servers write NaN, which JSON has not."""
     try:
         found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except NOT_THE_DOCUMENT:
         found = _with_nan(text)
     if not isinstance(found, dict):
         raise BadTensors(f"it is not a JSON object: {shown(text[:40])}")

@@ -14,6 +14,8 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.frameworks.contract import Quantization
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.private_files import make_cache_folder, tighten
 from fairlap.machine.user_folders import work_cache
 from fairlap.models.arrays import hash_of
 from fairlap.models.code_hash import hash_of_code, hash_of_model_code
@@ -57,12 +59,12 @@ def _record_in(folder: Path) -> _Record | None:
     """It is written last, so that a folder with it is whole."""
     try:
         return msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *NOT_THE_DOCUMENT):
         return None
 
 
 def _written(folder: Path, name: str, write: Callable[[Path], None]) -> _Record:
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_cache_folder(folder.parent)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         began_s = time.monotonic()
@@ -70,6 +72,8 @@ def _written(folder: Path, name: str, write: Callable[[Path], None]) -> _Record:
         size = sum(file.stat().st_size for file in scratch.iterdir())
         record = _Record(time.monotonic() - began_s, size)
         (scratch / _RECORD).write_bytes(msgspec.json.encode(record))
+        for file in scratch.iterdir():
+            tighten(file)
         shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed on the way
         try:
             scratch.rename(folder)

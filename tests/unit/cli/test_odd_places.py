@@ -1,0 +1,66 @@
+"""A folder whose name is not UTF-8, a user without a home, a home that cannot be written: an answer or one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import error_code, fairlap, refusal
+from fairlap.machine.private_files import make_cache_folder
+from fairlap.machine.user_folders import own_folders
+
+RACE = ["compare", "callable", "--on", "python:call=os.getpid", "--blocks", "1", "--seconds", "0.01", "--quiet"]
+OF_NOBODY = 61234
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user that is not known")
+
+
+@pytest.mark.slow
+def test_commands_run_in_a_folder_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system takes UTF-8 alone")
+    (folder / "m.onnx").write_bytes(b"\x08\x07")
+    for words in ([*RACE, "-o", "x.json"], ["list", "models"], ["bundle", "x.json", "-o", "b.fairlap", "--no-page"]):
+        done = fairlap(*words, cwd=folder)
+        assert "Traceback" not in done.stderr
+    for words in (["list", "routes", "m.onnx"], ["compare", "m.onnx", "--on", "onnxruntime", "--quiet"]):
+        done = fairlap(*words, cwd=folder)
+        assert done.returncode == 2
+        assert error_code(done) == "E_REQUEST"
+
+
+def test_a_user_without_a_home_is_told_which_variables_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FAIRLAP_STORE", "FAIRLAP_CACHE", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    for words in (["runs"], ["show", "last"], ["compare", "mlp", "--on", "numpy"], ["envs"]):
+        error = refusal(*words)
+        assert error.code in ("E_HOME", "E_CONTESTANT")
+    assert own_folders() == []
+    monkeypatch.setenv("FAIRLAP_CACHE", "/tmp/x")
+    assert Path("/tmp/x/work") in own_folders()
+
+
+@needs_root
+def test_a_cache_that_cannot_be_written_names_the_variable(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from fairlap.machine.private_files import make_cache_folder as m;"
+    )
+    program += f"os.setgid({OF_NOBODY}); os.setuid({OF_NOBODY}); m(Path('/fairlap-cache/work'))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "[E_CACHE]" not in done.stderr  # the code is not in the text of an error
+    assert done.stderr.splitlines()[-1].endswith(
+        "the cache cannot be written: /fairlap-cache: Permission denied; set FAIRLAP_CACHE to a folder elsewhere"
+    )
+    make_cache_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
