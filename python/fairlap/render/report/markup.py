@@ -68,7 +68,7 @@ def _inside(child: Child) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return html.escape(_printable(child))
+        return html.escape(visible(_encodable(child)))
     return "".join(_inside(each) for each in child)
 
 
@@ -76,12 +76,12 @@ def _attribute(key: str, value: str | bool | None) -> str:
     if value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{html.escape(_printable(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{html.escape(_encodable(str(value)))}"'
 
 
-def _printable(text: str) -> str:
-    """Half characters, which a strange worker can send, cannot be written as UTF-8; others reverse a line."""
-    return visible(text.encode("utf-8", "replace").decode())
+def _encodable(text: str) -> str:
+    """Half characters, which a strange worker can send, cannot be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def table(
