@@ -173,7 +173,7 @@ def _own_controls_removed(written: str) -> str:
 
 def test_paths_in_errors_command_no_terminal(place: Path) -> None:
     paths = (
-        ("report", f"{HOSTILE}.json"),
+        ("rerun", f"{HOSTILE}.json"),
         ("across", f"{HOSTILE}.json"),
         ("verify", HOSTILE),
         ("compare", f"{HOSTILE}.onnx"),
