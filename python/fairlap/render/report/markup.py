@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlap.printable import visible
-from fairlap.render.charts.labels import chart_text, chart_texts
+from fairlap.render.charts.labels import chart_text
 
 _EMPTY = frozenset({"br", "col", "img", "input", "link", "meta", "source", "wbr"})
 _PART_OF_A_NAME = re.compile(r"(?<=[:=,])(?=\S)")
@@ -52,10 +52,8 @@ def trusted(text: str) -> Markup:
 
 
 def json_island(element_id: str, value: Any) -> Markup:
-    """Data for the page's program, names as its forms have them. No text in it can end the element or begin another."""
-    return Markup(
-        f'<script type="application/json" id="{html.escape(element_id)}">{as_json(chart_texts(value))}</script>'
-    )
+    """Data for the page's program. No text in it can end the element or begin another."""
+    return Markup(f'<script type="application/json" id="{html.escape(element_id)}">{as_json(value)}</script>')
 
 
 def as_json(value: Any) -> str:
