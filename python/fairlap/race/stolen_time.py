@@ -29,7 +29,9 @@ class StolenTime:
     """Medians over the blocks of one work; 0 or empty where the kernel does not count."""
 
     by_contestant: Mapping[str, float] = field(default_factory=dict)  # seconds of waiting in a second of its turns
-    least: float = 0.0  # of the contestant of a block that waited least: one with many threads waits for itself
+    least: float = 0.0
+    """Of the contestant of a block that waited least, since one with many threads waits for itself; or what others took
+    from one whose threads end with its calls, if that is more. Others are never its own threads."""
     hypervisor: float = 0.0  # share of all cores' time
     throttled_blocks: int = 0
     blocks: int = 0
@@ -78,8 +80,8 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
     waited = {name: _waited(own) for name, own in contestants.items()}
     return StolenTime(
         {name: float(np.median(own)) for name, own in waited.items() if own},
-        _median_of_blocks(blocks, _waited, min),
-        _median_of_blocks(blocks, lambda block: _readings(block, disturbances.STEAL), max),
+        max(_median_of_blocks(blocks, disturbances.WAITED, min), _median_of_blocks(blocks, disturbances.TAKEN, max)),
+        _median_of_blocks(blocks, disturbances.STEAL, max),
         sum(map(_is_throttled, blocks.values())),
         len(blocks),
         any(map(_computes_on_several_threads, finished)),
@@ -103,11 +105,9 @@ def _is_throttled(block: Sequence[ProcessResult]) -> bool:
 
 
 def _median_of_blocks(
-    blocks: Mapping[int, Sequence[ProcessResult]],
-    readings: Callable[[Sequence[ProcessResult]], list[float]],
-    one: Callable[[Sequence[float]], float],
+    blocks: Mapping[int, Sequence[ProcessResult]], name: str, one: Callable[[Sequence[float]], float]
 ) -> float:
-    found = [one(own) for block in blocks.values() if (own := readings(block))]
+    found = [one(own) for block in blocks.values() if (own := _readings(block, name))]
     return float(np.median(found)) if found else 0.0
 
 

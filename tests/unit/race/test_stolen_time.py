@@ -101,7 +101,7 @@ def test_who_was_robbed_does_not_matter_to_the_refusal() -> None:
 def test_threads_and_programs_that_end_with_a_call_are_judged_by_what_others_took(taken: float, claimed: bool) -> None:
     """Their waiting is not seen, nor is the one thread that calls all that computes."""
     of_threads = {disturbances.WAITED: 0.0, disturbances.TAKEN: taken}
-    processes = processes_with(of_threads, {disturbances.WAITED: 0.9 if taken > 0.5 else 0.01})
+    processes = processes_with(of_threads, {disturbances.WAITED: 0.03})
     for process in processes:
         process.per_call = {"thread_cpu_ns": 1e6, "process_cpu_ns": 1e6}
     [work_result] = shown(processes).work_results
