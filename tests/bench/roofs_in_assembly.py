@@ -47,9 +47,10 @@ typedef void triad_loop(char *, const char *, const char *, size_t, uint64_t, do
 
 /* Each trial goes over the next of `pieces`, or many times over the only one. */
 void trials_of_triad(triad_loop *run, char *a, char *b, char *c, size_t piece, size_t pieces, uint64_t passes,
-                     size_t trials, double *took_s) {
+                     size_t trials, size_t *next, double *took_s) {
   for (size_t trial = 0; trial < trials; ++trial) {
-    size_t at = piece * (trial % pieces);
+    size_t at = piece * (*next)++;
+    *next %= pieces;
     double began_s = now_s();
     run(a + at, b + at, c + at, piece, passes, 0.4);
     took_s[trial] = now_s() - began_s;
@@ -214,13 +215,16 @@ def triad_loops(library: ctypes.CDLL, bytes_per_thread: int, threads: int, *, in
     pieces = max(1, round(bytes_per_thread / 3 / _PIECE_BYTES))
     piece = max(1, bytes_per_thread // 3 // pieces // _STEP_BYTES) * _STEP_BYTES
     parts = [_three_arrays(piece * pieces) for _ in range(threads)]
+    following = [ctypes.c_size_t(0) for _ in range(threads)]
 
     def loop(name: str) -> Loop:
         def trials(thread: int, units: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
             took_s = np.empty(count)
             places = map(ctypes.c_void_p, parts[thread][1])
             sizes = map(ctypes.c_size_t, (piece, pieces, units, count))
-            library.trials_of_triad(getattr(library, name), *places, *sizes, _pointer(took_s))
+            library.trials_of_triad(
+                getattr(library, name), *places, *sizes, ctypes.byref(following[thread]), _pointer(took_s)
+            )
             return took_s
 
         return Loop(trials, 3.0 * piece)
@@ -232,7 +236,7 @@ def triad_loops(library: ctypes.CDLL, bytes_per_thread: int, threads: int, *, in
 def _three_arrays(bytes_each: int) -> tuple[mmap.mmap, list[int]]:
     """The memory and their addresses, in huge pages where the system gives them. Every page is there."""
     apart = bytes_each + _APART_BYTES
-    memory = mmap.mmap(-1, 3 * apart + _HUGE_PAGE_BYTES)
+    memory = mmap.mmap(-1, 3 * apart + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     content = np.frombuffer(memory, dtype=np.uint8)
     content[:] = 0
