@@ -22,8 +22,8 @@ Leaf extended_features(unsigned part) {
   return leaf;
 }
 
-// AMX's registers are large, so Linux gives them only to processes that ask (Documentation/arch/x86/xstate.rst). It
-// refuses where a thread's stack for signals is too small for them.
+// AMX's registers are large, so Linux gives them only to processes that ask
+// (Documentation/arch/x86/xstate.rst). It refuses where a thread's stack for signals is too small for them.
 bool system_gives_tiles() {
 #if defined(__linux__)
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
