@@ -15,9 +15,11 @@ struct KernelSet {
 
 extern const KernelSet kBaselineKernels;  // what every processor of the architecture has
 #if defined(FAIRLAP_ROOFS_X86)
+extern const KernelSet kAmxKernels;
 extern const KernelSet kAvx2Kernels;
 extern const KernelSet kAvx512Kernels;
 extern const KernelSet kAvx512Bf16Kernels;
+extern const KernelSet kAvx512Fp16Kernels;
 extern const KernelSet kAvx512VnniKernels;
 extern const KernelSet kAvxVnniKernels;
 #endif

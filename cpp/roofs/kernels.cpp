@@ -20,8 +20,10 @@ struct AllKernels {
     add(kAvx2Kernels);
     add(kAvx512Kernels);
     add(kAvx512Bf16Kernels);
+    add(kAvx512Fp16Kernels);
     add(kAvx512VnniKernels);
     add(kAvxVnniKernels);
+    add(kAmxKernels);
 #endif
   }
 };

@@ -162,7 +162,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
-    elsewhere = _kept_elsewhere(run, output) if recorder and recorder.run_id and not_stored and not run_id else None
+    elsewhere = _kept_elsewhere(run, output) if recorder and not_stored and not run_id else None
     try:
         _print_answer(results, as_json=output.as_json)
     finally:  # also when standard output is full or closed

@@ -32,8 +32,9 @@ class Trials:
         return _native.roof_of(self.rates)
 
 
-def has_instructions(number_type: str) -> bool:
-    return bool(_native.arithmetic_instructions(number_type))
+def instructions_for(number_type: str) -> list[str]:
+    """Those of this processor that are measured, from the narrowest; none where it has none."""
+    return list(_native.arithmetic_instructions(number_type))
 
 
 def arithmetic_trials(number_type: str, team: Team) -> Trials:
@@ -41,7 +42,7 @@ def arithmetic_trials(number_type: str, team: Team) -> Trials:
 
     Those of bf16 may be made in fp32, as libraries do: some processors are slower with their instructions for bf16.
     """
-    own = _native.arithmetic_instructions(number_type)
+    own = instructions_for(number_type)
     if not own:
         raise NotAvailable(f"this processor has no instructions for {number_type} that fairlap measures")
     number_types = ["bf16", "fp32"] if number_type == "bf16" else [number_type]

@@ -24,6 +24,10 @@ def busy_ticks(ticks: list[int]) -> int:
     return sum(value for place, value in enumerate(ticks[:_GUEST]) if place not in (*_IDLE, _STEAL))
 
 
+def idle_ticks(ticks: list[int]) -> int:
+    return sum(ticks[place] for place in _IDLE if place < len(ticks))
+
+
 def steal_ticks(root: Root) -> int | None:
     """Time of all cores that the hypervisor gave to others while something here wanted to run."""
     ticks = cpu_ticks(root)

@@ -14,6 +14,7 @@ class ProcessStat(NamedTuple):
     parent: int
     session: int
     cpu_s: float  # to the kernel's tick of about 10 ms
+    ended_children_cpu_s: float = 0.0  # of those that it has waited for, and of theirs
 
 
 def process_ids() -> list[int]:
@@ -29,8 +30,8 @@ def process_stat(pid: int) -> ProcessStat | None:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:  # noqa: PTH123
             # The name in parentheses may itself contain spaces and parentheses.
             state, parent, _group, session, *rest = file.read().rpartition(b")")[2].split()
-        ticks = int(rest[7]) + int(rest[8])
-        return ProcessStat(state.decode(), int(parent), int(session), ticks / os.sysconf("SC_CLK_TCK"))
+        own, of_children = (sum(map(int, rest[place : place + 2])) / os.sysconf("SC_CLK_TCK") for place in (7, 9))
+        return ProcessStat(state.decode(), int(parent), int(session), own, of_children)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -69,21 +70,30 @@ def thread_states(pid: int) -> list[str]:
     return states
 
 
+def ran_s(pid: int) -> dict[int, float] | None:
+    """The CPU time of each thread that a process has; None where that is not counted."""
+    return _of_threads_s(pid, 0)
+
+
 def waited_s(pid: int) -> dict[int, float] | None:
     """How long each thread of a process has been ready to run and had no core; None where that is not counted."""
+    return _of_threads_s(pid, 1)
+
+
+def _of_threads_s(pid: int, place: int) -> dict[int, float] | None:
     tasks = f"{_PROC}/{pid}/task"
-    waited: dict[int, float] = {}
+    found: dict[int, float] = {}
     try:
         for task in os.listdir(tasks):  # noqa: PTH208  (twice as fast)
             try:
                 with open(f"{tasks}/{task}/schedstat", "rb") as file:  # noqa: PTH123
-                    waited[int(task)] = int(file.read().split()[1]) / 1e9
+                    found[int(task)] = int(file.read().split()[place]) / 1e9
             except FileNotFoundError:
                 if os.path.isdir(f"{tasks}/{task}"):  # noqa: PTH112
                     return None  # the kernel does not count; otherwise the thread has ended
     except (OSError, ValueError, IndexError):
         return None
-    return waited
+    return found
 
 
 def end_descriptor(pid: int) -> int | None:

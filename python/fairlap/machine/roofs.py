@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap.engine.roofs import Team, Trials, arithmetic_trials, has_instructions, triad_trials
+from fairlap.engine.roofs import Team, Trials, arithmetic_trials, instructions_for, triad_trials
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine import processor
@@ -24,9 +24,9 @@ from fairlap.machine.user_folders import user_cache
 from fairlap.machine.virtualisation import virtualisation
 
 MEMORY = "memory"
-NUMBER_TYPES = ("fp32", "fp64", "bf16", "int8")
+NUMBER_TYPES = ("fp32", "fp64", "fp16", "bf16", "int8")
 
-_KERNELS = 2  # raised when kernels change, so that kept figures are measured again
+_KERNELS = 3  # raised when kernels change, so that kept figures are measured again
 _SECONDS = 0.6  # for each roof
 _TURNS = 5  # the roofs take turns, so that a disturbance of a second does not meet all trials of one
 _TIMES_THE_CACHES = 4  # STREAM's rule
@@ -132,9 +132,10 @@ def _absent_number_types(flags: frozenset[str]) -> dict[str, str]:
     """A roof without the fastest unit that the processor has would be none."""
     absent = {}
     for name in NUMBER_TYPES:
-        if f"amx_{name}" in flags:
-            absent[name] = "the processor has AMX for it, which is not measured"
-        elif not has_instructions(name):
+        measured = instructions_for(name)
+        if f"amx_{name}" in flags and f"amx_{name}" not in measured:
+            absent[name] = "the processor has AMX for it, which is not measured, or which the system does not give"
+        elif not measured:
             absent[name] = "no instructions of the processor for it are measured"
     return absent
 

@@ -140,24 +140,28 @@ def at_scales(work: Work, spec: Spec, scales: Sequence[Scale]) -> list[Work]:
     """The work once at each of them; its batch is the global one."""
     if not scales:
         return [work]
-    return [_at(work, spec, scale) for scale in scales]
-
-
-def _at(work: Work, spec: Spec, scale: Scale) -> Work:
-    if scale.ranks > 1:
+    if any(scale.ranks > 1 for scale in scales):
         _require_parts(work, spec)
+    shared = math.lcm(*(scale.ranks for scale in scales if scale.scaling != "weak"))
+    if work.batch % shared:
+        raise InvalidRequest(_why_not_shared(work, scales, shared), code=E_SCALE)
+    return [_at(work, scale) for scale in scales]
+
+
+def _why_not_shared(work: Work, scales: Sequence[Scale], shared: int) -> str:
+    """With the nearest batches that all these numbers of ranks can share, a multiple of each."""
+    down = work.batch - work.batch % shared
+    nearest = [each for each in (down, down + shared) if 0 < each <= MOST_BATCH]
+    use = f"use --batch {' or '.join(map(str, nearest))}, or --scaling weak" if nearest else "use --scaling weak"
+    *others, last = sorted({scale.ranks for scale in scales if work.batch % scale.ranks})
+    ranks = f"{', '.join(map(str, others))} and {last} ranks" if others else quantity_text.count(last, "rank")
+    return f"{work.model}: {ranks} cannot share a batch of {work.batch} equally; {use}"
+
+
+def _at(work: Work, scale: Scale) -> Work:
     batch = work.batch
     if scale.scaling == "weak":
         batch = whole_number("batch", work.batch * scale.ranks, least=1, most=MOST_BATCH)
-    elif work.batch % scale.ranks:
-        up = work.batch + -work.batch % scale.ranks
-        down = work.batch - work.batch % scale.ranks
-        would_do = f"{down} or {up}" if down else f"{up}"
-        raise InvalidRequest(
-            f"{work.model}: {quantity_text.count(scale.ranks, 'rank')} cannot share a batch of {work.batch} equally; "
-            f"--batch {would_do} would do, or --scaling weak",
-            code=E_SCALE,
-        )
     return msgspec.structs.replace(work, batch=batch, scale=scale)
 
 

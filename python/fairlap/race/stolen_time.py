@@ -29,7 +29,9 @@ class StolenTime:
     """Medians over the blocks of one work; 0 or empty where the kernel does not count."""
 
     by_contestant: Mapping[str, float] = field(default_factory=dict)  # seconds of waiting in a second of its turns
-    least: float = 0.0  # of the contestant of a block that waited least: one with many threads waits for itself
+    least: float = 0.0
+    """Of the contestant of a block that waited least, since one with many threads waits for itself; or what others took
+    from one whose threads end with its calls, if that is more. Others are never its own threads."""
     hypervisor: float = 0.0  # share of all cores' time
     throttled_blocks: int = 0
     blocks: int = 0
@@ -45,7 +47,7 @@ class StolenTime:
 
     def refusal(self, *, threads: int) -> tuple[str, str]:
         """Why no ratio is claimed, and the code; empty where one may be. A single thread meets no other, and
-        neither does what computes on one thread, such as most callables, or waits for a program."""
+        neither does what computes on one thread, such as most callables."""
         if self.is_throttled:
             advice = "raise the quota above --threads, or bind cores instead"
             return f"{self.what}; {advice}", E_THROTTLED
@@ -75,10 +77,10 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
     for process in finished:
         blocks.setdefault(process.block, []).append(process)
         contestants.setdefault(process.contestant, []).append(process)
-    waited = {name: _readings(own, disturbances.WAITED) for name, own in contestants.items()}
+    waited = {name: _waited(own) for name, own in contestants.items()}
     return StolenTime(
         {name: float(np.median(own)) for name, own in waited.items() if own},
-        _median_of_blocks(blocks, disturbances.WAITED, min),
+        max(_median_of_blocks(blocks, disturbances.WAITED, min), _median_of_blocks(blocks, disturbances.TAKEN, max)),
         _median_of_blocks(blocks, disturbances.STEAL, max),
         sum(map(_is_throttled, blocks.values())),
         len(blocks),
@@ -87,7 +89,10 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
 
 
 def _computes_on_several_threads(process: ProcessResult) -> bool:
-    """By the CPU time of its calls, in all threads and in the one that calls. Not of a program that a call starts."""
+    """By the CPU time of its calls, in all threads and in the one that calls. Of threads and programs that end with a
+    call it is not known how many there are at once."""
+    if disturbances.TAKEN in process.machine:
+        return True
     of_all, of_one = (process.per_call.get(name, 0.0) for name in ("process_cpu_ns", "thread_cpu_ns"))
     return not of_one or of_all > _SEVERAL_THREADS * of_one
 
@@ -104,6 +109,12 @@ def _median_of_blocks(
 ) -> float:
     found = [one(own) for block in blocks.values() if (own := _readings(block, name))]
     return float(np.median(found)) if found else 0.0
+
+
+def _waited(processes: Sequence[ProcessResult]) -> list[float]:
+    """Seconds in a second; where threads have ended with their calls, what others took then, if that is more."""
+    names = (disturbances.WAITED, disturbances.TAKEN)
+    return [max(own) for each in processes if (own := [each.machine[name] for name in names if name in each.machine])]
 
 
 def _readings(processes: Sequence[ProcessResult], name: str) -> list[float]:

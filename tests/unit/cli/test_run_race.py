@@ -61,6 +61,7 @@ def test_a_store_that_cannot_be_opened_ends_no_race_and_its_code_is_the_last_lin
     where: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", where)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     file = tmp_path / "race.csv"
     done = fairlap(*RACE, "--blocks", "1", "-o", file, cwd=tmp_path)
     assert done.returncode == 1
@@ -69,6 +70,8 @@ def test_a_store_that_cannot_be_opened_ends_no_race_and_its_code_is_the_last_lin
     assert done.stderr.count(f"[{code}]") == 1, done.stderr
     assert done.stderr.rstrip().endswith(f"[{code}]")
     assert "stored as" not in done.stderr
+    [kept] = tmp_path.glob("fairlap-run-*/race.json")
+    assert str(kept) in done.stderr
 
 
 def test_a_contestant_that_failed_leaves_the_status_to_those_that_finished() -> None:
@@ -78,9 +81,10 @@ def test_a_contestant_that_failed_leaves_the_status_to_those_that_finished() -> 
 
 @pytest.mark.slow
 def test_a_store_that_is_full_ends_with_an_error_names_no_run_and_leaves_the_files_that_were_written(
-    store: Path, tmp_path: Path
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert fairlap(*RACE, "--blocks", "1").returncode == 0
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     file = tmp_path / "race.csv"
     kib = store.stat().st_size // 1024 + 8
     limited = f'exec bash -c \'ulimit -f {kib}; trap "" XFSZ; exec "$@"\' bash'
@@ -91,6 +95,8 @@ def test_a_store_that_is_full_ends_with_an_error_names_no_run_and_leaves_the_fil
     assert done.returncode == 1
     assert done.stderr.count("[E_STORE_FULL]") == 1, done.stderr
     assert {row.processes for row in read_rows(file)} == {3}
+    [kept] = tmp_path.glob("fairlap-run-*/race.json")
+    assert str(kept) in done.stderr
 
 
 def test_a_race_ends_with_all_the_files_that_were_asked_for(tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 
 import pytest
-from fairlap.engine.roofs import Team, Trials, arithmetic_trials, has_instructions, triad_trials
+from fairlap.engine.roofs import Team, Trials, arithmetic_trials, instructions_for, triad_trials
 from fairlap.errors import NotAvailable
 
 
-@pytest.fixture(scope="module", params=["fp32", "bf16", "triad"])
+@pytest.fixture(scope="module", params=["fp32", "fp16", "bf16", "int8", "triad"])
 def taken(request: pytest.FixtureRequest) -> Trials:
     if request.param == "triad":
         trials = triad_trials(24 * 1024, Team(1), in_caches=True)
-    elif has_instructions(request.param):
+    elif instructions_for(request.param):
         trials = arithmetic_trials(request.param, Team(1))
     else:
         pytest.skip(f"this processor has no instructions for {request.param}")
@@ -37,8 +37,8 @@ def test_the_instructions_that_were_used_are_named(taken: Trials) -> None:
 
 
 def test_every_processor_has_fp32_and_fp64_and_none_has_other_names() -> None:
-    assert has_instructions("fp32")
-    assert has_instructions("fp64")
+    assert instructions_for("fp32")
+    assert instructions_for("fp64")
     with pytest.raises(NotAvailable) as found:
         arithmetic_trials("fp7", Team(1))
     assert found.value.code == "E_NOT_AVAILABLE"

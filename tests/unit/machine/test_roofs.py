@@ -112,9 +112,17 @@ def test_two_hardware_threads_halve_the_caches_of_their_core() -> None:
     assert cache_working_sets(caches, 1, 2) == {"L1": 16 * _KIB}
 
 
-def test_a_processor_with_matrix_units_has_no_roof_that_ignores_them() -> None:
-    assert {"bf16", "int8"} <= roofs._absent_number_types(frozenset({"amx_bf16", "amx_int8"})).keys()
-    assert not {"fp32", "fp64"} & roofs._absent_number_types(frozenset({"amx_bf16"})).keys()
+def test_a_processor_with_matrix_units_has_no_roof_that_ignores_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = frozenset({"amx_bf16", "amx_int8", "amx_fp16"})
+    given = {"bf16": ["avx512_bf16", "amx_bf16"], "int8": ["avx512_vnni"]}
+    monkeypatch.setattr(roofs, "instructions_for", lambda name: given.get(name, ["avx512f"]))
+    assert roofs._absent_number_types(flags).keys() == {"int8", "fp16"}
+    assert not roofs._absent_number_types(frozenset())
+
+
+def test_number_types_without_instructions_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roofs, "instructions_for", lambda name: ["sse2"] if name in ("fp32", "fp64") else [])
+    assert roofs._absent_number_types(frozenset()).keys() == {"fp16", "bf16", "int8"}
 
 
 def test_data_caches_come_from_the_kernels_files(tmp_path: Path) -> None:

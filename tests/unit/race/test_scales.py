@@ -99,6 +99,17 @@ def test_a_batch_that_ranks_cannot_share_names_those_that_would_do() -> None:
     assert scales(planned(mode="train", batch=10, threads=1, processes=(1, 4), scaling="weak"))
 
 
+@pytest.mark.parametrize(("batch", "fitting"), [(8, (6, 12)), (3, (6,)), (7, (6, 12))])
+def test_batches_that_would_do_are_those_that_all_numbers_of_ranks_can_share(
+    batch: int, fitting: tuple[int, ...]
+) -> None:
+    error = refusal(mode="train", batch=batch, threads=1, processes=(1, 2, 3))
+    assert error.code == "E_SCALE"
+    assert f"--batch {' or '.join(map(str, fitting))}," in str(error)
+    for each in fitting:
+        assert scales(planned(mode="train", batch=each, threads=1, processes=(1, 2, 3)))
+
+
 def test_more_cores_than_there_are_are_refused() -> None:
     assert refusal(batch=8, threads=4, processes=(1, 4)).code == "E_SCALE"
     assert refusal(threads=(1, 9)).code == "E_REQUEST"

@@ -97,6 +97,18 @@ def test_who_was_robbed_does_not_matter_to_the_refusal() -> None:
     assert codes == {E_BUSY_MACHINE}
 
 
+@pytest.mark.parametrize(("taken", "claimed"), [(1.1, False), (0.05, True)])
+def test_threads_and_programs_that_end_with_a_call_are_judged_by_what_others_took(taken: float, claimed: bool) -> None:
+    """Their waiting is not seen, nor is the one thread that calls all that computes."""
+    of_threads = {disturbances.WAITED: 0.0, disturbances.TAKEN: taken}
+    processes = processes_with(of_threads, {disturbances.WAITED: 0.03})
+    for process in processes:
+        process.per_call = {"thread_cpu_ns": 1e6, "process_cpu_ns": 1e6}
+    [work_result] = shown(processes).work_results
+    assert bool(work_result.comparisons) is claimed
+    assert (work_result.busy is None) is claimed
+
+
 def test_a_single_thread_meets_no_other_so_its_ratio_is_claimed() -> None:
     [work_result] = shown(waiting(1.0, 1.0), plan_of(1)).work_results
     assert work_result.comparisons

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -175,6 +177,34 @@ def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
         assert problems(bytes(content))
     except FairlapError as error:
         assert error.code == "E_BUNDLE"  # noqa: PT017  (either is right)
+
+
+def test_any_changed_bit_between_the_parts_is_noticed() -> None:
+    """Every bit of the ZIP file's own fields, in a file of two parts: both are whole in each of these."""
+    content = packed({"a.txt": b"first", "b.txt": b"second"})
+    for place in range(len(content)):
+        for bit in range(8):
+            changed = bytearray(content)
+            changed[place] ^= 1 << bit
+            try:
+                found = unpacked(bytes(changed), "x")
+            except FairlapError as error:
+                assert error.code == "E_BUNDLE"  # noqa: PT017  (either is right)
+            else:
+                assert found.damaged, f"bit {bit} of byte {place}"
+
+
+def test_a_part_whose_checksum_in_the_zip_file_is_wrong_is_named() -> None:
+    """A ZIP file holds it twice, and readers read the second; the part itself is whole."""
+    name, content = "samples/00001.f64", bytearray(bundle(2))
+    info = zipfile.ZipFile(io.BytesIO(content)).getinfo(name)
+    old, new = info.CRC.to_bytes(4, "little"), (info.CRC ^ 1).to_bytes(4, "little")
+    places = [place for place in range(len(content)) if content[place : place + 4] == old]
+    assert len(places) == 2
+    for place, named in zip(places, ("the file", name), strict=True):
+        changed = bytearray(content)
+        changed[place : place + 4] = new
+        assert [line for line in problems(bytes(changed)) if line.startswith(f"{named}: ")]
 
 
 @settings(max_examples=40)

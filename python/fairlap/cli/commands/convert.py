@@ -20,7 +20,7 @@ from fairlap.cli.source_options import source_options
     type=click.Path(path_type=Path),
     help="A new folder for the converted file and proof.json.  [default: FILE-for-FRAMEWORK]",
 )
-@click.option("--batch", type=click.IntRange(min=1), help="The first size of every input that leaves it open.")
+@click.option("--batch", type=click.IntRange(min=1), help="The batch of every input that leaves it open.")
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 def command(source: str, framework: str, folder: Path | None, as_json: bool, **given: Any) -> None:

@@ -107,7 +107,7 @@ def frameworks(as_json: bool) -> None:
 
 @command.command("routes")
 @click.argument("source", metavar="FILE")
-@click.option("--batch", type=int, help="The first size of every input that leaves it open.")
+@click.option("--batch", type=int, help="The batch of every input that leaves it open.")
 @source_options
 @_AS_JSON
 def routes(source: str, as_json: bool, **given: Any) -> None:

@@ -83,6 +83,7 @@ class Opened:
     in_float32: Forward | None = None  # as a right framework computes it, whatever it is given
     example: Arrays | None = None  # inputs that come with the model
     dims: tuple[str, ...] = ()  # those of the source that the file has names for
+    batch_axes: Mapping[str, int] = field(default_factory=dict)  # of inputs whose batch is not their first size
     multiplications: int | None = None  # of one call, where they can be counted
     uncounted: tuple[str, ...] = ()  # operators whose multiplications are not among them
     notices: tuple[Notice, ...] = field(default_factory=tuple)

@@ -85,7 +85,7 @@ def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) ->
     return {name: (source.batch, *shape[1:]) if shape else shape for name, shape in shapes.items()}
 
 
-def batches_of(tensors: Sequence[Tensor], given: Sets) -> tuple[Sets, int]:
+def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, int]) -> tuple[Sets, int]:
     """Data for a metric in batches of the model's size, and how many items there are. The last batch is filled up with
     the first items."""
     if len(given) != 1:
@@ -93,7 +93,7 @@ def batches_of(tensors: Sequence[Tensor], given: Sets) -> tuple[Sets, int]:
     own = _named(given[0], [tensor.name for tensor in tensors])
     sizes = {tensor.sized(1)[0] if tensor.shape else 0 for tensor in tensors}
     counts = {len(array) if array.ndim else 0 for array in own.values()}
-    if len(sizes) != 1 or len(counts) != 1 or 0 in sizes | counts:
+    if batch_axes or len(sizes) != 1 or len(counts) != 1 or 0 in sizes | counts:
         raise SourceError("for a metric the first size of every input must be the number of its items", code=CODE)
     (size,), (items,) = sizes, counts
     places = np.arange(-(-items // size) * size) % items

@@ -144,7 +144,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
     given = given_inputs(order.source.inputs, order.source.folder)
     casts, items = cast_notices(found.inputs, given), 0
     if order.source.metrics:
-        given, items = batches_of(found.inputs, given)
+        given, items = batches_of(found.inputs, given, found.batch_axes)
     example = None if order.source.ranges else found.example  # else what is asked for would not be drawn
     sets = input_sets(found.inputs, given, example, order.sets)
     calibrating = calibration_sets(found.inputs, given, example, order.sets, _batch_of(found))
@@ -227,8 +227,8 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
 
 
 def _batch_of(found: Opened) -> int:
-    """The first size of all inputs, where they have the same; else a call is one item."""
-    sizes = {tensor.sized(1)[0] if tensor.shape else 1 for tensor in found.inputs}
+    """The size of all inputs that is the batch, where they have the same; else a call is one item."""
+    sizes = {tensor.sized(1)[found.batch_axes.get(tensor.name, 0)] if tensor.shape else 1 for tensor in found.inputs}
     return sizes.pop() if len(sizes) == 1 else 1
 
 

@@ -20,6 +20,8 @@ from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
+from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
+from fairlap.models.sources.onnx_graphs.binding import input_values
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.work import CountedWork, counted_work
 from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
@@ -107,7 +109,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         raise SourceError("the model returns no tensors")
     outputs = [name or "output" for name, _ in named]
     routes = {"torch": found.native, **_exported(found, outputs, folder)}
-    ranges, counted = _read_from_onnx(folder)
+    ranges, axes, counted = _read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
     return Opened(
         inputs=tuple(inputs),
@@ -119,6 +121,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         reference="the PyTorch module in float64",
         in_float32=_in_float32(found, outputs),
         example=None if found.fills else {name: each.detach().cpu().numpy() for name, each in found.example.items()},
+        batch_axes=axes,
         multiplications=counted.multiplications if counted else None,
         uncounted=counted.uncounted if counted else (),
     )
@@ -275,15 +278,15 @@ def write_openvino(model: Any, inputs: list[str], outputs: list[str], file: Path
     return file.stat().st_size + file.with_suffix(".bin").stat().st_size
 
 
-def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], CountedWork | None]:
-    """What only the graph shows: the ranges of inputs, and the work of a call."""
+def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], dict[str, int], CountedWork | None]:
+    """What only the graph shows: the ranges of inputs, which of their sizes is the batch, and the work of a call."""
     file = folder / ONNX_FILE
     if not file.is_file():
-        return {}, None
+        return {}, {}, None
     import onnx
 
     model = onnx.load_model(file)
-    return integer_bounds(model), counted_work(model)
+    return integer_bounds(model), batch_axes(model, input_values(model)), counted_work(model)
 
 
 def _float_tensors(module: Any) -> dict[str, Any]:

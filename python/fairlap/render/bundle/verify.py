@@ -91,6 +91,8 @@ def _of_hashes(archive: Archive, manifest: Manifest, own_hash: str, expected_has
             problems.append(f"{name}: it is missing ({part.what})")
         elif sha256(content) != part.sha256 or len(content) != part.bytes:
             problems.append(f"{name}: its SHA-256 is not that of the manifest ({part.what})")
+        elif name in archive.damaged:  # the part is whole, and what the ZIP file says of it is not
+            problems.append(f"{name}: {archive.damaged[name]}")
     ours = {MANIFEST, MANIFEST_HASH, SIGNATURE, *listed}
     problems += [f"{name}: the manifest does not list it" for name in archive.parts if name not in ours]
     problems += [f"{name or 'the file'}: {why}" for name, why in archive.damaged.items() if name not in listed]

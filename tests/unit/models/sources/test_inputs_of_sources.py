@@ -151,12 +151,12 @@ def test_objects_are_not_unpickled_and_nothing_advises_to_do_so(tmp_path: Path) 
 
 def test_data_for_a_metric_comes_in_batches_and_the_last_one_is_filled_up() -> None:
     data: dict[str, np.ndarray] = {"ids": np.arange(15).reshape(5, 3), "scale": np.arange(5, dtype=np.float32)}
-    batches, items = batches_of(TENSORS, [data])
+    batches, items = batches_of(TENSORS, [data], {})
     assert items == 5
     assert [batch["scale"].tolist() for batch in batches] == [[0, 1], [2, 3], [4, 0]]
     assert batches[2]["ids"][1].tolist() == [0, 1, 2]
     uneven: dict[str, np.ndarray] = {**data, "scale": np.ones(4, np.float32)}
     for wrong in ([], [data, data], [uneven]):
         with pytest.raises(FairlapError) as refused:
-            batches_of(TENSORS, wrong)
+            batches_of(TENSORS, wrong, {})
         assert refused.value.code == "E_SOURCE_INPUTS"

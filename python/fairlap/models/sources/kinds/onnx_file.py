@@ -17,6 +17,7 @@ from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_in_float32, imported_reference
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
     external_files,
@@ -104,6 +105,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
         in_float32=found.in_float32,
         routes={"onnx": native, **dict.fromkeys(("torch", "jax", "tensorflow"), imported)},
         reference=found.how,
+        batch_axes=batch_axes(model, declared),
         multiplications=counted.multiplications,
         uncounted=counted.uncounted,
         notices=found.notices,

@@ -12,6 +12,7 @@ from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.model_file import array_of, file_inside, read_model
 from fairlap.models.onnx_import.subgraphs import graphs_under
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.request.source import Source
 
 DATA_FILE = "model.onnx.data"
@@ -63,7 +64,7 @@ def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
     if not model.graph.output:
         raise SourceError(f"{source.text} has no outputs, so there is nothing to compare", code="E_MODEL_FILE")
     values = input_values(model)
-    _bind(values, source, given)
+    _bind(values, source, given, batch_axes(model, values))
     del model.graph.value_info[:]  # they still hold the symbols
     require_memory(
         sum(file.stat().st_size for file in external_files(model, path.parent) if file.is_file()), source.text
@@ -76,7 +77,9 @@ def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
     return model
 
 
-def _bind(values: list[Any], source: Source, given: Mapping[str, tuple[int, ...]]) -> None:
+def _bind(
+    values: list[Any], source: Source, given: Mapping[str, tuple[int, ...]], batch_axis: Mapping[str, int]
+) -> None:
     shapes = dict(source.shapes)
     dims = dict(source.dims)
     for axis in (axis for value in values for axis in value.type.tensor_type.shape.dim):
@@ -87,7 +90,7 @@ def _bind(values: list[Any], source: Source, given: Mapping[str, tuple[int, ...]
         if sizes is None and value.name in given and not _named(value, dims):
             sizes = shapes[value.name] = given[value.name]
         if sizes is None and source.batch is not None:
-            _bind_first(value, source.batch, dims)
+            _bind_batch(value, batch_axis.get(value.name, 0), source.batch, dims)
         if sizes is not None:
             _learn_symbols(value, sizes, dims)
     used = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
@@ -117,20 +120,20 @@ def input_values(model: Any) -> list[Any]:
     return values
 
 
-def _bind_first(value: Any, batch: int, dims: dict[str, int]) -> None:
-    """The first size, where the file leaves it open. Where it does not, the sizes must agree."""
-    axes = value.type.tensor_type.shape.dim
-    if not axes:
+def _bind_batch(value: Any, place: int, batch: int, dims: dict[str, int]) -> None:
+    """This size, where the file leaves it open. Where it does not, the sizes must agree."""
+    if not value.type.tensor_type.shape.dim:
         return
-    if axes[0].HasField("dim_value") and axes[0].dim_value != batch:
+    axis = value.type.tensor_type.shape.dim[place]
+    if axis.HasField("dim_value") and axis.dim_value != batch:
+        which = "the first size" if place == 0 else f"size {place + 1}, the batch,"
         raise SourceError(
-            f"the first size of {value.name} is {axes[0].dim_value} in the file, so the batch cannot be {batch}",
-            code="E_SHAPES",
+            f"{which} of {value.name} is {axis.dim_value} in the file, so the batch cannot be {batch}", code="E_SHAPES"
         )
-    if axes[0].dim_param:
-        dims.setdefault(axes[0].dim_param, batch)
+    if axis.dim_param:
+        dims.setdefault(axis.dim_param, batch)
     else:
-        axes[0].dim_value = batch
+        axis.dim_value = batch
 
 
 def _named(value: Any, dims: Mapping[str, int]) -> bool:
