@@ -70,6 +70,7 @@ class Prepare(Message, frozen=True):
     scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
     limits: RankLimits = RankLimits()  # how long ranks may take
+    bind_ranks: bool = False  # each to cores of its own, where all of them run on this machine
 
     @property
     def files(self) -> tuple[str, ...]:

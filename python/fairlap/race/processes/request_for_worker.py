@@ -9,7 +9,7 @@ from fairlap.scenarios.ranks_messages import RankLimits
 from fairlap.worker import protocol
 
 
-def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
+def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks: bool = False) -> protocol.Prepare:
     work, limits = materials.work, plan.limits
     inputs = str(materials.inputs_file("inputs"))
     return protocol.Prepare(
@@ -32,4 +32,5 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         options=runner.name.framework_options,
         scale=work.scale,
         limits=RankLimits(limits.start_s, limits.prepare_s, limits.answer_s, limits.measure_s),
+        bind_ranks=bind_ranks,
     )
