@@ -1,4 +1,4 @@
-"""A race of one block as found, for tests that look at its processes."""
+"""A race of one block, as found unless it says otherwise, for tests that look at its processes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
-from fairlap.request.work import Work
+from fairlap.request.work import Conditions, Work
 
 
-def run_of_one_block(contestants: str, work: Work, *, threads: int = 1, seconds: float = 0.1, **options: Any) -> Run:
+def run_of_one_block(
+    contestants: str,
+    work: Work,
+    *,
+    conditions: Conditions = "as-found",
+    threads: int = 1,
+    seconds: float = 0.1,
+    **options: Any,
+) -> Run:
     """``options`` are those of ``draw_plan``: device, data, limits and others."""
     plan = draw_plan(
         Contestants(contestants),
         (work,),
         blocks=1,
-        conditions="as-found",
+        conditions=conditions,
         threads=threads,
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
         seed=1,

@@ -86,6 +86,7 @@ class Prepare(Message, frozen=True):
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
     limits: RankLimits = RankLimits()  # how long ranks may take
     sandbox: Sandbox | None = None
+    bind_ranks: bool = False  # each to cores of its own, where all of them run on this machine
 
     @property
     def files(self) -> tuple[str, ...]:

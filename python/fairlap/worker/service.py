@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -109,7 +110,7 @@ class Service:
         known_s = [each for each in seconds if each is not None]
         return Prepared(
             framework.version(),
-            {**contestant.in_force, **of_process},
+            {**contestant.in_force, **of_process, **_own_cores(request)},
             hash_of(weights) if weights else "",
             "; ".join(names),
             sum(known_s) if known_s else None,
@@ -417,6 +418,15 @@ def framework_class(name: str) -> type[Framework]:
     if ":" not in name:
         return framework_named(name)
     return framework_at(name)
+
+
+def _own_cores(request: Prepare) -> dict[str, str]:
+    """Of a rank that is bound to some, read back."""
+    from fairlap.worker.ranks.own_cores import cores_of
+
+    if request.rank is None or not cores_of(request.rank.number):
+        return {}
+    return {"cores": ",".join(map(str, sorted(os.sched_getaffinity(0))))}
 
 
 def _route_of(framework: Framework, request: Prepare) -> Route | None:

@@ -43,6 +43,7 @@ class RankedNumpy(Framework):
         rank = wanted.rank
         _misfortune_in_preparing(rank, wanted.variant)
         in_force = {"threads": str(wanted.threads), "precision": work.precision}
+        in_force["cores_found"] = ",".join(map(str, sorted(os.sched_getaffinity(0))))
         if work.mode == "infer":
             return _answering(work, in_force)
         with phase("build"):

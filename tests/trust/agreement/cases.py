@@ -91,7 +91,7 @@ CASES = (
         "ranks",
         (*COMPARE, *STEPS, "--processes", "2"),
         value("latency_p50_ns"),
-        contestants=("torch",),
+        contestants=TRAINING,
         threads=(1,),
     ),
     Case(

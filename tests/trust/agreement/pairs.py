@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from .cases import Case, Row
 
 LEVEL = 0.05
 LIMIT_S = 600
+PORTS = ("AGREEMENT_PORT", "AGREEMENT_SECOND_PORT")  # at which ranks meet
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path) -
     command = case.by_hand(contestant, threads, row, models)
     cores = sorted(os.sched_getaffinity(0))
     bound = set(cores if "--processes" in case.command else cores[:threads])
-    variables = {**os.environ, **OFFLINE, **CONTROLLED_MEMORY, "AGREEMENT_PORT": str(free_port())}
+    ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+    variables = {**os.environ, **OFFLINE, **CONTROLLED_MEMORY, **ports}
     ran = subprocess.run(
         command,
         capture_output=True,
@@ -124,7 +127,7 @@ def agreement_of(pairs: Sequence[Pair], allowed: float) -> Agreement:
     return Agreement(first.case, first.contestant, first.threads, len(pairs), middle, ratio, *ends, allowed)
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(each.getsockname()[1]) for each in held]

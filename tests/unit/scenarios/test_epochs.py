@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,15 @@ class Adding:
 
     def __init__(self) -> None:
         self.sum, self.steps, self.timed = np.zeros(1, np.float32), 0, 0
+        self.done: list[str] = []
 
     def step(self, items: np.ndarray) -> None:
         self.sum = self.sum / 2 + items.sum()
         self.steps += 1
+        self.done.append("step")
 
     def restore(self, state: Any) -> None:
+        self.done.append("restore")
         self.sum = state["weight/sum"].copy()
 
     def reset(self) -> None:
@@ -51,6 +55,7 @@ def adding(monkeypatch: pytest.MonkeyPatch) -> Adding:
 
     def timed(*calls: Any, **options: Any) -> Any:
         found.timed = found.steps
+        found.done.append("timed")
         return time_calls(*calls, **options)
 
     monkeypatch.setattr(fairlap.engine, "time_calls", timed)
@@ -75,8 +80,23 @@ def test_steps_that_do_not_count_come_before_those_of_every_part_of_an_epoch(add
     for number, part in PARTS:
         unused, _ = trained(epochs, adding, number, part, tmp_path, steps=40)
         assert unused >= 1
-    unused, _ = trained(epochs, adding, 2, 0, tmp_path, steps=1)
-    assert unused == 1  # no more than the epoch itself has
+
+
+def test_steps_that_do_not_count_go_on_where_an_epoch_has_few(
+    adding: Adding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_WARM_UP_S", 0.02)
+    began_s = time.perf_counter()
+    unused, _ = trained(Epochs(adding.contestant(), BATCH, "cpu"), adding, 0, 0, tmp_path, steps=1)
+    assert time.perf_counter() - began_s >= 0.02
+    assert unused > 1
+
+
+def test_what_undoes_these_steps_has_been_done_before_them(adding: Adding, tmp_path: Path) -> None:
+    """The first time it compiles, and meanwhile threads fall asleep."""
+    trained(Epochs(adding.contestant(), BATCH, "cpu"), adding, 1, 0, tmp_path, steps=10)
+    before = adding.done[: adding.done.index("timed")]
+    assert (before[0], before[1], before[-2], before[-1]) == ("restore", "step", "step", "restore")
 
 
 def test_steps_that_do_not_count_leave_nothing_in_the_state(adding: Adding, tmp_path: Path) -> None:

@@ -144,7 +144,8 @@ class ProcessRun:
     @_stage
     def begin_to_prepare(self) -> None:
         self._here.greet()
-        request = request_for(self._given_plan, self._materials, self._runner)
+        controlled = self._block.conditions == "controlled"
+        request = request_for(self._given_plan, self._materials, self._runner, bind_ranks=controlled)
         self._here.begin_to_prepare(request, within_s=self.plan.limits.prepare_s)
 
     @_stage

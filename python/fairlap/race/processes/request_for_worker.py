@@ -10,7 +10,7 @@ from fairlap.scenarios.ranks_messages import RankLimits
 from fairlap.worker import protocol
 
 
-def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Prepare:
+def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks: bool = False) -> protocol.Prepare:
     work, limits = materials.work, plan.limits
     inputs = str(materials.inputs_file("inputs"))
     return protocol.Prepare(
@@ -34,4 +34,5 @@ def request_for(plan: Plan, materials: Materials, runner: Runner) -> protocol.Pr
         scale=work.scale,
         limits=RankLimits(limits.start_s, limits.prepare_s, limits.answer_s, limits.measure_s),
         sandbox=sandbox_of(plan, materials, runner),
+        bind_ranks=bind_ranks,
     )

@@ -7,6 +7,7 @@ each rank: the conductor chooses how many calls a measurement has, from the time
 from __future__ import annotations
 
 import math
+import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -42,6 +43,7 @@ from fairlap.worker.protocol import (
 )
 from fairlap.worker.ranks import lost, merging
 from fairlap.worker.ranks.launchers import Folders, Launching, NoLauncher, base_environment, launches
+from fairlap.worker.ranks.own_cores import cores_for
 from fairlap.worker.ranks.placement import draw_addresses, listener_for, places_of
 from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
 from fairlap.worker.service import framework_class
@@ -97,6 +99,8 @@ class Conductor:
         token = secrets.token_hex(16)
         folders = Folders(framework.rank_launcher, places)
         environment = {**base_environment(request.threads), RANKS_TOKEN: token, **folders.environment}
+        if isinstance(request, Prepare) and request.bind_ranks and all(place.is_here for place in places):
+            environment |= cores_for(request.scale.ranks, request.threads, os.sched_getaffinity(0))
         addresses = draw_addresses(places)
         launching = Launching(places, listener.getsockname()[1], addresses, environment, request.files)
         count = launching.count

@@ -7,6 +7,7 @@ import socket
 
 from fairlap.worker.guardian import RANKS_TOKEN
 from fairlap.worker.protocol import Join, line_of
+from fairlap.worker.ranks.own_cores import bind
 
 RANK = "FAIRLAP_RANK"
 """The number of a rank that fairlap itself starts."""
@@ -20,12 +21,14 @@ _ASK_AFTER_S, _ASK_EVERY_S, _ASK_TIMES = 5, 5, 3  # whether a silent host is sti
 
 
 def joined(address: str) -> socket.socket:
+    number = _number()
+    bind(number)
     host, _, port = address.rpartition(":")
     connection = socket.create_connection((host, int(port)), timeout=_CONNECT_WITHIN_S)
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     notice_lost_host(connection)
-    connection.sendall(line_of(Join(_number(), os.environ.get(HOST) or socket.gethostname(), os.environ[RANKS_TOKEN])))
+    connection.sendall(line_of(Join(number, os.environ.get(HOST) or socket.gethostname(), os.environ[RANKS_TOKEN])))
     return connection
 
 

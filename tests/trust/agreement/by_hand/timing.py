@@ -91,6 +91,6 @@ def largest_rate_per_s(call: Callable[[], Any], bound_ns: float) -> float:
 
 
 def report(scenarios: dict[str, Callable[..., float]]) -> None:
-    """Run the one that the command line names, with its further numbers, and print its figure."""
-    name, *given = sys.argv[1:]
+    """Run the one that the command line names, with its numbers after the one of threads, and print its figure."""
+    name, _threads, *given = sys.argv[1:]
     print(json.dumps(scenarios[name](*map(float, given))))

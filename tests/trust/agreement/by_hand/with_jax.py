@@ -1,6 +1,6 @@
 """Loops as a user of JAX writes them: the first argument is the scenario, the second the number of threads."""
 
-import sys
+import os
 from functools import partial
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from timing import (
     seconds_of_steps,
     warm_up,
 )
+from two_ranks import TwoRanks
 
 DRAW = np.random.default_rng(1)
 
@@ -66,7 +67,7 @@ def grad():
 
 def stepping(params, rate):
     optimizer = optax.sgd(rate, momentum=0.9)
-    kept = optimizer.init(params)
+    kept = jax.jit(optimizer.init)(params)
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def train(params, kept, image, labels):
@@ -201,6 +202,23 @@ def generation():
     return median_call_ns(answer)
 
 
+def ranks():
+    """A step that two processes share: JAX averages the gradients of what is spread over both."""
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    both = TwoRanks()
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(f"127.0.0.1:{os.environ['MASTER_PORT']}", 2, both.number)
+    mesh = Mesh(jax.devices(), ("ranks",))
+    everywhere, in_parts = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("ranks"))
+    params = jax.device_put(jax.tree.map(np.asarray, convnet()), everywhere)
+    batch = [jax.make_array_from_process_local_data(in_parts, part) for part in images(4)]
+    found = both.median_step_ns(partial(stepping(params, 1e-4), *batch))
+    jax.distributed.shutdown()
+    both.end()
+    return found
+
+
 if __name__ == "__main__":
-    sys.argv.pop(2)  # XLA takes as many threads as the process has cores
-    report({each.__name__: each for each in (latency, grad, train, to_score, fed, at_rate, largest_rate, generation)})
+    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
+    report({each.__name__: each for each in scenarios})

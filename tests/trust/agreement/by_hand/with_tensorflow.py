@@ -1,5 +1,7 @@
 """Loops as a user of TensorFlow writes them: the first argument is the scenario, the second the number of threads."""
 
+import json
+import os
 import sys
 from functools import partial
 from itertools import pairwise
@@ -16,6 +18,7 @@ from timing import (
     seconds_of_steps,
     warm_up,
 )
+from two_ranks import TwoRanks
 
 PADDING = [[0, 0], [1, 1], [1, 1], [0, 0]]
 
@@ -223,8 +226,41 @@ def generation():
     return median_call_ns(answer)
 
 
+def ranks():
+    """A step that two workers share."""
+    both = TwoRanks()
+    workers = [f"127.0.0.1:{os.environ[port]}" for port in ("MASTER_PORT", "AGREEMENT_SECOND_PORT")]
+    os.environ["TF_CONFIG"] = json.dumps(
+        {"cluster": {"worker": workers}, "task": {"type": "worker", "index": both.number}}
+    )
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        model = ConvNet()
+        momenta = [tf.Variable(tf.zeros_like(weight), trainable=False) for weight in model.trainable_variables]
+
+    def own_step(image, labels):
+        weights = model.trainable_variables
+        with tf.GradientTape() as tape:
+            loss = loss_of(model, image, labels)
+        means = tf.distribute.get_replica_context().all_reduce(
+            tf.distribute.ReduceOp.MEAN, tape.gradient(loss, weights)
+        )
+        for weight, momentum, gradient in zip(weights, momenta, means, strict=True):
+            tf.raw_ops.ResourceApplyMomentum(
+                var=weight.handle, accum=momentum.handle, lr=1e-4, grad=gradient, momentum=0.9
+            )
+        return loss
+
+    batch = images(4)
+    step = tf.function(lambda *batch: strategy.run(own_step, batch), autograph=False)
+    found = both.median_step_ns(partial(step.get_concrete_function(*batch), *batch))
+    both.end()
+    return found
+
+
 if __name__ == "__main__":
-    threads = int(sys.argv.pop(2))
+    threads = int(sys.argv[2])
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    report({each.__name__: each for each in (latency, grad, train, to_score, fed, at_rate, largest_rate, generation)})
+    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
+    report({each.__name__: each for each in scenarios})

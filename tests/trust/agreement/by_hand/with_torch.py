@@ -1,9 +1,7 @@
 """Loops as a user of PyTorch writes them: the first argument is the scenario, the second the number of threads."""
 
-import os
 import sys
 from functools import partial
-from time import perf_counter_ns
 
 import numpy as np
 import torch
@@ -19,6 +17,7 @@ from timing import (
 )
 from torch import nn
 from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
+from two_ranks import TwoRanks
 
 
 class ConvNet(nn.Module):
@@ -185,35 +184,20 @@ def generation():
 
 
 def ranks():
-    """A step that two processes of DistributedDataParallel share; the first one starts the second."""
-    import subprocess
-
+    """A step that two processes of DistributedDataParallel share."""
     import torch.distributed as dist
 
-    second = None
-    if "RANK" not in os.environ:
-        shared = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": os.environ["AGREEMENT_PORT"]}
-        os.environ.update(shared, RANK="0", WORLD_SIZE="2")
-        second = subprocess.Popen([sys.executable, *sys.argv], env={**shared, "RANK": "1", "WORLD_SIZE": "2"})
-    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[int(os.environ["RANK"])]})
+    both = TwoRanks()
     dist.init_process_group("gloo")
     model = nn.parallel.DistributedDataParallel(convnet())
-    step = partial(stepping(model, 1e-4), torch.randn(4, 3, 64, 64), torch.randint(10, (4,)))
-    taken_ns = []
-    for number in range(300):  # as many in both, since every step is shared
-        began_ns = perf_counter_ns()
-        step()
-        if number >= 100:
-            taken_ns.append(perf_counter_ns() - began_ns)
+    found = both.median_step_ns(partial(stepping(model, 1e-4), torch.randn(4, 3, 64, 64), torch.randint(10, (4,))))
     dist.barrier()
     dist.destroy_process_group()
-    if second is None:
-        os._exit(0)
-    second.wait()
-    return float(np.median(taken_ns))
+    both.end()
+    return found
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(int(sys.argv.pop(2)) if "RANK" not in os.environ else 1)
+    torch.set_num_threads(int(sys.argv[2]))
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
     report({each.__name__: each for each in scenarios})
