@@ -19,6 +19,7 @@ from fairlap.engine.load import (
     Worker,
     constant_arrivals_ns,
     poisson_arrivals_ns,
+    random_arrivals_ns,
     run_load,
 )
 from fairlap.errors import InvalidRequest
@@ -55,6 +56,22 @@ def test_arrivals_and_services_of_one_seed_are_independent() -> None:
 def test_constant_arrivals_begin_at_zero_and_end_before_the_time_is_over() -> None:
     assert constant_arrivals_ns(4, 1).tolist() == [0, 0.25e9, 0.5e9, 0.75e9]
     assert constant_arrivals_ns(0.5, 1).tolist() == [0]
+
+
+def test_random_arrivals_have_exactly_the_rate_that_was_asked_for_however_short_the_load() -> None:
+    for seed in range(20):
+        due_ns = random_arrivals_ns(30, 100, seed)
+        assert due_ns.size == 30
+        assert (np.diff(due_ns) >= 0).all()
+        assert 0 <= due_ns[0] < due_ns[-1] < 0.3e9
+
+
+def test_random_arrivals_scatter_like_a_poisson_process_of_their_number() -> None:
+    gaps_ns = np.diff(random_arrivals_ns(50_000, 1000, seed=3))
+    assert gaps_ns.mean() == pytest.approx(1e6, rel=0.001)
+    assert gaps_ns.std() == pytest.approx(gaps_ns.mean(), rel=0.03)
+    firsts_ns = [random_arrivals_ns(10, 1000, seed)[0] for seed in range(400)]
+    assert np.mean(firsts_ns) == pytest.approx(10e6 / 11, rel=0.2)  # the first of ten of uniform places
 
 
 def test_each_request_runs_the_call_of_its_item_and_waits_for_its_completion() -> None:
@@ -115,6 +132,21 @@ def test_latency_counts_from_when_a_request_was_due_so_a_stalled_service_cannot_
     result = run_load(constant_arrivals_ns(200, 0.05), np.zeros(10, int), [worker], warm_up=False)
     assert (result.latency_ns >= 400 * MS - result.due_ns).all()
     assert (result.issued_ns < result.completed_ns[0]).all()
+
+
+def test_a_worker_adds_nothing_to_the_latencies_that_its_service_times_have_in_theory() -> None:
+    """By Lindley's recursion. A thread that issued requests and woke the worker added 20 to 50 µs to most of them."""
+    due_ns = random_arrivals_ns(200, 0.2 / 0.5e-3, seed=4)
+    added_ns = []
+    for _ in range(6):
+        result = run_load(due_ns, np.zeros(200, int), [NativeService(0.5 * MS)])
+        taken_ns = result.completed_ns - result.started_ns
+        free_ns, expected_ns = 0.0, np.empty(200)
+        for request, due in enumerate(due_ns):
+            free_ns = max(free_ns, due) + taken_ns[request]
+            expected_ns[request] = free_ns - due
+        added_ns.append(np.quantile(result.latency_ns - expected_ns, 0.2))
+    assert min(added_ns) < 5e3  # other programs may be in the way of most
 
 
 def test_workers_serve_at_the_same_time() -> None:
