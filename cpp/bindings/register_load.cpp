@@ -136,8 +136,8 @@ LoadRecord run_load(const std::vector<py::object>& workers, const clock::Clock& 
                     const py::buffer& completed_ns, const py::buffer& worker, const py::buffer& group,
                     std::uint32_t largest_batch, double longest_wait_ns, double bound_ns,
                     const py::buffer& missed_at, const py::buffer& met_at, const py::buffer& kept,
-                    const py::object& look, double give_up_ns, double spin_ns, const std::vector<int>& cores,
-                    bool warm_up, bool pause_collector) {
+                    const py::object& look, double give_up_ns, double spin_ns, bool warm_up,
+                    bool pause_collector) {
   if (workers.empty() || largest_batch == 0)
     throw std::invalid_argument("at least one worker, one request each");
   const bindings::OneAtATime one_at_a_time;
@@ -159,7 +159,6 @@ LoadRecord run_load(const std::vector<py::object>& workers, const clock::Clock& 
                                              .met_at = parts->met_at.values()},
                                 .give_up_ns = give_up_ns,
                                 .spin_ns = spin_ns,
-                                .cores = cores,
                                 .warm_up = warm_up};
   parts->load.emplace(parts->columns.requests(), services, settings, on);
 
@@ -222,7 +221,6 @@ void register_load(py::module_& module) {
   py::class_<LoadRecord>(module, "LoadRecord", "How a load ended.")
       .def_property_readonly("end", of_outcome(&load::Outcome::end))
       .def_property_readonly("elapsed_ns", of_outcome(&load::Outcome::elapsed_ns))
-      .def_property_readonly("issuing_cpu_ns", of_outcome(&load::Outcome::issuing_cpu_ns))
       .def_property_readonly("left_in_call", of_outcome(&load::Outcome::left_in_call))
       .def_property_readonly("exception", [](const LoadRecord& self) { return self.exception; })
       .def_readonly("collector_came_back", &LoadRecord::collector_came_back);
@@ -230,6 +228,6 @@ void register_load(py::module_& module) {
              py::arg("items"), py::arg("issued_ns"), py::arg("started_ns"), py::arg("completed_ns"),
              py::arg("worker"), py::arg("group"), py::arg("largest_batch"), py::arg("longest_wait_ns"),
              py::arg("bound_ns"), py::arg("missed_at"), py::arg("met_at"), py::arg("kept"),
-             py::arg("look").none(true), py::arg("give_up_ns"), py::arg("spin_ns"), py::arg("cores"),
-             py::arg("warm_up"), py::arg("pause_collector"));
+             py::arg("look").none(true), py::arg("give_up_ns"), py::arg("spin_ns"), py::arg("warm_up"),
+             py::arg("pause_collector"));
 }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <vector>
 #if !defined(__linux__)
 #include <condition_variable>
 #include <mutex>
@@ -40,21 +39,5 @@ class Bell {
 // Lets the kernel end the sleeps of this thread at their moment, not up to 50 us later, to save wake-ups.
 void end_sleeps_on_time() noexcept;
 void end_sleeps_as_usual() noexcept;
-
-// Asks the scheduler to run this thread in slices of 0.1 ms, in exchange for being let on a busy core
-// earlier. Linux 6.12 and later; others run it as before.
-void ask_for_short_slices() noexcept;
-
-// The core that this thread is on; negative where that is not known.
-[[nodiscard]] int current_core() noexcept;
-
-// From now on this thread runs on this core alone, or on the others of its process. False where it cannot.
-bool stay_on(int core) noexcept;
-bool stay_off(int core) noexcept;
-
-// From now on this thread may run on these cores too, or on them without those it had. It stays where it was
-// if the system refuses, or if nothing is left.
-void also_run_on(const std::vector<int>& cores) noexcept;
-void run_beside(const std::vector<int>& cores) noexcept;
 
 }  // namespace fairlap::load

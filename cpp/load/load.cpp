@@ -12,8 +12,6 @@ namespace {
 constexpr double kLeadNs = 1e6;      // for the threads to get ready before the first request
 constexpr double kGlanceNs = 50e6;   // how often the calling thread looks for Ctrl-C
 constexpr double kSettlingNs = 1e6;  // how often it looks whether the threads have ended
-constexpr double kLateNs = 100e3;
-constexpr std::uint32_t kOftenIsOneOf = 200;
 
 }  // namespace
 
@@ -41,21 +39,17 @@ Outcome Load::run(const std::function<bool()>& keep_going) {
   }
   Outcome out{.end = end_.load(), .elapsed_ns = clock_.now_ns()};
   out.left_in_call = end_threads(keep_going);
-  out.issuing_cpu_ns = static_cast<double>(issuing_cpu_ns_.load());
+  if (started_.load()) stamp_what_waits();
   return out;
 }
 
 void Load::start_threads() {
   const threads::SignalsBlocked blocked;
   try {
-    issuer_ = std::thread([this] { issue_all(); });
-    helper_ = std::thread([this] { help_to_issue(); });
     std::int32_t number = 0;
     for (Worker& worker : workers_) worker.thread = std::thread([this, mine = number++] { work(mine); });
   } catch (...) {  // no thread to be had
     end(LoadEnd::interrupted);
-    if (issuer_.joinable()) issuer_.join();
-    if (helper_.joinable()) helper_.join();
     for (Worker& worker : workers_) {
       if (worker.thread.joinable()) worker.thread.join();
     }
@@ -83,13 +77,11 @@ void Load::watch(const Reached& reached, double until_ns, const std::function<bo
 void Load::end(LoadEnd why) noexcept {
   LoadEnd running = LoadEnd::running;
   if (!end_.compare_exchange_strong(running, why)) return;
-  for (Bell* const bell : {&starting_, &waiting_, &issuing_, &calling_, &reporting_}) bell->ring_all();
+  for (Bell* const bell : {&starting_, &waiting_, &reporting_}) bell->ring_all();
 }
 
 // Returns how many workers were left in their call.
 std::size_t Load::end_threads(const std::function<bool()>& keep_going) {
-  issuer_.join();
-  helper_.join();
   const double leave_ns = clock_.now_ns() + settings_.give_up_ns;
   double glance_ns = clock_.now_ns() + kGlanceNs;
   bool patient = true;
@@ -128,77 +120,6 @@ bool Load::wait_for_start() {
   }
 }
 
-// On a core that no worker runs on, where there is one.
-void Load::issue_all() {
-  run_beside(settings_.cores);
-  if (!wait_for_start()) return;
-  if (settings_.late_before_help == 0) call_help();
-  issue_until_end();
-}
-
-void Load::help_to_issue() {
-  also_run_on(settings_.cores);
-  if (!wait_for_call() || !stay_off(called_from_.load())) return;
-  issue_until_end();
-}
-
-bool Load::wait_for_call() {
-  while (true) {
-    const std::uint32_t heard = calling_.rings();
-    if (ended() || queue_.issued() == requests_.count()) return false;
-    if (called_from_.load() >= 0) return true;
-    calling_.sleep(heard);
-  }
-}
-
-void Load::issue_until_end() {
-  end_sleeps_on_time();
-  ask_for_short_slices();
-  const std::int64_t cpu_before_ns = clock::thread_cpu_ns();
-  while (true) {
-    const std::uint32_t request = queue_.issued();
-    if (request == requests_.count() || !sleep_until_due(request)) break;
-    const double now_ns = clock_.now_ns();
-    if (!queue_.issue(request)) continue;
-    requests_.issued_ns[request] = now_ns;
-    waiting_.ring_one();
-  }
-  issuing_cpu_ns_.fetch_add(clock::thread_cpu_ns() - cpu_before_ns);
-}
-
-// After a wake-up that was late. Only the issuer comes here until it has called.
-void Load::call_help_if_often_late() {
-  if (called_from_.load() >= 0) return;
-  ++late_;
-  if (late_ >= settings_.late_before_help && late_ * kOftenIsOneOf >= queue_.issued()) call_help();
-}
-
-// The issuer stays on its core: two threads that wait for the same one would be late together.
-void Load::call_help() {
-  const int here = current_core();
-  if (!stay_on(here)) return;
-  called_from_.store(here);
-  calling_.ring_all();
-}
-
-// False when the load has ended before; true also when another thread has issued the request. The kernel
-// wakes a thread some tens of microseconds late; the last part of the way is spun, which costs CPU time.
-bool Load::sleep_until_due(std::uint32_t request) {
-  const double due_ns = requests_.due_ns[request];
-  while (true) {
-    const std::uint32_t heard = issuing_.rings();
-    if (ended()) return false;
-    const double ahead_ns = due_ns - clock_.now_ns();
-    if (ahead_ns <= 0.0 || queue_.issued() != request) return true;
-    if (ahead_ns > settings_.spin_ns) {
-      issuing_.sleep(heard, clock_.monotonic_at(due_ns - settings_.spin_ns));
-      if (clock_.now_ns() > due_ns + kLateNs) call_help_if_often_late();
-    } else {
-      relax();
-    }
-  }
-}
-
 void Load::work(std::int32_t number) {
   Worker& worker = workers_[static_cast<std::size_t>(number)];
   worker.service->enter();
@@ -213,20 +134,48 @@ void Load::work(std::int32_t number) {
 }
 
 bool Load::serve_until_end(Worker& worker, std::int32_t number) {
+  bool leads = false;
+  double free_ns = 0.0;
   while (true) {
     const std::uint32_t heard = waiting_.rings();
     if (ended()) return true;
-    const RequestQueue::Turn turn = queue_.next(clock_.now_ns());
+    const double now_ns = clock_.now_ns();
+    const RequestQueue::Turn turn = queue_.next(now_ns);
     if (turn.group.count > 0) {
-      if (turn.leaves_others) waiting_.ring_one();
+      if (leads) led_.store(false);
+      if (leads || turn.leaves_others) waiting_.ring_one();
+      leads = false;
+      stamp_issued(turn, free_ns, now_ns);
       if (!serve(worker, number, turn.group)) return false;
+      free_ns = clock_.now_ns();
       continue;
     }
-    const std::int64_t until = clock_.monotonic_at(turn.look_again_ns);
-    if (until != kNoEnd) end_sleeps_on_time();
-    waiting_.sleep(heard, until);
-    if (until != kNoEnd) end_sleeps_as_usual();
+    leads = leads || !led_.exchange(true);
+    if (leads) {
+      wait_until(turn.look_again_ns, heard);
+    } else {
+      waiting_.sleep(heard);
+    }
   }
+}
+
+// Later than it was due by as much as a free worker took it late.
+void Load::stamp_issued(const RequestQueue::Turn& turn, double free_ns, double now_ns) {
+  const double late_ns = now_ns - std::max(turn.closed_ns, std::min(free_ns, now_ns));
+  for (std::size_t place = turn.group.first; place < turn.group.first + turn.group.count; ++place)
+    requests_.issued_ns[place] = std::min(requests_.due_ns[place] + late_ns, now_ns);
+}
+
+// The kernel wakes a thread some tens of microseconds late; the last part of the way is spun, on the core
+// that serves the request then. The contestant's own sleeps stay as they are.
+void Load::wait_until(double look_again_ns, std::uint32_t heard) noexcept {
+  if (look_again_ns - clock_.now_ns() > settings_.spin_ns) {
+    end_sleeps_on_time();
+    waiting_.sleep(heard, clock_.monotonic_at(look_again_ns - settings_.spin_ns));
+    end_sleeps_as_usual();
+  }
+  if (look_again_ns - clock_.now_ns() > settings_.spin_ns) return;  // it was rung
+  while (clock_.now_ns() < look_again_ns && !ended()) relax();
 }
 
 bool Load::serve(Worker& worker, std::int32_t number, const Group& group) {
@@ -257,6 +206,14 @@ void Load::record(const Group& group, double completed_ns) {
   if (counted.decided == Decided::met) end(LoadEnd::met);
   if (counted.decided == Decided::missed) end(LoadEnd::missed);
   if (counted.completed == requests_.count()) end(LoadEnd::completed);
+}
+
+// Requests that were due and that no worker took before the end.
+void Load::stamp_what_waits() noexcept {
+  for (std::size_t place = queue_.taken(); place < requests_.count(); ++place) {
+    if (requests_.due_ns[place] > clock_.now_ns()) return;
+    requests_.issued_ns[place] = requests_.due_ns[place];
+  }
 }
 
 bool Load::warm_up(Worker& worker) {

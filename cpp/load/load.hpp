@@ -22,11 +22,8 @@ struct Settings {
   Batching batching{};
   Decision decision{};
   double give_up_ns = 0.0;  // after the last request is due; then running calls have as long again to return
-  double spin_ns = 0.0;     // before a request is due the issuing thread wakes so early and spins
-  std::uint32_t late_before_help = 3;  // late wake-ups before a second thread issues too; 0: from the start
-  // From which requests may be issued, besides those of the process. GCC warns where it has no initializer.
-  std::vector<int> cores{};  // NOLINT(readability-redundant-member-init)
-  bool warm_up = false;      // every worker serves the first requests once before the load starts
+  double spin_ns = 0.0;     // a free worker wakes so long before a request is due, and spins
+  bool warm_up = false;     // every worker serves the first requests once before the load starts
 };
 
 enum class LoadEnd { running, completed, met, missed, raised, interrupted, gave_up };
@@ -34,14 +31,15 @@ enum class LoadEnd { running, completed, met, missed, raised, interrupted, gave_
 struct Outcome {
   LoadEnd end = LoadEnd::running;
   double elapsed_ns = 0.0;
-  double issuing_cpu_ns = 0.0;   // CPU time of the threads that issue
   std::size_t left_in_call = 0;  // workers whose call did not return; their threads stay
 };
 
-// An open-loop load: one thread issues every request when it is due and waits for nothing else, workers serve
-// them in order. Where the kernel lets that thread wait for a core too often, a second one on another core
-// issues too, and whichever is there first does. Between due and completed nothing allocates and no lock is
-// taken; what the service does is its own matter.
+// An open-loop load: every request is in the queue from when it is due, and workers serve them in order. No
+// thread has to run for a request to arrive while all workers are in a call. Of the free workers one leads:
+// it sleeps until the next request is due, and lets another one lead before it serves (Schmidt et al.,
+// "Leader/Followers", 2000). So a request that finds a free worker wakes one thread, on the core that serves
+// it. Between due and completed nothing allocates and no lock is taken; what the service does is its own
+// matter.
 class Load {
  public:
   // The services and the memory behind `requests` and the decision must outlive this.
@@ -65,20 +63,16 @@ class Load {
   };
 
   void start_threads();
-  void issue_all();
-  void help_to_issue();
-  [[nodiscard]] bool wait_for_call();
-  void issue_until_end();
-  void call_help_if_often_late();
-  void call_help();
-  [[nodiscard]] bool sleep_until_due(std::uint32_t request);
   void work(std::int32_t number);
   [[nodiscard]] bool wait_for_start();
   void record(const Group& group, double completed_ns);
+  void stamp_what_waits() noexcept;
 
   // Of a worker's thread. False when it was left in a call: the load is over, and the thread only ends.
   [[nodiscard]] bool warm_up(Worker& worker);
   [[nodiscard]] bool serve_until_end(Worker& worker, std::int32_t number);
+  void stamp_issued(const RequestQueue::Turn& turn, double free_ns, double now_ns);
+  void wait_until(double look_again_ns, std::uint32_t heard) noexcept;
   [[nodiscard]] bool serve(Worker& worker, std::int32_t number, const Group& group);
   [[nodiscard]] bool came_back(Worker& worker);
   [[nodiscard]] bool settle(Worker& worker, const Group& group, bool may_look);
@@ -102,15 +96,10 @@ class Load {
   std::atomic<LoadEnd> end_{LoadEnd::running};
   std::atomic<bool> started_{false};
   Bell starting_;   // heard by all threads: the load starts, or will not
-  Bell waiting_;    // heard by free workers: a request has been issued
-  Bell issuing_;    // heard by the issuing threads: the load has ended
-  Bell calling_;    // heard by the helper: it is called, or the load has ended
+  Bell waiting_;    // heard by free workers: one of them may lead, or the load has ended
   Bell reporting_;  // heard by the calling thread: something has changed
   std::deque<Worker> workers_;
-  std::thread issuer_, helper_;
-  std::uint32_t late_ = 0;            // requests that the issuer issued late
-  std::atomic<int> called_from_{-1};  // the core that the helper should stay off; negative until it is called
-  std::atomic<std::int64_t> issuing_cpu_ns_{0};
+  std::atomic<bool> led_{false};  // one of the free workers waits for the next request
 };
 
 }  // namespace fairlap::load

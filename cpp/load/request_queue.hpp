@@ -15,8 +15,9 @@ struct Batching {
   double longest_wait_ns = 0.0;
 };
 
-// The order of service, without a clock and without sleeping: the caller says what time it is. Requests are
-// neighbours in the order in which they are due, so the queue is two counters and allocates nothing.
+// The order of service, without a clock and without sleeping: the caller says what time it is. A request is
+// in the queue from when it is due, whether or not a thread runs then. Requests are neighbours in that order,
+// so the queue is one counter and allocates nothing.
 class RequestQueue {
  public:
   RequestQueue(std::span<const double> due_ns, const Batching& batching) noexcept
@@ -24,24 +25,20 @@ class RequestQueue {
   RequestQueue(const RequestQueue&) = delete;  // Threads hold on to it.
   RequestQueue& operator=(const RequestQueue&) = delete;
 
-  // How many requests are in the queue, or were.
-  [[nodiscard]] std::uint32_t issued() const noexcept { return issued_.load(std::memory_order_acquire); }
-
-  // Puts the request into the queue that is next according to `issued`. False when another thread has.
-  bool issue(std::uint32_t request) noexcept {
-    return issued_.compare_exchange_strong(request, request + 1, std::memory_order_acq_rel);
-  }
-
   // What a worker that is free at this time does next: it serves the group; or, where that is empty, looks
-  // again at `look_again_ns` or when a request is issued, whichever is first.
+  // again at `look_again_ns`, which is infinite after the last request.
   struct Turn {
     Group group{};
+    double closed_ns = 0.0;      // when the group was full, or its oldest request had waited long enough
     bool leaves_others = false;  // requests that another free worker may serve
     double look_again_ns = 0.0;
   };
   [[nodiscard]] Turn next(double now_ns) noexcept;
 
-  [[nodiscard]] bool all_taken() const noexcept;
+  [[nodiscard]] std::uint32_t taken() const noexcept {
+    return taken_.load(std::memory_order_acquire).requests;
+  }
+  [[nodiscard]] bool all_taken() const noexcept { return taken() == due_ns_.size(); }
 
  private:
   // Requests and groups taken so far, which change together.
@@ -49,10 +46,9 @@ class RequestQueue {
     std::uint32_t requests;
     std::uint32_t groups;
   };
-  static constexpr std::size_t kCacheLine = 64;  // what issuing threads write must not slow the workers
+  [[nodiscard]] std::uint32_t due_at(double now_ns, std::uint32_t first) const noexcept;
 
-  alignas(kCacheLine) std::atomic<std::uint32_t> issued_{0};
-  alignas(kCacheLine) std::atomic<Taken> taken_{Taken{0, 0}};
+  std::atomic<Taken> taken_{Taken{0, 0}};
   std::span<const double> due_ns_;
   Batching batching_;
 };

@@ -89,18 +89,32 @@ TEST("Groups are numbered in the order in which they are taken") {
 TEST("A worker that takes a group knows whether it leaves requests for others") {
   const std::vector<double> due_ns{0, 0, 0};
   load::RequestQueue queue(due_ns, {.largest = 2});
-  for (std::uint32_t request = 0; request < 3; ++request) CHECK(queue.issue(request));
-  CHECK(!queue.issue(2));
   CHECK(queue.next(0).leaves_others);
   CHECK(!queue.next(0).leaves_others);
 }
 
-TEST("An empty queue is looked at again only when a request is issued") {
-  const std::vector<double> due_ns{0};
+TEST("An empty queue is looked at again when the next request is due, and never after the last") {
+  const std::vector<double> due_ns{5};
   load::RequestQueue queue(due_ns, {});
-  const load::RequestQueue::Turn turn = queue.next(5);
-  CHECK_EQUAL(turn.group.count, 0U);
-  CHECK(std::isinf(turn.look_again_ns));
+  CHECK_EQUAL(queue.next(4).group.count, 0U);
+  CHECK_EQUAL(queue.next(4).look_again_ns, 5.0);
+  CHECK_EQUAL(queue.next(5).group.count, 1U);
+  CHECK(std::isinf(queue.next(5).look_again_ns));
+}
+
+TEST("A group that is not full is looked at again when it is, or when its oldest request has waited") {
+  const std::vector<double> due_ns{0, 5, 9};
+  const load::Batching batching{.largest = 3, .longest_wait_ns = 20};
+  CHECK_EQUAL(load::RequestQueue(due_ns, batching).next(6).look_again_ns, 9.0);
+  const std::vector<double> too_far_ns{0, 5, 90};
+  CHECK_EQUAL(load::RequestQueue(too_far_ns, batching).next(6).look_again_ns, 20.0);
+}
+
+TEST("A turn knows when its group closed") {
+  const std::vector<double> due_ns{0, 5, 9, 30};
+  load::RequestQueue queue(due_ns, {.largest = 3, .longest_wait_ns = 20});
+  CHECK_EQUAL(queue.next(100).closed_ns, 9.0);
+  CHECK_EQUAL(queue.next(100).closed_ns, 50.0);
 }
 
 TEST("The stamps of one worker are those of Lindley's recursion") {
@@ -136,17 +150,9 @@ TEST("Workers that compete for requests take each exactly once") {
       for (std::uint32_t place = group.first; place < group.first + group.count; ++place) ++taken[place];
     }
   };
-  std::atomic<std::uint32_t> issued = 0;
-  const auto issue = [&] {
-    for (std::uint32_t request = 0; (request = queue.issued()) < kRequests;)
-      issued += queue.issue(request) ? 1 : 0;
-  };
-  std::thread issuer(issue);
-  std::thread helper(issue);
   std::thread first(work);
   std::thread second(work);
-  for (std::thread* const thread : {&issuer, &helper, &first, &second}) thread->join();
-  CHECK_EQUAL(issued.load(), kRequests);
+  for (std::thread* const thread : {&first, &second}) thread->join();
   CHECK(std::all_of(taken.begin(), taken.end(), [](const std::atomic<int>& times) { return times == 1; }));
 }
 

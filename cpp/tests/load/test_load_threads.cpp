@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "load/known_service.hpp"
@@ -95,33 +96,51 @@ TEST("Every request is served once, and its stamps follow each other") {
   }
 }
 
-TEST("Requests are issued while the only worker is in a call") {
+TEST("Requests that are due while the only worker is in a call are in the queue when they are due") {
   Table table(20, 1 * kMs);
-  std::atomic<bool> released = false;
   ScriptedService service([&](const Group& group) {
-    if (group.first == 0) wait_until(released);
+    if (group.first == 0) std::this_thread::sleep_for(std::chrono::milliseconds(40));
     return true;
   });
-  int glances = 0;
   Load load(table.requests(), {&service}, patient(), clock::Clock::best());
-  const Outcome outcome = load.run([&] {
-    if (++glances == 6) released = true;
-    return true;
-  });
-  CHECK(outcome.end == LoadEnd::completed);
-  CHECK(table.issued.back() < table.completed.front());
+  CHECK(load.run(kKeepGoing).end == LoadEnd::completed);
+  for (std::size_t place = 1; place < 20; ++place) {
+    CHECK(table.issued[place] >= table.due[place]);
+    CHECK(table.issued[place] < table.due[place] + 1 * kMs);
+    CHECK(table.started[place] >= table.completed[place - 1]);
+  }
 }
 
-TEST("Two threads that issue leave no request out and issue none before it is due") {
+TEST("Requests that were due and that no worker came to are in the queue, and later ones are not") {
+  Table table(2000, 1 * kMs);
+  ScriptedService service([](const Group&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return true;
+  });
+  Load load(table.requests(), {&service}, patient(), clock::Clock::best());
+  bool goes_on = true;
+  const Outcome outcome = load.run([&] { return std::exchange(goes_on, false); });
+  CHECK(outcome.end == LoadEnd::interrupted);
+  CHECK_EQUAL(table.issued[20], table.due[20]);
+  CHECK(std::isnan(table.started[20]));
+  CHECK(std::isnan(table.issued[1999]));
+}
+
+TEST("Free workers take turns at waiting for the next request, and none starts before it is due") {
   Table table(400, 0.05 * kMs);
-  ScriptedService service([](const Group&) { return true; });
-  Settings settings = patient();
-  settings.late_before_help = 0;
-  Load load(table.requests(), {&service}, settings, clock::Clock::best());
-  const Outcome out = load.run([] { return true; });
-  CHECK(out.end == LoadEnd::completed);
+  const std::vector<double> lengths(400, 0.08 * kMs);
+  KnownService first(lengths, KnownServiceBy::sleeping, clock::Clock::best());
+  KnownService second(lengths, KnownServiceBy::sleeping, clock::Clock::best());
+  KnownService third(lengths, KnownServiceBy::sleeping, clock::Clock::best());
+  Load load(table.requests(), {&first, &second, &third}, patient(), clock::Clock::best());
+  CHECK(load.run(kKeepGoing).end == LoadEnd::completed);
   CHECK_EQUAL(table.count_completed(), 400U);
-  for (std::size_t place = 0; place < 400; ++place) CHECK(table.issued[place] >= table.due[place]);
+  for (std::size_t place = 0; place < 400; ++place) {
+    CHECK(table.issued[place] >= table.due[place]);
+    CHECK(table.started[place] >= table.issued[place]);
+  }
+  for (const std::int32_t number : {0, 1, 2})
+    CHECK(std::count(table.worker.begin(), table.worker.end(), number) > 20);
 }
 
 TEST("A group of waiting requests has one start, one completion and one number") {

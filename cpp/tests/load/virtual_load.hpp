@@ -1,6 +1,6 @@
 #pragma once
 
-// The queue of a load on a clock that only the test moves: workers and arrivals are events, so every stamp is
+// The queue of a load on a clock that only the test moves: workers are events, so every stamp is
 // exact.
 
 #include <algorithm>
@@ -33,11 +33,9 @@ struct VirtualLoad {
     load::RequestQueue queue(due_ns, batching);
     std::vector<double> free_at_ns(workers, 0.0);
     std::vector<Served> served;
-    std::uint32_t issued = 0;
     double now_ns = 0.0;
     while (!queue.all_taken()) {
-      for (; issued < due_ns.size() && due_ns[issued] <= now_ns; ++issued) queue.issue(issued);
-      double next_ns = issued < due_ns.size() ? due_ns[issued] : kNever;
+      double next_ns = kNever;
       for (std::size_t worker = 0; worker < workers; ++worker) {
         if (free_at_ns[worker] > now_ns) {
           next_ns = std::min(next_ns, free_at_ns[worker]);

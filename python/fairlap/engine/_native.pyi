@@ -853,9 +853,6 @@ class LoadRecord:
     def exception(self) -> typing.Any:
         ...
     @property
-    def issuing_cpu_ns(self) -> float:
-        ...
-    @property
     def left_in_call(self) -> int:
         ...
 class RoofEstimate:
@@ -966,7 +963,7 @@ def roof_of(rates: collections.abc.Sequence[typing.SupportsFloat | typing.Suppor
     """
     The upper quantile of the rates, with its interval.
     """
-def run_load(workers: collections.abc.Sequence[typing.Any], clock: Clock, *, due_ns: typing_extensions.Buffer, items: typing.Any, issued_ns: typing_extensions.Buffer, started_ns: typing_extensions.Buffer, completed_ns: typing_extensions.Buffer, worker: typing_extensions.Buffer, group: typing_extensions.Buffer, largest_batch: typing.SupportsInt | typing.SupportsIndex, longest_wait_ns: typing.SupportsFloat | typing.SupportsIndex, bound_ns: typing.SupportsFloat | typing.SupportsIndex, missed_at: typing_extensions.Buffer, met_at: typing_extensions.Buffer, kept: typing_extensions.Buffer, look: typing.Any, give_up_ns: typing.SupportsFloat | typing.SupportsIndex, spin_ns: typing.SupportsFloat | typing.SupportsIndex, cores: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], warm_up: bool, pause_collector: bool) -> LoadRecord:
+def run_load(workers: collections.abc.Sequence[typing.Any], clock: Clock, *, due_ns: typing_extensions.Buffer, items: typing.Any, issued_ns: typing_extensions.Buffer, started_ns: typing_extensions.Buffer, completed_ns: typing_extensions.Buffer, worker: typing_extensions.Buffer, group: typing_extensions.Buffer, largest_batch: typing.SupportsInt | typing.SupportsIndex, longest_wait_ns: typing.SupportsFloat | typing.SupportsIndex, bound_ns: typing.SupportsFloat | typing.SupportsIndex, missed_at: typing_extensions.Buffer, met_at: typing_extensions.Buffer, kept: typing_extensions.Buffer, look: typing.Any, give_up_ns: typing.SupportsFloat | typing.SupportsIndex, spin_ns: typing.SupportsFloat | typing.SupportsIndex, warm_up: bool, pause_collector: bool) -> LoadRecord:
     ...
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool, drawn_at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = []) -> LoopRecord:
     ...

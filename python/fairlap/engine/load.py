@@ -19,11 +19,10 @@ from fairlap.engine.clocks import clock_named
 from fairlap.errors import NOT_ENOUGH_MEMORY, InvalidRequest, NotAvailable, shown
 
 GIVE_UP_NS = 10e9
-SPIN_NS = 30e3
+SPIN_NS = 100e3
 MOST_REQUESTS = 10**8
 MOST_WORKERS = 1024
 MOST_IN_BATCH = 2**20
-_MOST_CORE = 1023  # of the kernel's fixed set of cores
 _NO_NUMBERS = np.empty(0, np.uint32)
 
 
@@ -38,6 +37,14 @@ def poisson_arrivals_ns(rate_per_s: float, seconds: float, seed: int) -> NDArray
         more = due_ns[-1] + np.cumsum(random.exponential(gap_ns, 1 + len(due_ns) // 10))
         due_ns = np.concatenate([due_ns, more])
     return due_ns[due_ns < end_ns]
+
+
+def random_arrivals_ns(requests: int, rate_per_s: float, seed: int) -> NDArray[np.float64]:
+    """When so many requests of a Poisson process are due, at exactly this rate: given their number, they are spread
+    evenly over its time. A process whose number is drawn too has another rate in each short load."""
+    requests = whole_number("requests", requests, least=1, most=MOST_REQUESTS)
+    end_ns = 1e9 * requests / positive_number("rate_per_s", rate_per_s)
+    return np.sort(_generator(seed, "arrivals").random(requests)) * end_ns
 
 
 def _generator(seed: int, stream: Literal["arrivals", "services"]) -> np.random.Generator:
@@ -118,7 +125,6 @@ class LoadResult:
     interrupted: bool
     gave_up: bool
     elapsed_ns: float
-    issuing_cpu_ns: float  # CPU time of the threads that issue
     left_in_call: int  # workers whose call did not return in time; their threads stay in the process
     collector_paused: bool
 
@@ -165,7 +171,6 @@ def run_load(
     keep: Callable[[int, Any], None] | None = None,
     warm_up: bool = True,
     spin_ns: float = SPIN_NS,
-    cores: Sequence[int] = (),
     clock: str = "auto",
     pause_gc: bool = True,
 ) -> LoadResult:
@@ -186,8 +191,7 @@ def run_load(
     result; see `LoadResult.place_in_group`. With ``warm_up`` every worker serves the first request once before the
     start, and once the first group of ``largest_batch``, since frameworks make their threads in a thread's first call.
 
-    ``cores`` are those of the machine from which requests may be issued: on Linux by preference from one that this
-    process is not bound to, so that a contestant on a single core does not make its own requests late.
+    A free worker wakes ``spin_ns`` before the next request is due, and spins.
     """
     due_ns = _arrivals(arrivals_ns)
     asked = _numbers("items", items, due_ns.size, most=2**32)
@@ -226,7 +230,6 @@ def run_load(
             look=keep,
             give_up_ns=positive_number("give_up_ns", give_up_ns),
             spin_ns=_not_negative("spin_ns", spin_ns),
-            cores=[whole_number("cores", core, least=0, most=_MOST_CORE) for core in cores],
             warm_up=truth("warm_up", warm_up),
             pause_collector=pause_gc,
         )
@@ -311,7 +314,6 @@ def _result(
         interrupted=interrupted,
         gave_up=record.end is _native.LoadEnd.gave_up,
         elapsed_ns=record.elapsed_ns,
-        issuing_cpu_ns=record.issuing_cpu_ns,
         left_in_call=record.left_in_call,
         collector_paused=collector_paused,
     )

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 
 from .cases import CASES, Case
@@ -58,13 +59,14 @@ def main() -> None:
     given = parser.parse_args()
     write_models(given.out / "models")
     file = given.out / "pairs.jsonl"
-    for case in chosen(CASES, given.only):
-        on = [name for name in case.contestants if not given.on or name in given.on.split(",")]
-        for threads in case.threads:
+    for _, group in groupby(chosen(CASES, given.only), key=lambda case: case.command):
+        cases = list(group)
+        on = [name for name in cases[0].contestants if not given.on or name in given.on.split(",")]
+        for threads in cases[0].threads:
             if str(threads) not in given.threads.split(",") or not on:
                 continue
             for number in range(given.pairs):
-                for pair in pairs_of(case, threads, number, given.out / "models", on):
+                for pair in pairs_of(cases, threads, number, given.out / "models", on):
                     print(
                         f"{pair.case}, {pair.contestant}, {pair.threads}: {pair.fairlap / pair.by_hand:.3f}", flush=True
                     )

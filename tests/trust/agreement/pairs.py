@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,15 +56,16 @@ class Agreement:
         return False if self.high < least or most < self.low else None
 
 
-def pairs_of(case: Case, threads: int, number: int, models: Path, contestants: Sequence[str]) -> list[Pair]:
-    """One command of fairlap with all of the contestants, then a loop for each of them: it finds what some loops are
-    given. The order of the loops is turned round in every other pair."""
-    rows = rows_by_contestant(case, threads, contestants)
-    return [
-        Pair(case.name, name, threads, case.figure(rows[name]), by_hand(case, name, threads, rows[name], models))
-        for name in (contestants if number % 2 else reversed(contestants))
-        if name in rows
-    ]
+def pairs_of(
+    cases: Sequence[Case], threads: int, number: int, models: Path, contestants: Sequence[str]
+) -> Iterator[Pair]:
+    """Of cases with one command: it runs once with all of the contestants, then the loops of each of them, since it
+    finds what some loops are given. The order of the contestants is turned round in every other pair."""
+    rows = rows_by_contestant(cases[0], threads, contestants)
+    for name in contestants if number % 2 else reversed(contestants):
+        for case in cases if name in rows else ():
+            figure = case.figure(rows[name])
+            yield Pair(case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models))
 
 
 def rows_by_contestant(case: Case, threads: int, contestants: Sequence[str]) -> Mapping[str, Row]:

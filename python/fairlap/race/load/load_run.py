@@ -50,7 +50,6 @@ class LoadRun:
         self._file = scratch / "requests.safetensors"
         self._seeds = random.Random(f"load {plan.seed} {block.number}")
         self._name, self._seed = name, plan.seed + block.number
-        self._cores = plan.available_cores if block.conditions == "controlled" else ()
         text = name.text.replace("/", "-")
         self._logs = Path(load.logs) / f"block-{block.number}-{text}" if load.logs else scratch / "loadgen"
         self._is_first = block.number == min(each.number for each in plan.blocks if each.work == block.work)
@@ -149,7 +148,6 @@ class LoadRun:
                 longest_wait_s=load.longest_wait_s,
                 items=offered.items,
                 give_up_s=self._give_up_s,
-                cores=self._cores,
                 stamps=offered.kind in _STAMPED,
                 first_token_s=load.first_token_s,
             ),

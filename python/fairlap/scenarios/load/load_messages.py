@@ -41,7 +41,6 @@ class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load")
     longest_wait_s: float = 0.0
     items: Literal["pool", "one", "unique"] = "pool"
     give_up_s: float = 60.0  # after the last arrival
-    cores: tuple[int, ...] = ()  # from which requests may be issued, besides those that the worker is bound to
     stamps: bool = False  # send those of every request after the reply
     first_token_s: float | None = None  # the bound of the first token, from when its request was due
 

@@ -74,7 +74,6 @@ class Serving:
             longest_wait_ns=1e9 * request.longest_wait_s,
             decision=_decision(request) if request.ends_early else None,
             give_up_ns=1e9 * request.give_up_s,
-            cores=request.cores,
             kept=drawn,
             keep=kept.keep,
         )
@@ -87,8 +86,8 @@ class Serving:
         return trial, [each.data.cast("B") for each in stamps]
 
     def _in_memory(self, request: OfferLoad) -> OfferLoad:
-        """Where the first token has a bound, with only as many requests as leave their stamps, even when random
-        arrivals bring more of them."""
+        """Where the first token has a bound, with only as many requests as leave their stamps, and those of calls
+        before the trial."""
         if request.first_token_s is None:
             return request
         if self._contestant.stamps is None:
@@ -189,15 +188,13 @@ class _Kept:
 
 
 def _due_ns(request: OfferLoad) -> npt.NDArray[np.float64]:
-    from fairlap.engine.load import constant_arrivals_ns, poisson_arrivals_ns
+    from fairlap.engine.load import random_arrivals_ns
 
     if request.rate_per_s is None:
         return np.zeros(request.requests)
-    seconds = request.requests / request.rate_per_s
     if not request.at_random:
-        return constant_arrivals_ns(request.rate_per_s, seconds)
-    due_ns = poisson_arrivals_ns(request.rate_per_s, seconds, request.seed)
-    return due_ns if len(due_ns) else np.zeros(1)  # of few requests, none may fall into the time
+        return np.arange(request.requests, dtype=np.float64) * (1e9 / request.rate_per_s)
+    return random_arrivals_ns(request.requests, request.rate_per_s, request.seed)
 
 
 def _asked(request: OfferLoad, items: int, requests: int, rng: np.random.Generator) -> npt.NDArray[np.uint32]:

@@ -5,11 +5,13 @@ import random
 import sys
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from typing import Any
 
 WARM_UP_S = 0.5
 MEASURED_S = 0.5
+AWAKE_NS = 200_000  # before a request is due; a server that spins while it is idle keeps its core warm
+TRIAL_S = 4.0
 
 
 def warm_up(call: Callable[[], Any]) -> None:
@@ -59,13 +61,14 @@ def fed_batch_ns(use: Callable[[Any], Any], orders_of_an_epoch: Callable[[], Any
 
 
 def latencies_ns(call: Callable[[], Any], rate_per_s: float, seconds: float) -> list[int]:
-    """Of requests that arrive at random: from when each was due until it was answered, one at a time."""
-    now_ns, due_ns, found = perf_counter_ns(), [], []
-    next_ns = float(now_ns)
-    while next_ns < now_ns + seconds * 1e9:
-        next_ns += random.expovariate(rate_per_s) * 1e9
-        due_ns.append(int(next_ns))
-    for each_ns in due_ns:
+    """Of requests that arrive at random, as many as the rate has in this time: from when each was due until it was
+    answered, one at a time."""
+    places = sorted(random.random() for _ in range(round(rate_per_s * seconds)))
+    began_ns, found = perf_counter_ns() + 1_000_000, []
+    for place in places:
+        each_ns = began_ns + int(place * seconds * 1e9)
+        if (ahead_ns := each_ns - AWAKE_NS - perf_counter_ns()) > 0:
+            sleep(ahead_ns / 1e9)
         while perf_counter_ns() < each_ns:
             pass
         call()
@@ -78,16 +81,18 @@ def percentile(values: list[int], share: float) -> float:
 
 
 def largest_rate_per_s(call: Callable[[], Any], bound_ns: float) -> float:
-    """The largest rate at which 99 of 100 requests are answered within the bound, by halving."""
-    warm_up(call)
-    low, high = 0.0, 1e9 / median_call_ns(call)
+    """The largest rate at which 99 of 100 requests are answered within the bound, by halving. In trials of 2 s, it
+    found 3 % more than theory has for services of 0.7 ms: late requests come in bursts, and most short trials have
+    none."""
+    high = 1e9 / median_call_ns(call)
+    low = high / 2
     while high > 1.01 * low:
         rate = (low + high) / 2
-        if percentile(latencies_ns(call, rate, 2.0), 0.99) <= bound_ns:
+        if percentile(latencies_ns(call, rate, TRIAL_S), 0.99) <= bound_ns:
             low = rate
         else:
             high = rate
-    return low
+    return (low + high) / 2
 
 
 def report(scenarios: dict[str, Callable[..., float]]) -> None:

@@ -27,8 +27,8 @@ class Queue:
     def trial(self, offered: Offered, load: Load) -> LoadTrial:
         due = np.zeros(offered.requests)
         if offered.rate_per_s is not None:
-            gaps = np.full(offered.requests, 1 / offered.rate_per_s)
-            due = np.cumsum(self._rng.exponential(gaps) if offered.at_random else gaps)
+            places = np.sort(self._rng.random(offered.requests)) * offered.requests
+            due = (places if offered.at_random else np.arange(offered.requests)) / offered.rate_per_s
         service_s = self._one_item_s if offered.items == "one" else self._service_s
         ends = np.empty(len(due))
         free = 0.0
@@ -149,12 +149,15 @@ def test_of_two_bounds_the_one_that_is_missed_first_limits_the_rate(
     bound_ms: float, first_ms: float, limited_by: str
 ) -> None:
     queue = Queue(MS, after_first_s=0.7 * MS)
-    both, trials = searched(Load(0.99, bound_ms * MS, trial_s=4.0, first_token_s=first_ms * MS), queue)
+    load = Load(0.99, bound_ms * MS, trial_s=4.0, first_token_s=first_ms * MS)
+    found = [searched(load, queue) for _ in range(5)]
     tighter_ms = min(bound_ms, first_ms + 0.7)
-    assert both.limited_by == limited_by
-    assert both.largest_rate_per_s == pytest.approx(rate_of_md1(MS, tighter_ms * MS, 0.99), rel=0.15)
-    last = [each for each in trials if each.kind == "at_largest_rate"][-1]
-    assert last.most_late <= 0.01 * last.requests
+    assert {both.limited_by for both, _ in found} == {limited_by}
+    rates = [both.largest_rate_per_s or 0.0 for both, _ in found]
+    assert np.median(rates) == pytest.approx(rate_of_md1(MS, tighter_ms * MS, 0.99), rel=0.1)
+    for _, trials in found:
+        last = [each for each in trials if each.kind == "at_largest_rate"][-1]
+        assert last.most_late <= 0.01 * last.requests
 
 
 def test_where_the_first_token_of_a_lone_request_is_too_late_there_is_no_rate() -> None:

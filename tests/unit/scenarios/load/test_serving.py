@@ -111,6 +111,11 @@ def test_every_request_is_answered_once_and_latency_counts_from_when_it_was_due(
     assert trial.outcome == "missed"
 
 
+def test_a_trial_offers_as_many_requests_as_its_rate_has_in_its_time(tmp_path: Path) -> None:
+    trials = [served(tmp_path, requests=20, rate_per_s=1000.0, seed=seed) for seed in range(6)]
+    assert [trial.requests for trial in trials] == [20] * 6
+
+
 def test_the_kept_answers_are_those_to_known_items_under_their_numbers(tmp_path: Path) -> None:
     trial = served(tmp_path)
     kept = answers(tmp_path)
