@@ -33,7 +33,7 @@ from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Workload
 
 VARIANTS = (
-    *("slow", "loud", "daemon"),  # these do the work all the same
+    *("slow", "cold", "loud", "daemon"),  # these do the work all the same
     *("other-threads", "other-precision", "other-weights", "cached", "swapped", "transposed", "silent-bf16"),
     *("nan", "late-nan", "one-output-less", "unsupported", "raises", "raises-rudely", "exits"),
     *("fed-cached", "fed-shifted", "fed-writes", "fed-not"),  # wrong only when they are fed
@@ -133,6 +133,8 @@ def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Cal
             time.sleep(1000)
         if variant == "slow":
             time.sleep(0.002)
+        if variant == "cold":
+            _sleep_longer_after_a_pause()
         answer = forward(inputs)
         if variant == "cached":
             answer = _KEPT.setdefault("answer", answer)
@@ -141,6 +143,19 @@ def _call(forward: Callable[[Arrays], Any], inputs: Arrays, variant: str) -> Cal
         return {} if variant == "one-output-less" else answer
 
     return call
+
+
+COLD_CALLS, STEADY_S, COLD_S, PAUSE_S = 5, 0.008, 0.016, 0.03
+_LATELY = {"calls": 0, "ended_s": 0.0}
+
+
+def _sleep_longer_after_a_pause() -> None:
+    """As calls do whose caches others have used meanwhile."""
+    if time.monotonic() - _LATELY["ended_s"] > PAUSE_S:
+        _LATELY["calls"] = 0
+    _LATELY["calls"] += 1
+    time.sleep(COLD_S if _LATELY["calls"] <= COLD_CALLS else STEADY_S)
+    _LATELY["ended_s"] = time.monotonic()
 
 
 Bind = Callable[[Arrays], Callable[[], Any]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.left_out import contestants_of
-from fairlap.race.plan import Limits, Plan
+from fairlap.race.plan import Limits, Measuring, Plan
 from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes import turns
 from fairlap.race.processes.one_process import unused_calls
@@ -133,8 +133,17 @@ def test_a_row_says_where_what_its_contestant_leaves_behind_is_not_seen(
     assert ("W_ORPHANS" in {notice.code for notice in process.warnings}) != holds
 
 
-@pytest.mark.parametrize(("call_s", "calls"), [(1e-5, 3), (0.004, 3), (0.012, 1), (0.03, 1), (0.05, 0), (2.0, 0)])
-def test_a_turn_begins_with_a_call_that_refills_caches_unless_a_call_takes_the_whole_turn(
-    call_s: float, calls: int
-) -> None:
+def test_a_contestant_whose_first_calls_after_a_pause_take_longer_reads_what_its_other_calls_take() -> None:
+    """Five calls of 16 ms after each pause, then calls of 8 ms; a turn lasts for 40 ms."""
+    plan = msgspec.structs.replace(planned("example:cold,example", blocks=1), measuring=Measuring(0.16, rounds=4))
+    [cold] = [process for process in raced(plan) if process.contestant == "example:cold"]
+    assert cold.outcome == "finished", cold.message
+    assert len(cold.rounds_ns) == 4
+    assert 8e6 < cold.headline_ns < 12e6
+
+
+@pytest.mark.parametrize(
+    ("call_s", "calls"), [(1e-5, 6), (0.004, 6), (0.014, 5), (0.022, 3), (0.15, 1), (0.17, 0), (2.0, 0)]
+)
+def test_a_turn_begins_with_calls_that_refill_caches_for_at_most_two_turns(call_s: float, calls: int) -> None:
     assert unused_calls(call_s, turn_s=0.04) == calls

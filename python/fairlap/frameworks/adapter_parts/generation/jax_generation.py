@@ -21,7 +21,7 @@ def generation(work: Workload, model: Any, params: Any, phase: Phase) -> Generat
         step = jax.jit(model.following, donate_argnums=1)
         lowered = first_step.lower(params, prompt)
         caches = lowered.out_info[2]
-        lowered_step = step.lower(params, caches, tokens[:, :1], np.int32(read))
+        lowered_step = step.lower(params, caches, tokens[:, :1], read)
     with phase("compile"):
         lowered.compile()  # kept by JAX: the functions find it
         lowered_step.compile()
@@ -32,7 +32,8 @@ def generation(work: Workload, model: Any, params: Any, phase: Phase) -> Generat
 
     def following(state: Any, tokens: Tokens) -> tuple[list[int], Any, Any]:
         caches, place = state
-        chosen, logits, caches = step(params, caches, tokens, np.int32(place))
+        # As an int: a NumPy scalar takes JAX 2.5 us longer, 3 % of a step of a small model.
+        chosen, logits, caches = step(params, caches, tokens, place)
         return np.asarray(chosen).tolist(), logits, (caches, place + 1)
 
     return Generation(first, following, np.asarray)
