@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from command_line import invoke, output, refusal
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.render.bundle.archive import packed
+from fairlap.render.bundle.archive import packed, unpacked
 from fairlap.render.bundle.contents import RUN, bundle_of
 from fairlap.render.bundle.manifest import MANIFEST, MANIFEST_HASH, sha256
 from fairlap.render.bundle.verify import Verification, verify
