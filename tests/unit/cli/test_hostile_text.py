@@ -173,7 +173,7 @@ def _own_controls_removed(written: str) -> str:
 
 def test_paths_in_errors_command_no_terminal(place: Path) -> None:
     paths = (
-        ("report", f"{HOSTILE}.json"),
+        ("rerun", f"{HOSTILE}.json"),
         ("across", f"{HOSTILE}.json"),
         ("verify", HOSTILE),
         ("compare", f"{HOSTILE}.onnx"),
@@ -182,7 +182,7 @@ def test_paths_in_errors_command_no_terminal(place: Path) -> None:
         _require_harmless(_on_a_terminal(*words))
     name = HOSTILE.replace("/", "")
     (place / f"{name}.json").write_text("{}")
-    _require_harmless(_on_a_terminal("gate", f"{name}.json"))
+    _require_harmless(_on_a_terminal("gate", f"{name}.json", "--baseline", "torch"))
 
 
 def test_names_in_a_model_command_no_terminal(place: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlap.printable import visible
-from fairlap.render.charts.labels import chart_text, chart_texts
+from fairlap.render.charts.labels import chart_text
 
 _EMPTY = frozenset({"br", "col", "img", "input", "link", "meta", "source", "wbr"})
 _PART_OF_A_NAME = re.compile(r"(?<=[:=,])(?=\S)")
@@ -52,10 +52,8 @@ def trusted(text: str) -> Markup:
 
 
 def json_island(element_id: str, value: Any) -> Markup:
-    """Data for the page's program, names as its forms have them. No text in it can end the element or begin another."""
-    return Markup(
-        f'<script type="application/json" id="{html.escape(element_id)}">{as_json(chart_texts(value))}</script>'
-    )
+    """Data for the page's program. No text in it can end the element or begin another."""
+    return Markup(f'<script type="application/json" id="{html.escape(element_id)}">{as_json(value)}</script>')
 
 
 def as_json(value: Any) -> str:
@@ -68,7 +66,7 @@ def _inside(child: Child) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str):
-        return html.escape(_printable(child))
+        return html.escape(visible(_encodable(child)))
     return "".join(_inside(each) for each in child)
 
 
@@ -76,12 +74,12 @@ def _attribute(key: str, value: str | bool | None) -> str:
     if value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{html.escape(_printable(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{html.escape(_encodable(str(value)))}"'
 
 
-def _printable(text: str) -> str:
-    """Half characters, which a strange worker can send, cannot be written as UTF-8; others reverse a line."""
-    return visible(text.encode("utf-8", "replace").decode())
+def _encodable(text: str) -> str:
+    """Half characters, which a strange worker can send, cannot be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def table(

@@ -16,7 +16,7 @@ from fairlap.render.charts import look
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
-from fairlap.render.charts.labels import chart_text
+from fairlap.render.charts.labels import chart_text, chart_texts
 from fairlap.render.charts.libraries import vega_script
 from fairlap.render.plan_command import command_of
 from fairlap.render.report import circumstances
@@ -80,7 +80,7 @@ def page_of(shown: Results) -> str:
             _behind(shown),
         ),
         tag("footer", f"Made by fairlap {shown.run.fairlap}. This page works offline and sends no data."),
-        json_island("shown", for_the_program(shown, charts, tables)),
+        json_island("shown", chart_texts(for_the_program(shown, charts, tables))),
         (tag("script", script) for script in scripts),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
