@@ -71,9 +71,12 @@ class JsonReader {
     if (first == '{') return object();
     if (first == '[') return list();
     if (first == '"') return {.kind = Json::text, .as_text = text()};
-    if (!left_.starts_with("null")) return number();
-    left_.remove_prefix(4);
-    return {};
+    for (const std::string_view word : {"null", "true", "false"}) {  // this worker needs none of them
+      if (!left_.starts_with(word)) continue;
+      left_.remove_prefix(word.size());
+      return {};
+    }
+    return number();
   }
 
  private:

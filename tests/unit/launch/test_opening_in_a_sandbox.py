@@ -89,6 +89,7 @@ def test_torchscript_that_opens_a_file_creates_none(
     assert (found.code == "E_SANDBOX") == (sandbox == "with")
 
 
+@pytest.mark.slow
 @sandboxed
 @pytest.mark.parametrize("sandbox", ["with", "without"])
 def test_a_saved_model_writes_and_reads_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str) -> None:

@@ -108,7 +108,7 @@ def test_a_damaged_one_does_not_count_and_a_line_says_so(how: str, kept: Kept) -
 def test_where_none_can_be_written_one_line_says_so_and_the_last_one_stays(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("fairlap.models.safetensors._write_whole", full)

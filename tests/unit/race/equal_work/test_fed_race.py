@@ -28,6 +28,7 @@ from fairlap.race.around_blocks.smallest_memory import Found, Trial, smallest_me
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
+from fairlap.race.plan_reach import allow
 from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.processes.request_for_worker import request_for
 from fairlap.race.race import Race
@@ -158,6 +159,7 @@ def test_what_the_loss_of_its_data_broke_is_run_again_when_they_are_back(
     file = images(tmp_path, 64)
     whole, saved = file.read_bytes(), tmp_path / "run.json"
     plan = planned("example", str(file), blocks=3)
+    allow(plan)
     measure, begun = WorkerProcess.measure, count(1)
 
     def cut_and_measure(worker: WorkerProcess, **wanted: Any) -> Any:
@@ -237,6 +239,7 @@ def resumable(tmp_path: Path) -> tuple[str, Path]:
     """The id of a run whose first block is over, and the data that it was fed."""
     file = images(tmp_path, 64)
     plan = planned("example", str(file), blocks=2)
+    allow(plan)
     running = Race(plan)
     with pytest.raises(KeyboardInterrupt):
         running.run(after_block=_interrupt)

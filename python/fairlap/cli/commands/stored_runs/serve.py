@@ -39,5 +39,5 @@ def command(host: str, port: int) -> None:
         print_note(str(error))
     server = BrowsingServer(host, port)
     for note in server.notes:
-        print_note(note)
+        click.echo(f"fairlap: {note}", err=True)  # with the token of its address, which print_note would hide
     end(server.run())
