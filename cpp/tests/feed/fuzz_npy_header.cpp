@@ -1,5 +1,5 @@
-// libFuzzer's door to the one reader of foreign bytes in the engine: the header of a .npy file. `make fuzz` builds it
-// where clang is installed.
+// libFuzzer's door to the one reader of foreign bytes in the engine: the header of a .npy file. `make fuzz`
+// builds it where clang is installed.
 #include <cstddef>
 #include <cstdint>
 #include <span>
