@@ -177,6 +177,7 @@ def work_on(machine: Machine, stream: object, **more: Any) -> framework_work.Wor
     )
 
 
+@pytest.mark.slow
 @on_fakes
 def test_every_method_is_tried_on_the_stream_that_is_exposed_or_found() -> None:
     machine = Machine()

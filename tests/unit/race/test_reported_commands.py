@@ -58,6 +58,7 @@ def outcomes() -> dict[str, tuple[str, str]]:
     return {each.contestant: (each.outcome, each.code) for each in load_run(Path("run.json")).processes}
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_race_a_store_a_history_a_gate_and_a_bundle_judge_by_what_is_reported() -> None:
     files = [word for name in ("x.md", "x.html", "x.junit.xml", "x.prom") for word in ("-o", name)]
@@ -91,6 +92,7 @@ def test_a_race_a_store_a_history_a_gate_and_a_bundle_judge_by_what_is_reported(
     assert "wall time of a run" in Path("x.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_gate_between_runs_compares_what_was_reported_by_the_same_format(place: Path) -> None:
     before = place / "before.json"
@@ -105,6 +107,7 @@ def test_a_gate_between_runs_compares_what_was_reported_by_the_same_format(place
     assert not compare_saved_runs(load_run(before), load_run(Path("run.json"))).differences
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_race_until_the_bound_is_decided_and_one_that_is_run_again_go_by_it() -> None:
     commands = [f"--command=fast=./bench {FAST}", f"--command=slow=./bench {SLOW}", "--reported=number"]
@@ -119,6 +122,7 @@ def test_a_race_until_the_bound_is_decided_and_one_that_is_run_again_go_by_it() 
     assert {each.headline_quantity for each in load_run(Path("again.json")).processes} == {"reported_ns"}
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_reports_are_read_from_output_errors_and_a_file_which_is_new_each_time(place: Path) -> None:
     report = shlex.quote(GOOGLE)
@@ -135,6 +139,7 @@ def test_reports_are_read_from_output_errors_and_a_file_which_is_new_each_time(p
     assert not list(place.glob("*report*"))
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_report_that_cannot_be_used_ends_its_contestant_alone() -> None:
     two = '{"context": {}, "benchmarks": [{"name": "a", "real_time": 1}, {"name": "b", "real_time": 1}]}'

@@ -120,6 +120,7 @@ def test_tensorflow_uses_the_device_of_that_number_only_and_in_float32() -> None
     assert in_force["tf32"] == "off"
 
 
+@pytest.mark.slow
 @on_fakes
 def test_a_device_that_tensorflow_does_not_see_is_refused() -> None:
     with PretendedGpus().in_place() as gpus, pytest.raises(Unsupported) as refused:
