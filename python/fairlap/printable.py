@@ -67,12 +67,13 @@ class OutputFilter(io.BufferedWriter):
         self._at_line_start = True
 
     def write(self, content: ReadableBuffer, /) -> int:
-        text = bytes(content).decode(self._encoding, "surrogateescape")
+        given = bytes(content)
+        text = given.decode(self._encoding, "surrogateescape")
         if text:
             clean = escaped(text, at_line_start=self._at_line_start)
             super().write(clean.encode(self._encoding, "surrogateescape"))
             self._at_line_start = text.endswith("\n")
-        return len(bytes(content))
+        return len(given)
 
 
 def filtered(stream: TextIO) -> TextIO:

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from fairlap.browse.application import application
 from fairlap.interrupts import interrupted_once, status_of
 from fairlap.machine.serving.connections import ACCEPTED_AT_ONCE, Connections, silence_event_loop
-from fairlap.machine.serving.listening import TOKEN, Listening
+from fairlap.machine.serving.listening import NOT_ENCRYPTED, TOKEN, Listening
 
 _ENDS_WITHIN_S = 1.0
 
@@ -30,7 +30,7 @@ class BrowsingServer:
         if listening.asks_for_given_token:
             self.notes.append(f"it asks for the token in {TOKEN}: open {url}?token=TOKEN once")
         if not listening.is_loopback:
-            self.notes.append("the connection is not encrypted; on a network you do not trust, use `ssh -L` instead")
+            self.notes.append(NOT_ENCRYPTED)
         connections = Connections()
         config = uvicorn.Config(
             application([host], listening.door, connections),

@@ -42,7 +42,7 @@ def revision_facts(folder: Path) -> dict[str, str]:
         listed = _git(Path(os.fsdecode(top)), "ls-files", "--stage", "--debug", "-z", ends_by_s=ends_by_s)
         changed = {path for path in staged if path}
         for entry in _ENTRY.finditer(listed):
-            if entry["mode"] != _SUBMODULE and not _is_same(os.fsencode(os.fsdecode(top)), entry, written_ns):
+            if entry["mode"] != _SUBMODULE and not _is_same(top, entry, written_ns):
                 changed.add(entry["path"])
             if time.monotonic() > ends_by_s:
                 return {}

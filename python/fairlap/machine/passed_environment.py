@@ -18,7 +18,7 @@ _OURS = frozenset({"FAIRLAP_STORE", "FAIRLAP_SERVE_TOKEN"})  # the first may be 
 _LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@")
 
 
-def without_secrets(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+def handed_on(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
     """All variables but tokens, keys and passwords, by their names, and addresses with a password. Those that are
     ``passed`` stay."""
     return {name: value for name, value in environment.items() if name in passed or not _is_secret(name, value)}
@@ -36,7 +36,7 @@ def require_confirmed(of_plan: Collection[str], confirmed: Collection[str]) -> N
 
 def own_environment(passed: Collection[str] = ()) -> dict[str, str]:
     """What this process hands on."""
-    return without_secrets(os.environ, passed)
+    return handed_on(os.environ, passed)
 
 
 def _is_secret(name: str, value: str) -> bool:

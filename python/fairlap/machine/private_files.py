@@ -23,8 +23,9 @@ def make_private_folder(folder: Path) -> None:
     for each in reversed(missing):
         each.mkdir(exist_ok=True)  # another process may have been quicker
         tighten(each)
+    own = own_folders()
     for each in (folder, *folder.parents):
-        if any(each.is_relative_to(own) for own in own_folders()):
+        if any(map(each.is_relative_to, own)):
             tighten(each)
 
 

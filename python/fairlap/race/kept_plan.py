@@ -21,6 +21,7 @@ def require_complete(plan: Plan) -> None:
     for name in plan.contestants:
         if any(HIDDEN in value for _, value in name.options) or HIDDEN in name.program:
             raise InvalidRequest(
-                f"the secret in {name.text!r} was not stored; give it in an environment variable, and race again",
+                f"the secret in {name.text!r} was not stored; race again with it in an environment variable that "
+                "--pass-env names",
                 code="E_SECRET",
             )

@@ -150,6 +150,11 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         raise InvalidRequest(f"{others}: only commands report times of their own; leave out --on", code=E_REPORT)
     if of_reports and request.load is not None:
         raise InvalidRequest("a race of load is by its own times; leave out --reported", code=E_REPORT)
+    if request.same_output and request.sandbox:
+        raise InvalidRequest(
+            "--same-output runs the first command once outside of a sandbox; leave it or --sandbox out",
+            code="E_SANDBOX",
+        )
     if request.same_output:
         from fairlap.frameworks.command import LONGEST_RUN_S, output_of
 
@@ -157,11 +162,6 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         notify(f"running {name} once, for the output that all must have")
         budget_s = LONGEST_RUN_S if request.budget is None else float(request.budget)
         within_s, reports_as = min(budget_s, LONGEST_RUN_S), first.get(REPORTED, "")
-        if request.sandbox:
-            raise InvalidRequest(
-                "--same-output runs the first command once outside of a sandbox; leave it or --sandbox out",
-                code="E_SANDBOX",
-            )
         output = output_of(first[RUN], first.get(FOLDER, ""), within_s, reported=reports_as, passed=request.pass_env)
     found = contestants_of(request.commands, output, reported)
     contestants = Contestants.of((*request.contestants, *found))

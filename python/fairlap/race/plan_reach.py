@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +18,15 @@ from pathlib import Path
 import msgspec
 
 from fairlap.data.datasets import SYNTHETIC
+from fairlap.errors import NotAvailable
+from fairlap.machine.private_files import make_private_folder, private_opener
 from fairlap.machine.user_folders import user_data
 from fairlap.race.plan import Plan
-from fairlap.request.names import COMMAND, FOLDER, HTTP, RUN, URL, ContestantName
+from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.request.source import Source
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]*")  # an option's value that names no file, module or address
-_CALLABLE = "python"
-_REACHING = (_CALLABLE, COMMAND, HTTP)  # frameworks whose options are what runs, or where inputs are sent
+_REACHING = (CALLABLES, COMMAND, HTTP)  # frameworks whose options are what runs, or where inputs are sent
 
 
 def reach_of(plan: Plan) -> tuple[str, ...]:
@@ -55,12 +55,12 @@ def _of_contestant(name: ContestantName) -> Iterator[str]:
     if name.framework == COMMAND:
         folder = f" in {options[FOLDER]}" if options.get(FOLDER) else ""
         yield f"command {options.get(RUN, '')}{folder}"
-    elif name.framework == _CALLABLE:
-        path = f" in {options['path']}" if options.get("path") else ""
-        yield f"callable {options.get('call', '')}{path}"
+    elif name.framework == CALLABLES:
+        path = f" in {options[PATH]}" if options.get(PATH) else ""
+        yield f"callable {options.get(CALL, '')}{path}"
     elif name.framework == HTTP:
         yield f"server {options.get(URL, '')}"
-    shown = {RUN, FOLDER, URL, "call", "path"} if name.framework in _REACHING else set()
+    shown = {RUN, FOLDER, URL, CALL, PATH} if name.framework in _REACHING else set()
     for option, value in options.items():
         if option not in shown and not (_PLAIN.fullmatch(option) and _PLAIN.fullmatch(value)):
             yield f"option {option}={value} of {name.framework or name.program}"
@@ -81,7 +81,7 @@ def is_allowed(reach: tuple[str, ...]) -> bool:
         return True
     try:
         return _digest(reach) in _record().read_text("ascii").split()
-    except (OSError, RuntimeError, UnicodeDecodeError):  # RuntimeError: the user has no home folder
+    except (OSError, NotAvailable, UnicodeDecodeError):  # NotAvailable: the user has no home folder
         return False
 
 
@@ -90,14 +90,11 @@ def allow(plan: Plan) -> None:
     reach = reach_of(plan)
     if is_allowed(reach):
         return
-    with contextlib.suppress(OSError, RuntimeError):
+    with contextlib.suppress(OSError, NotAvailable):
         record = _record()
-        record.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(file, f"{_digest(reach)}\n".encode())  # appended at once, so that races may do so side by side
-        finally:
-            os.close(file)
+        make_private_folder(record.parent)
+        with open(record, "ab", buffering=0, opener=private_opener) as file:
+            file.write(f"{_digest(reach)}\n".encode())  # appended at once, so that races may do so side by side
 
 
 def _digest(reach: tuple[str, ...]) -> str:

@@ -27,6 +27,8 @@ HTTP = "http"  # the framework of a server that already runs
 URL = "url"  # its option
 COMMAND = "command"  # the framework of a command line
 RUN, FOLDER, OUTPUT, REPORTED = "run", "folder", "output", "reported"  # its options
+CALLABLES = "python"  # the framework of a Python callable
+CALL, PATH = "call", "path"  # its options
 
 
 class ContestantName(msgspec.Struct, frozen=True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlap.request.names import COMMAND
+from fairlap.request.names import CALLABLES, COMMAND
 
 CALLABLE = "callable"  # the model that stands for no model
-_NOT_MODELS = {COMMAND: "commands", "python": "callables"}  # by the framework of contestants
+_NOT_MODELS = {COMMAND: "commands", CALLABLES: "callables"}  # by the framework of contestants
 
 
 def model_titled(title: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.machine.serving.listening import TOKEN, Listening
+from fairlap.machine.serving.listening import NOT_ENCRYPTED, TOKEN, Listening
 from fairlap.watch.metrics import PREFIX
 from fairlap.watch.metrics_server import MetricsServer
 from fairlap.watch.readings import ReadingsNow
@@ -127,7 +127,7 @@ class Server:
         elif listening.asks_for_given_token:
             self.notes.append(f"scrapes need the bearer token in {TOKEN}")
         if not listening.is_loopback:
-            self.notes.append("the connection is not encrypted; on a network you do not trust, use `ssh -L` instead")
+            self.notes.append(NOT_ENCRYPTED)
 
     def __enter__(self) -> Server:
         return self

@@ -31,6 +31,7 @@ from fairlap.worker.confinement import confined
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Ended, OverheadMeasured, Prepare, Prepared
+from fairlap.worker.ranks.own_cores import cores_of
 from fairlap.worker.slowdown import slowed
 
 if TYPE_CHECKING:
@@ -422,8 +423,6 @@ def framework_class(name: str) -> type[Framework]:
 
 def _own_cores(request: Prepare) -> dict[str, str]:
     """Of a rank that is bound to some, read back."""
-    from fairlap.worker.ranks.own_cores import cores_of
-
     if request.rank is None or not cores_of(request.rank.number):
         return {}
     return {"cores": ",".join(map(str, sorted(os.sched_getaffinity(0))))}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -19,6 +17,7 @@ from fairlap.render.bundle.archive import packed
 from fairlap.store.run_file import SamplesOfProcess, encode_document, run_document
 from forged_bundles import parts_of
 from measured_runs import a_measured_run
+from terminals import on_a_terminal
 
 HOSTILE = (
     "x\x1b]0;PWN\x07\x1b[2J\x9b31m\u202egpj\u2066\u200b\u2028\x85\r\n::error ::spoof\n  ::set-env name=A::b\n"
@@ -32,24 +31,8 @@ SPOOFED = re.compile(r"^[ \t]*(::|1 esc|spoof)|##\[", re.MULTILINE)
 
 def _on_a_terminal(*arguments: object, **variables: str) -> str:
     """What fairlap writes to a terminal as its standard output and standard error."""
-    parent, child = pty.openpty()
-    running = subprocess.Popen(
-        [sys.executable, "-m", "fairlap", *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=child,
-        stderr=child,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200", **variables},
-    )
-    os.close(child)
-    written = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            written += chunk
-    except OSError:  # Linux's way to say that the other side is closed
-        pass
-    os.close(parent)
-    running.wait(timeout=60)
-    return written.decode().replace("\r\n", "\n")  # the terminal's own line ends
+    _, written = on_a_terminal(*arguments, variables=variables, columns=200)
+    return written.replace("\r\n", "\n")  # the terminal's own line ends
 
 
 def _require_harmless(written: str) -> None:

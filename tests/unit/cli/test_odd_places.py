@@ -11,6 +11,10 @@ import pytest
 from command_line import error_code, fairlap, refusal
 from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import own_folders
+from fairlap.race.plan_from_request import plan_of
+from fairlap.race.plan_reach import allow, is_allowed, reach_of
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid", "--blocks", "1", "--seconds", "0.01", "--quiet"]
 OF_NOBODY = 61234
@@ -49,6 +53,23 @@ def test_a_user_without_a_home_is_told_which_variables_help(monkeypatch: pytest.
     assert own_folders() == []
     monkeypatch.setenv("FAIRLAP_CACHE", "/tmp/x")
     assert Path("/tmp/x/work") in own_folders()
+
+
+def test_a_user_without_a_home_races_own_programs_and_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    plan = plan_of(RaceRequest(contestants=Contestants("command:true"), models=("callable",), blocks=1))
+    allow(plan)
+    assert reach_of(plan)
+    assert not is_allowed(reach_of(plan))
 
 
 @needs_root

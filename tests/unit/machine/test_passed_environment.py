@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.machine.passed_environment import require_confirmed, without_secrets
+from fairlap.machine.passed_environment import handed_on, require_confirmed
 
 SECRETS = [
     "GITHUB_TOKEN",
@@ -58,17 +58,17 @@ KEPT = [
 
 def test_tokens_keys_and_passwords_are_left_out() -> None:
     environment = dict.fromkeys([*SECRETS, *KEPT], "value")
-    assert list(without_secrets(environment)) == KEPT
+    assert list(handed_on(environment)) == KEPT
 
 
 def test_a_login_in_an_address_is_a_secret_whatever_its_name() -> None:
     environment = {"PLAIN": "http://host/x?a=b:c@d", "URL": "postgresql://me:word@host/x", "USER_URL": "ssh://me@host"}
-    assert list(without_secrets(environment)) == ["PLAIN", "USER_URL"]
+    assert list(handed_on(environment)) == ["PLAIN", "USER_URL"]
 
 
 def test_what_is_named_is_passed() -> None:
     environment = {"HF_TOKEN": "a", "OPENAI_API_KEY": "b"}
-    assert without_secrets(environment, ["HF_TOKEN"]) == {"HF_TOKEN": "a"}
+    assert handed_on(environment, ["HF_TOKEN"]) == {"HF_TOKEN": "a"}
 
 
 def test_what_a_plan_passes_has_to_be_confirmed() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -29,6 +28,7 @@ from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
 from msgspec.structs import replace
 from races_of_example import plan_of
+from terminals import on_a_terminal
 
 WORK = Work("mlp", 4)
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--conditions", "as-found"]
@@ -167,23 +167,9 @@ def test_only_whole_blocks_are_kept_of_an_interrupted_race() -> None:
 
 def in_a_terminal(arguments: list[str], **variables: str) -> str:
     """What fairlap writes to a terminal on its standard error."""
-    parent, child = pty.openpty()
-    running = subprocess.Popen(
-        [sys.executable, "-m", "fairlap", *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=child,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "160", **variables},
-    )
-    os.close(child)
-    written = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            written += chunk
-    except OSError:  # Linux's way to say that the other side is closed
-        pass
-    os.close(parent)
-    assert running.wait(timeout=60) == 0
-    return written.decode()
+    status, written = on_a_terminal(*arguments, variables=variables, columns=160, only_errors=True)
+    assert status == 0
+    return written
 
 
 @pytest.mark.sanitized

@@ -12,6 +12,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.serving.guard import Door
 
 TOKEN = "FAIRLAP_SERVE_TOKEN"
+NOT_ENCRYPTED = "the connection is not encrypted; on a network you do not trust, use `ssh -L` instead"
 _TOKEN_FORM = re.compile(r"[A-Za-z0-9._~-]{16,256}")
 
 

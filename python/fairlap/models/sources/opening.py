@@ -88,12 +88,12 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
     if not hashes:
         folder = Path(order.scratch) / f"{name}-{_key(order, kind, {})}"
         shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     else:
         folder = work_cache() / "sources" / f"{name}-{_key(order, kind, hashes)}"
         make_cache_folder(folder)
         if (folder / BUNDLE).is_file():
             return folder
-    make_cache_folder(folder)
     if confined:
         confine_to(source, hashes, folder, Path(tempfile.mkdtemp(dir=order.scratch)))
     _write(order, kind, folder, tuple(hashes.items()))

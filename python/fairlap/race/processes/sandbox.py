@@ -12,7 +12,7 @@ from fairlap.models.sources.registry import require_kind
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.request.commands import words_of
-from fairlap.request.names import COMMAND, FOLDER, RUN, ContestantName
+from fairlap.request.names import CALLABLES, COMMAND, FOLDER, PATH, RUN, ContestantName
 from fairlap.worker import over_http
 from fairlap.worker.process_options import process_options_in
 from fairlap.worker.protocol import Sandbox
@@ -51,8 +51,8 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     if runner.name.framework == COMMAND:
         folder = options.get(FOLDER) or str(Path.cwd())
         readable += [Path(folder), program_of(words_of(options[RUN]), folder).parent]
-    if runner.name.framework == "python":  # a callable, of a module in the current folder or in a checkout
-        readable += [Path.cwd(), Path(options.get("path") or ".").absolute()]
+    if runner.name.framework == CALLABLES:  # a callable, of a module in the current folder or in a checkout
+        readable += [Path.cwd(), Path(options.get(PATH) or ".").absolute()]
     return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)))
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import zip_longest
 
 import numpy as np
 
@@ -48,9 +49,8 @@ def check_documents(
             except Exception as error:  # processes that were changed can be anything
                 problems.append(f"{PAGE}: no page can be made of the run: {described(error)}")
     for name, content in expected.items():
-        for where in differing_texts(parts.get(name, b""), content):
+        if where := difference_of_texts(parts.get(name, b""), content):
             problems.append(f"{name}: it is not what follows from the samples: {where}")
-            break
     return problems, unchecked
 
 
@@ -62,27 +62,20 @@ def _why_no_page(manifest: Manifest) -> str:
     return ""
 
 
-def differing_texts(recorded: bytes, computed: bytes) -> Iterator[str]:
-    """Where two texts differ by more than the ninth digit of a number, which another processor may round otherwise."""
+def difference_of_texts(recorded: bytes, computed: bytes) -> str:
+    """Where two texts first differ by more than the ninth digit of a number, which another processor may round
+    otherwise; empty where they do not."""
     if recorded == computed:
-        return
+        return ""
     try:
         one, other = recorded.decode(), computed.decode()
     except UnicodeDecodeError:
-        yield "it is not valid UTF-8"
-        return
+        return "it is not valid UTF-8"
     if _NUMBER.split(one) != _NUMBER.split(other):
-        line = next((line for line, same in _lines(one, other) if line != same), "")
-        yield f"{line[:80]!r}" if line else "it ends elsewhere"
-        return
+        lines = zip_longest(one.splitlines(), other.splitlines(), fillvalue="")
+        line = next((line for line, same in lines if line != same), "")
+        return f"{line[:80]!r}" if line else "it ends elsewhere"
     for first, second in zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True):
         if first != second and not math.isclose(float(first), float(second), rel_tol=TOLERANCE, abs_tol=0.0):
-            yield f"{first} where {second} follows"
-            return
-
-
-def _lines(one: str, other: str) -> Iterator[tuple[str, str]]:
-    first, second = one.splitlines(), other.splitlines()
-    for number in range(max(len(first), len(second))):
-        line = first[number] if number < len(first) else ""
-        yield line, second[number] if number < len(second) else ""
+            return f"{first} where {second} follows"
+    return ""

@@ -15,7 +15,7 @@ from fairlap.errors import InvalidRequest, NotAvailable, shortened
 
 SIGNATURE = "manifest.sshsig"
 CODE = "E_SIGNER"
-_NAMESPACE = "fairlap"
+_OURS = ("-n", "fairlap")  # the namespace
 _PUBLIC_KEY = re.compile(r"(ssh-|ecdsa-|sk-)\S+ \S+")
 _TIMEOUT_S = 120.0  # a key may want a passphrase or a touch
 _MOST_SIGNATURE_BYTES = 100_000
@@ -31,7 +31,7 @@ def sign(manifest: bytes, key: Path) -> bytes:
     """The armoured signature. A public key takes its private one from the agent."""
     if not key.is_file():
         raise InvalidRequest(f"there is no key {key} to sign with", code=CODE)
-    done = _ssh_keygen("sign", "-f", str(key.absolute()), given=manifest)
+    done = _ssh_keygen("sign", *_OURS, "-f", str(key.absolute()), given=manifest)
     if done.returncode or not done.stdout:
         raise InvalidRequest(f"cannot sign with {key}: {_reason(done)}", code=CODE)
     return done.stdout
@@ -44,7 +44,7 @@ def fits(manifest: bytes, signature: bytes) -> bool:
     with tempfile.TemporaryDirectory(prefix="fairlap-signature-") as folder:
         file = Path(folder) / SIGNATURE
         file.write_bytes(signature)
-        return _ssh_keygen("check-novalidate", "-s", str(file), given=manifest).returncode == 0
+        return _ssh_keygen("check-novalidate", *_OURS, "-s", str(file), given=manifest).returncode == 0
 
 
 def signer_of(manifest: bytes, signature: bytes, allowed: Path) -> str:
@@ -63,7 +63,7 @@ def signer_of(manifest: bytes, signature: bytes, allowed: Path) -> str:
         named = _ssh_keygen("find-principals", "-s", str(file), "-f", str(signers), given=b"")
         for principal in named.stdout.decode("utf-8", "replace").splitlines():
             options = ("-s", str(file), "-f", str(signers), "-I", principal)
-            done = _ssh_keygen("verify", *options, given=manifest)
+            done = _ssh_keygen("verify", *_OURS, *options, given=manifest)
             if done.returncode == 0:
                 found = re.search(r"with (\S+) key (\S+)", done.stdout.decode("utf-8", "replace"))
                 return f"{principal}, {found[1]} key {found[2]}" if found else principal
@@ -71,9 +71,7 @@ def signer_of(manifest: bytes, signature: bytes, allowed: Path) -> str:
 
 
 def _ssh_keygen(action: str, *options: str, given: bytes) -> subprocess.CompletedProcess[bytes]:
-    words = ["ssh-keygen", "-Y", action, "-n", _NAMESPACE, *options]
-    if action == "find-principals":
-        words = [word for word in words if word not in ("-n", _NAMESPACE)]
+    words = ["ssh-keygen", "-Y", action, *options]
     try:
         return subprocess.run(words, input=given, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except FileNotFoundError:
