@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find cpp cmake -type f 2>/dev/null) CMakeLists.txt CMakePresets.json
 JOBS ?= 2
-PIP := $(BIN)/pip install --quiet
+PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without kept bytecode each of them would compile fairlap again.
@@ -202,7 +202,7 @@ KIT_PYTHON ?= 3.12
 gpu-proof-kit:  ## Fetch what the proof needs on a machine without network into build/gpu-proof-kit (KIT_PYTHON=3.12).
 	@$(PYTHON) -m tests.gpu.proof.kit --python $(KIT_PYTHON) $(if $(KIT),--to $(KIT)) $(FRAMEWORKS)
 
-$(VENV)/.editable: pyproject.toml
+$(VENV)/.editable: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) 'pip>=25.1'
 	$(PIP) --group build
