@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from .agreement.__main__ import write_models
 from .agreement.cases import BY_HAND, CASES, Case
-from .agreement.pairs import Pair, agreement_of
+from .agreement.pairs import Pair, agreement_of, by_hand
 
 LOOPS = sorted(BY_HAND.glob("*.py"))
 
@@ -36,6 +37,18 @@ def test_every_case_has_its_loop(case: Case) -> None:
     for contestant in case.contestants:
         _, program, *given = case.by_hand(contestant, 1, row, Path())
         assert not given or given[0] in offered[Path(program).name]
+
+
+ROW = {"steps_to_score": 3.0, "largest_rate_per_s": {"value": 50.0}, "latency_by_rate": [{"rate_per_s": 25.0}]}
+RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on in case.contestants]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("case", "contestant"), RUNS)
+def test_every_loop_reports_its_figure(case: Case, contestant: str, tmp_path: Path) -> None:
+    write_models(tmp_path)
+    assert by_hand(case, contestant, 1, ROW, tmp_path) > 0
 
 
 @pytest.mark.parametrize(

@@ -77,5 +77,5 @@ def generation():
 
 
 if __name__ == "__main__":
-    FILE, THREADS = sys.argv.pop(3), int(sys.argv.pop(2))
+    FILE, THREADS = sys.argv.pop(3), int(sys.argv[2])
     report({each.__name__: each for each in (latency, fed, at_rate, largest_rate, generation)})
