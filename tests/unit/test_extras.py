@@ -1,5 +1,7 @@
 """What pip installs with fairlap: extras take what a user has, and pins stand in constraints.txt."""
 
+from __future__ import annotations
+
 import tomllib
 from pathlib import Path
 
@@ -26,7 +28,9 @@ def pins() -> dict[str, Version]:
 
 
 @pytest.mark.parametrize(("extra", "requirement"), REQUIREMENTS, ids=lambda each: str(each).replace("/", " "))
-def test_an_extra_takes_a_newer_minor_version_than_the_one_that_the_tests_install(extra, requirement):
+def test_an_extra_takes_a_newer_minor_version_than_the_one_that_the_tests_install(
+    extra: str, requirement: Requirement
+) -> None:
     assert not [each for each in requirement.specifier if each.operator in ("==", "===", "~=")]
     if pinned := pins().get(requirement.name):
         assert requirement.specifier.contains(pinned)
@@ -34,6 +38,6 @@ def test_an_extra_takes_a_newer_minor_version_than_the_one_that_the_tests_instal
 
 
 @pytest.mark.parametrize("framework", ["torch", "executorch"])
-def test_the_tests_install_the_version_that_an_adapter_installs(framework):
+def test_the_tests_install_the_version_that_an_adapter_installs(framework: str) -> None:
     [own] = [Requirement(each) for each in framework_named(framework).packages if each.startswith(f"{framework}==")]
     assert own.specifier.contains(pins()[framework])

@@ -54,11 +54,36 @@ _STORED_RUNS = {
 }
 
 
+_FIRST_SCREEN = """\
+fairlap finds out which AI framework is faster on this machine, by how much, and whether the difference is real.
+
+  Frameworks, on a built-in model    fairlap compare convnet --on torch,jax,onnxruntime
+  Frameworks, on your own model      fairlap compare model.onnx --on onnxruntime,torch
+  Two releases of a framework        fairlap compare mlp --on torch==2.12.0,torch==2.13.0
+  Programs, or Python callables      fairlap compare --command old=./old --command new=./new
+                                     fairlap time my_package:old my_package:new
+  Requests within a time limit       fairlap load convnet --on torch,onnxruntime --p99 50ms
+
+`fairlap -h` lists the commands, and `fairlap COMMAND -h` shows the options that matter most."""
+
+
 class LazyCommands(click.Group):
     """Imports only the command that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*_MEASURING, *_STORED_RUNS]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        [name, *_] = args
+        if name in self.list_commands(ctx) or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, self.list_commands(ctx), n=1)
+        hint = f"did you mean `fairlap {close[0]}`?" if close else "`fairlap -h` lists the commands"
+        raise click.UsageError(f"no command named {name!r}; {hint}")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
@@ -82,15 +107,18 @@ def _print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> 
     ctx.exit()
 
 
-@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version)
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Find out which AI framework is faster on this machine, by how much, and whether the difference is real.
 
     Exit status: 0 on success, 1 when a result or a file is lost, 2 for an invalid request, 130 after Ctrl-C; some
     commands document more. Errors end with a code that `fairlap explain` explains.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(_FIRST_SCREEN)
 
 
 def _without_debug(arguments: list[str]) -> list[str]:

@@ -25,13 +25,14 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--device", type=DEVICE, help="Time on this device, such as cuda:0.  [default: the CPU]"),
     click.option(
         "--stream",
-        metavar="auto|hidden|watch|ADDRESS|MODULE:NAME",
-        help="The stream of the work: PyTorch's or CuPy's current one, or the one on which CUPTI sees a call launch.",
+        metavar="STREAM",
+        help="The work's stream: auto, hidden, watch, ADDRESS, MODULE:NAME.",
     ),
     click.option(
         "--method",
         type=click.Choice(METHODS),
-        help="The quantity, the same for all.  [default: device_span]",
+        metavar="QUANTITY",
+        help="device_span, context_span, kernel_sum, wall or host_issue.",
     ),
     click.option("--cache", type=click.Choice(("warm", "cold")), help="The device's L2 cache before each sample."),
     click.option("--graph", is_flag=True, default=None, help="Capture the call as a CUDA graph and time its replays."),

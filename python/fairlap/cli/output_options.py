@@ -36,7 +36,7 @@ REQUIRE = click.option(
     "--require",
     type=NAME,
     metavar="COLUMN<LIMIT,...",
-    help="Mark who qualifies: latency_p99<20ms, memory<4GB, cost<0.02.",
+    help="Mark which qualify: latency_p99<20ms, memory<4GB, cost<0.02.",
 )
 FOR = click.option(
     "--for", "use", type=NAME, metavar="USE", help="Recommend a contestant for a use: edge, cloud or research."
@@ -45,13 +45,13 @@ MAX_SLOWDOWN = click.option(
     "--max-slowdown",
     type=LARGEST_SLOWDOWN,
     metavar="SHARE",
-    help="With --baseline: race until it is shown whether the others are slower by more than this.",
+    help="Decide whether others are slower than --baseline by more than this.",
 )
 SANDBOX = click.option(
     "--sandbox",
     is_flag=True,
     default=None,
-    help="Confine contestants: no network, their model to read, a temporary folder to write.",
+    help="Confine contestants: no network, only their model to read.",
 )
 _RACE_OPTIONS = (
     BASELINE,
@@ -63,13 +63,13 @@ _RACE_OPTIONS = (
         "--remote",
         is_flag=True,
         default=None,
-        help="Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.",
+        help="Send inputs to servers on other machines too.",
     ),
     click.option(
         "--pass-env",
         multiple=True,
         metavar="NAME",
-        help="Pass a variable to contestants that looks like a secret, such as HF_TOKEN. Repeatable.",
+        help="Pass a variable that looks like a secret: HF_TOKEN. Repeatable.",
     ),
     click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
     click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
@@ -80,13 +80,13 @@ _OF_TRAINING_AND_PROFILES = (
         "--keep-weights",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="FOLDER",
-        help="With --to-score: write the weights that each contestant learnt into FOLDER.",
+        help="With --to-score: write the weights that each learnt into FOLDER.",
     ),
     click.option(
         "--trace",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="FOLDER",
-        help="With --profile: write each profiler's trace into FOLDER, for Perfetto.",
+        help="With --profile: write the profilers' traces into FOLDER.",
     ),
 )
 

@@ -16,18 +16,19 @@ _OPTIONS = (
     click.option(
         "--processes",
         type=WHOLE_NUMBERS,
-        help="Processes that share each step: the ranks of a contestant; 1,2 races both.  [default: 1]",
+        help="Processes (ranks) that share each step; 1,2 races both.  [default: 1]",
     ),
     click.option(
         "--scaling",
         type=click.Choice(get_args(Scaling)),
-        help="With --processes: the ranks share one batch (strong), or each has one (weak).  [default: strong]",
+        metavar="HOW",
+        help="Ranks share a batch (strong, the default) or have their own (weak).",
     ),
     click.option(
         "--hosts",
         type=NAMES,
         metavar="HOST,...",
-        help="With --processes: spread ranks over these hosts, reached with ssh.  [default: this machine]",
+        help="Spread ranks over these hosts, by ssh.  [default: this machine]",
     ),
 )
 

@@ -14,20 +14,20 @@ _OPTIONS = (
         "--shapes",
         multiple=True,
         metavar="INPUT:8x128,...",
-        help="Shapes of the inputs of your own model; repeat the option to race several.",
+        help="Shapes of the inputs of your own model. Repeatable, to race several.",
     ),
     click.option("--dims", metavar="NAME=N,...", help="Sizes of its named dimensions: batch=8,sequence=128."),
     click.option(
         "--inputs",
-        metavar="FILE|FOLDER|FILE.py:FUNCTION",
-        help="Its inputs: .npz, .npy, a test_data_set folder, or a function.  [default: drawn]",
+        metavar="FILE",
+        help="Its inputs: .npz, .npy, folder, FILE.py:FUNCTION.  [default: drawn]",
     ),
     click.option(
         "--range",
         "ranges",
         multiple=True,
         metavar="INPUT:LOW..HIGH",
-        help="What is drawn for an input: ids:0..30521, pixels:0..255.  [default: what its graph shows of integers]",
+        help="What is drawn for an input: pixels:0..255.  [default: from its graph]",
     ),
     click.option(
         "--trust", is_flag=True, default=None, help="Allow its file to run code when it is loaded, as a pickle does."

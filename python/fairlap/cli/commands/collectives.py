@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json, print_note
 from fairlap.cli.output_options import JSON, OUTPUT, writable
 from fairlap.cli.values import CONTESTANTS, DURATION, Parsed, one_or_more
@@ -24,7 +25,14 @@ _FEWEST_RANKS = 2  # one rank exchanges nothing
 _LARGEST_RANKS, _LARGEST_BLOCKS = 1024, 1000
 
 
-@click.command("collectives")
+@click.command(
+    "collectives",
+    cls=Command,
+    examples="""
+fairlap collectives --on torch,jax --sizes 4KB,1MB
+    Time exchanging arrays of two sizes.
+""",
+)
 @click.option("--on", "on", type=CONTESTANTS, default="torch,jax,tensorflow,mpi", show_default=True, help="Frameworks.")
 @click.option("--processes", default=2, show_default=True, help="Processes that exchange: the ranks, at least 2.")
 @click.option("--threads", default=1, show_default=True, help="Threads of each rank.")
@@ -33,14 +41,15 @@ _LARGEST_RANKS, _LARGEST_BLOCKS = 1024, 1000
     type=Parsed(array_sizes_in, "size,..."),
     default="4KB,1MB,16MB",
     show_default=True,
-    help="Sizes of the float32 array that each rank gives, such as 4KB or 16MB.",
+    help="Sizes of each rank's float32 array.",
 )
 @click.option(
     "--operations",
     type=one_or_more(*COLLECTIVES),
+    metavar="NAME,...",
     default=",".join(COLLECTIVES),
     show_default=True,
-    help="Collective operations to time.",
+    help="What to time.",
 )
 @click.option("--blocks", default=7, show_default=True, help="Fresh ranks of each framework; intervals take six.")
 @click.option("--seconds", type=DURATION, default="0.2", show_default=True, help="Time for each operation and size.")

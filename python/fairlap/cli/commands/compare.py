@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.scale_options import scale_options
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
     from fairlap.request.race_request import RaceRequest
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=Command,
+    sections=RACE_SECTIONS,
+    essential="on command batch mode precision threads to-score budget baseline dims inputs output",
+    examples="""
+fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime
+    Race four frameworks on a built-in model.
+fairlap compare model.onnx --dims batch=8 --on onnxruntime,torch:compile
+    Race your own model; `fairlap list routes model.onnx` shows who can run it.
+fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
+    Race two releases, each in its own environment, and write a page.
+""",
+)
 @click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option(
@@ -28,43 +42,46 @@ if TYPE_CHECKING:
     "commands",
     type=COMMAND,
     multiple=True,
-    metavar="NAME[@FOLDER]=COMMAND",
-    help="A program to race, run in FOLDER without a shell: old='./old --size 10'. Repeatable.",
+    metavar="NAME=COMMAND",
+    help="A program: old='./old --size 10', or NAME@FOLDER=... Repeatable.",
 )
 @click.option(
     "--same-output",
     is_flag=True,
     default=None,
-    help="Disqualify commands that print something else than the first one.",
+    help="Disqualify programs that print something else than the first one.",
 )
 @click.option(
     "--reported",
     metavar="FORMAT[:NAME]",
-    help="Race commands by the time that each reports of its own work, printed or in the file {report}: "
-    "google-benchmark, pyperf, hyperfine, criterion or number; NAME picks a benchmark.  [default: wall time]",
+    help="Race programs by the time they report: pyperf, hyperfine, number, ...",
 )
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
-@click.option("--mode", type=one_or_more("infer", "grad", "train"), help="Modes.  [default: infer]")
-@click.option("--optimizer", metavar="NAME:lr=...", help="In mode train: sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
 @click.option(
-    "--schedule", metavar="NAME:steps=...", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
+    "--mode",
+    type=one_or_more("infer", "grad", "train"),
+    metavar="MODE,...",
+    help="infer, grad, train.  [default: infer]",
+)
+@click.option("--optimizer", metavar="NAME:lr=...", help="sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
+@click.option(
+    "--schedule", metavar="NAME:steps=N", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
 )
 @click.option(
     "--start-from",
     metavar="FILE",
-    help="In mode train: start from these weights; FILE@sha256:HEX checks the file.",
+    help="Start from these weights; FILE@sha256:HEX checks the file.",
 )
 @click.option(
     "--to-score",
     type=SHARE,
     metavar="SHARE",
-    help="In mode train: train until this score on held-out items: right answers, or R squared.",
+    help="Train until this share of held-out items is right, or this R squared.",
 )
 @click.option(
     "--train-on",
     metavar="DATA",
-    help="With --to-score: a set of `fairlap list data`, FILE.csv:COLUMN, a .parquet or .npz file, or a folder of "
-    "images.  [default: the model's]",
+    help="Learn FILE.csv:COLUMN, .parquet, .npz, images or a built-in set.",
 )
 @click.option("--fraction", type=SHARE, metavar="SHARE", help="With --to-score: learn from this share of the items.")
 @click.option("--epochs", type=click.IntRange(min=1), help="With --to-score: at most so many epochs.  [default: 50]")
@@ -72,17 +89,20 @@ if TYPE_CHECKING:
     "--count-evaluation",
     is_flag=True,
     default=None,
-    help="With --to-score: contestants answer the held-out items after each epoch, and that time counts too.",
+    help="Let answering the held-out items after each epoch count too.",
 )
-@click.option("--precision", type=one_or_more(*get_args(Precision)), help="Precisions.  [default: fp32]")
 @click.option(
-    "--across-precisions", is_flag=True, default=None, help="Rank contestants of all the precisions together."
+    "--precision",
+    type=one_or_more(*get_args(Precision)),
+    metavar="NAME,...",
+    help=f"{', '.join(get_args(Precision))}.  [default: fp32]",
 )
+@click.option("--across-precisions", is_flag=True, default=None, help="Rank contestants of all precisions together.")
 @click.option(
     "--max-drop",
     type=SHARE,
     metavar="SHARE",
-    help="Rank only contestants whose error grew by at most this against fp32.",
+    help="Rank only those whose error grew by at most this against fp32.",
 )
 @click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
@@ -91,12 +111,9 @@ if TYPE_CHECKING:
     "--metric",
     type=NAMES,
     metavar="NAME,...",
-    help="Score the answers to all --inputs, or what was learnt with --to-score: top1, top5, precision, recall, f1, "
-    "roc_auc, perplexity, mse, mae, r2, bleu, wer, map; NAME:OUTPUT for another output.",
+    help="Score the answers: top1, f1, roc_auc, perplexity, mse, wer, map, ...",
 )
-@click.option(
-    "--labels", metavar="FILE", help="The right answers to --inputs for --metric: .npy; for map, COCO's .json."
-)
+@click.option("--labels", metavar="FILE", help="The right answers for --metric: .npy; for map, COCO's .json.")
 @click.option(
     "--threads", type=WHOLE_NUMBERS, help="Threads of every contestant; 1,2 races both.  [default: all cores]"
 )
@@ -104,8 +121,7 @@ if TYPE_CHECKING:
 @click.option(
     "--budget",
     type=DURATION,
-    help="Race until every comparison is decided, or for DURATION."
-    "  [default: 60s, up to 150s while too few blocks have run to claim anything]",
+    help="Race until all is decided, or for DURATION.  [default: 60s]",
 )
 @click.option(
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."
@@ -116,15 +132,15 @@ if TYPE_CHECKING:
 @click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found", "both"]),
-    help="Bind cores and fix memory behaviour, leave processes as they are, or race both in turn."
-    "  [default: controlled]",
+    metavar="KIND",
+    help="controlled (the default: own cores, fixed memory), as-found, both.",
 )
 @click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
 @click.option(
     "--data-seed",
     type=click.IntRange(min=0),
-    help="Draw weights and inputs from this seed.  [default: 0, 1 and 2 in turn; with --to-score 0 to 4]",
+    help="Draw weights and inputs from this seed.  [default: 0, 1, 2 in turn]",
 )
 @plan_options
 @SANDBOX
@@ -139,13 +155,13 @@ if TYPE_CHECKING:
     "--min-memory",
     is_flag=True,
     default=None,
-    help="Search for the smallest memory in which each contestant runs, after the blocks.",
+    help="Search for the smallest memory in which each contestant runs.",
 )
 @click.option(
     "--profile",
     is_flag=True,
     default=None,
-    help="Show the operators, or a GPU's kernels, that take the time, from profilers in untimed processes.",
+    help="Show the operators or kernels that take the time.",
 )
 @click.option(
     "--max-batch",
@@ -153,22 +169,19 @@ if TYPE_CHECKING:
     flag_value=MOST_BATCH,
     type=click.IntRange(1, MOST_BATCH),
     metavar="[LIMIT]",
-    help="Search for the largest batch that fits into memory for each contestant, up to LIMIT, after the blocks.",
+    help="Search for the largest batch that fits into memory, up to LIMIT.",
 )
-@click.option(
-    "--max-batch-budget", type=DURATION, help="With --max-batch: stop each search after DURATION.  [default: 2m]"
-)
+@click.option("--max-batch-budget", type=DURATION, help="Stop each of these searches after DURATION.  [default: 2m]")
 @click.option(
     "--best-budget",
     type=DURATION,
-    help="Stop the search for the settings of each contestant such as torch:best after DURATION.  [default: 60s]",
+    help="Search for settings of torch:best for so long.  [default: 60s]",
 )
 @click.option(
     "--recompile",
     type=NAMES,
-    metavar="BATCH|SIZE=N|TYPE,...",
-    help="Report what compiling did, and what calls at these batches, sizes (tokens=64) and types (float64) cost, in "
-    "separate processes after the blocks.",
+    metavar="SIZE,...",
+    help="Report what compiling did, and what other sizes or types cost.",
 )
 @race_options
 def command(
@@ -189,11 +202,13 @@ def command(
     Bind its shapes with --shapes or --dims, and give it your --inputs.
 
     Programs race too, without a model: --command old=./old --command new=./new. Programs that time themselves race by
-    their own figures with --reported.
+    their own figures with --reported pyperf, google-benchmark, hyperfine, criterion or number, printed or written to
+    the file {report}; pyperf:NAME picks a benchmark.
 
     Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
     process; the processes of a block take short turns, in random order. The race ends when every
-    comparison is decided, or when the budget is spent. (`fairlap.compare` in Python compares callables in one process
+    comparison is decided, or when the budget is spent; without a budget it takes up to 150 s while too few blocks have
+    run to claim anything. (`fairlap.compare` in Python compares callables in one process
     instead: quicker, but blind to differences between processes.)
 
     Several values of --batch, --mode, --precision, --threads and --processes are raced in every combination. A request

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.help import Command
 
-@click.command("completion")
+
+@click.command(
+    "completion",
+    cls=Command,
+    examples="""
+fairlap completion bash
+    Print the script for bash.
+""",
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script that teaches a shell to complete fairlap's commands and options.

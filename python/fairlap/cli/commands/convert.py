@@ -7,18 +7,26 @@ from typing import Any
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json, print_line, print_note
 from fairlap.cli.source_options import source_options
 
 
-@click.command("convert")
+@click.command(
+    "convert",
+    cls=Command,
+    examples="""
+fairlap convert model.onnx --for torch --batch 8
+    Convert a model, and prove that it gives the same answers.
+""",
+)
 @click.argument("source", metavar="FILE")
 @click.option("--for", "framework", metavar="FRAMEWORK", required=True, help="The framework that is to run it.")
 @click.option(
     "--into",
     "folder",
     type=click.Path(path_type=Path),
-    help="A new folder for the converted file and proof.json.  [default: FILE-for-FRAMEWORK]",
+    help="A new folder for the file and its proof.  [default: FILE-for-FRAMEWORK]",
 )
 @click.option("--batch", type=click.IntRange(min=1), help="The batch of every input that leaves it open.")
 @source_options

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import DURATION
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    cls=Command,
+    examples="""
+fairlap doctor
+    Show what disturbs measurements here, and how to fix it.
+""",
+)
 @OUTPUT_JSON
 @JSON
 @click.option("--seconds", type=DURATION, default="1s", show_default=True, help="Watch other processes for this long.")

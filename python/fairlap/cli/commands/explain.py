@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
 
@@ -20,7 +21,14 @@ def explanations() -> dict[str, str]:
     return {code: text.strip() for code, text in _SECTION.findall(page)}
 
 
-@click.command("explain")
+@click.command(
+    "explain",
+    cls=Command,
+    examples="""
+fairlap explain E_OUTPUT
+    Say what a code means and what to do.
+""",
+)
 @click.argument("code", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(code: str | None, as_json: bool) -> None:

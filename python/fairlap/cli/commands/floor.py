@@ -7,11 +7,19 @@ from typing import Any
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 
 
-@click.command("floor")
+@click.command(
+    "floor",
+    cls=Command,
+    examples="""
+fairlap floor
+    Show the resolution and the overhead of the timers.
+""",
+)
 @OUTPUT_JSON
 @JSON
 @click.option("--clock", default="auto", help='The CPU clock: "auto", "tsc" or "cntvct", "monotonic_raw".')

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
@@ -21,7 +22,20 @@ if TYPE_CHECKING:
 _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
 
 
-@click.command("load")
+@click.command(
+    "load",
+    cls=Command,
+    sections=RACE_SECTIONS,
+    essential="on p99 p90 first-token workers largest-batch batch threads budget scenario output",
+    examples="""
+fairlap load convnet --on torch,onnxruntime --p99 50ms
+    Find the largest rate at which 99 of 100 requests take at most 50 ms.
+fairlap load convnet --on torch --p99 50ms --workers 2 --largest-batch 8
+    Serve with two threads, and up to eight waiting requests in one call.
+fairlap load convnet --on torch,jax --scenario offline
+    Run MLPerf's LoadGen.
+""",
+)
 @click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
@@ -30,7 +44,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.option(
     "--first-token",
     type=DURATION,
-    help="The first token of as many requests comes within DURATION; alone, of ninety-nine of a hundred.",
+    help="The first token of as many requests comes within DURATION.",
 )
 @click.option(
     "--workers",
@@ -47,7 +61,8 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.option(
     "--scenario",
     type=click.Choice(get_args(Scenario)),
-    help="Run MLPerf's LoadGen in this scenario instead of the search; server: after it, in every process.",
+    metavar="NAME",
+    help="Run MLPerf's LoadGen: single-stream, multi-stream, offline, server.",
 )
 @click.option(
     "--logs",
@@ -57,15 +72,17 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 )
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items that one request asks about.  [default: 1]")
 @click.option(
-    "--precision", type=one_or_more("fp32", "fp16", "bf16", "autocast", "int8"), help="Precisions.  [default: fp32]"
+    "--precision",
+    type=one_or_more("fp32", "fp16", "bf16", "autocast", "int8"),
+    metavar="NAME,...",
+    help="fp32, fp16, bf16, autocast, int8.  [default: fp32]",
 )
 @source_options
 @click.option("--threads", type=int, help="Threads of every contestant's framework.  [default: all cores]")
 @click.option(
     "--budget",
     type=DURATION,
-    help="Race until every comparison is decided, or for DURATION."
-    "  [default: 5m, up to 15m while too few blocks have run to claim anything]",
+    help="Race until all is decided, or for DURATION.  [default: 5m]",
 )
 @click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
 @click.option(
@@ -75,7 +92,8 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found", "both"]),
-    help="Bind cores and fix memory behaviour, or leave processes as they are.  [default: controlled]",
+    metavar="KIND",
+    help="controlled (the default: own cores, fixed memory), as-found, both.",
 )
 @click.option("--seconds", type=DURATION, help="Time of calls one after the other in each process.  [default: 0.4s]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders, arrivals and items from this seed.")
@@ -93,7 +111,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
 @click.option(
     "--best-budget",
     type=DURATION,
-    help="Stop the search for the settings of each contestant such as torch:best after DURATION.  [default: 60s]",
+    help="Search for settings of torch:best for so long.  [default: 60s]",
 )
 @options_of_any_race
 def command(
@@ -115,11 +133,14 @@ def command(
     the bounds; the verdict is about the ratio of these rates. A duration is 20ms, 90s, 10m or 1h; a bare number
     means seconds.
 
+    A race takes up to 15 minutes instead of 5 while too few blocks have run to claim anything.
+
     Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
     keeps answers is disqualified.
 
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
-    Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once.
+    Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once; with --scenario
+    server in every process.
 
     Exit status: 0 when a contestant has a figure, even if others have none; 1 when none has one (no rate meets the
     bound), a file was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C.

@@ -20,13 +20,31 @@ if TYPE_CHECKING:
 
 _NOT_COMPARABLE = 3
 _BASE, _CHANGE = "base", "change"
+_SECTIONS = {
+    "What to race": "command call base prepare same-output reported",
+    "How": "threads budget blocks",
+    "When it fails": "baseline max-slowdown strict",
+    "The run and the comment": "output body post name charts author number comment",
+    "Help": "h help",
+}
 
 
-@click.command("pull-request", cls=GateCommand)
+@click.command(
+    "pull-request",
+    cls=GateCommand,
+    sections=_SECTIONS,
+    essential="command call base prepare threads budget max-slowdown strict output body comment",
+    examples="""
+fairlap pull-request --command './benchmark --size 10' --prepare make
+    Race the change against its base, and comment on it.
+fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
+    Race a callable; fail when it is shown to be slower by more than 5 %.
+""",
+)
 @click.argument("run_name", required=False, metavar="[RUN]")
 @click.option("--command", "run_command", metavar="COMMAND", help="Program to race, run in both checkouts.")
 @click.option("--call", metavar="MODULE.CALLABLE", help="Python callable to race, imported from both checkouts.")
-@click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what the change is merged into]")
+@click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what it is merged into]")
 @click.option("--prepare", "prepared_by", metavar="SHELL", help="Shell command that prepares each checkout: 'make'.")
 @click.option("--same-output", is_flag=True, help="Disqualify a command that prints something else than the base.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, progress_notes
 from fairlap.cli.output_options import race_options
 from fairlap.cli.plan_trust import TRUST, require_allowed
@@ -15,7 +16,16 @@ if TYPE_CHECKING:
     from fairlap.race.run import Run
 
 
-@click.command("rerun")
+@click.command(
+    "rerun",
+    cls=Command,
+    sections=RACE_SECTIONS,
+    essential="baseline trust output store quiet json",
+    examples="""
+fairlap rerun last
+    Repeat the newest run, in the same order and with the same seeds.
+""",
+)
 @click.argument("run", metavar="RUN|FILE")
 @TRUST
 @race_options

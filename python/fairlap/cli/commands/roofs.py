@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import DEVICE
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 _MANY = 1e13  # operations per second, more than a CPU's
 
 
-@click.command("roofs")
+@click.command(
+    "roofs",
+    cls=Command,
+    examples="""
+fairlap roofs
+    Measure what this processor can reach.
+""",
+)
 @click.option("--threads", type=int, help="Threads that work at once.  [default: one, and all cores]")
 @click.option("--device", type=DEVICE, default="cpu", help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--again", is_flag=True, help="Measure again instead of reading what was measured before.")

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from fairlap import quantity_text, verdict
+from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
@@ -151,18 +152,36 @@ def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passe
     return {"trial": trial, "seed": seed, "passed": passed, "verdicts": rows}
 
 
-@click.command("self-test")
+@click.command(
+    "self-test",
+    cls=Command,
+    sections=RACE_SECTIONS,
+    essential="on runs budget slowdown threads to-score output",
+    examples="""
+fairlap self-test convnet --on onnxruntime --runs 20
+    Count false positives in twenty races of equals.
+fairlap self-test convnet --on torch --slowdown 2%
+    Count how often a true difference of 2 % is found.
+""",
+)
 @click.argument("model")
 @click.option("--on", "contestant", required=True, type=CONTESTANT, help="Contestant to race against itself.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs.")
 @click.option("--budget", type=DURATION, help="Go on until decided, or for DURATION, in each run.  [default: 60s]")
 @click.option("--blocks", type=click.IntRange(6, 1_000), help="Run a fixed number of blocks instead.")
-@click.option("--slowdown", type=SHARE, help="Slow the second one down by SHARE, and count how often it is found.")
-@click.option("--to-score", type=SHARE, help="Train until SHARE of held-out items is right, and compare the times.")
+@click.option("--slowdown", type=SHARE, help="Slow one of them down by SHARE, and count how often it is found.")
+@click.option("--to-score", type=SHARE, help="Train until SHARE of held-out items is right; compare the times.")
 @click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
 @click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
-@click.option("--conditions", type=click.Choice(["controlled", "as-found"]), default="controlled", show_default=True)
+@click.option(
+    "--conditions",
+    type=click.Choice(["controlled", "as-found"]),
+    metavar="KIND",
+    default="controlled",
+    show_default=True,
+    help="controlled (own cores, fixed memory) or as-found.",
+)
 @click.option("--seconds", type=DURATION, default="0.4s", show_default=True, help="Time measured in each process.")
 @click.option("--seed", type=int, help="Draw orders and settings from this seed.  [default: random, printed]")
 @OUTPUT_JSON

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_error, print_json, print_line, print_note, print_result, progress_notes
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.plan_trust import require_allowed
@@ -28,22 +29,30 @@ if TYPE_CHECKING:
     from fairlap.sweep.machines import Machines
 
 
-@click.command("sweep")
+@click.command(
+    "sweep",
+    cls=Command,
+    examples="""
+fairlap sweep mlp.toml --cluster auto
+    Spread the blocks of a race over the machines of a Ray cluster.
+""",
+)
 @click.argument("files", nargs=-1, type=FILE, metavar="FILE.toml...")
 @click.option(
     "--cluster",
     default="local",
-    metavar="local|auto|ray://HOST:PORT",
-    help="Ray: this machine alone, the cluster that it is part of, or one elsewhere.  [default: local]",
+    metavar="CLUSTER",
+    help="local (the default), auto or ray://HOST:PORT: of Ray.",
 )
 @click.option(
     "--machines",
     type=click.Choice(["alike", "every"]),
-    help="Let alike machines share the blocks of a run, or every machine run all of them.  [default: alike]",
+    metavar="WHICH",
+    help="alike ones share the blocks, or every one runs all.  [default: alike]",
 )
 @click.option("--resume", metavar="SWEEP", help="Run the missing blocks of a sweep: `last`, an id or its beginning.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and run nothing.")
-@click.option("--trust", is_flag=True, help="Allow files of your own models, and plans from elsewhere, to run code.")
+@click.option("--trust", is_flag=True, help="Allow files of models, and plans from elsewhere, to run code.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @OUTPUT_JSON
 @JSON

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.device_options import device_options, device_timing_of, timed_on_device, with_kernels
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
@@ -31,32 +32,59 @@ INTERRUPTED = 130
 
 
 _OF_ONE = ("samples", "warmup")
+_SECTIONS = {
+    "How to time": "seconds target clock calls-per-sample keep-gc",
+    "One callable": "samples warmup",
+    "Several callables": "budget only-winner blocks margin baseline seed",
+    "On a GPU": "device stream method cache graph grid block shared args",
+    "Results": "output json raw",
+    "Help": "h help",
+}
 _OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
 
 
-@click.command("time")
+@click.command(
+    "time",
+    cls=Command,
+    sections=_SECTIONS,
+    essential="seconds target warmup calls-per-sample budget margin baseline device output json",
+    examples="""
+fairlap time time:time_ns
+    Time one callable.
+fairlap time my_kernels:old my_kernels:new
+    Compare two, in turns, until it is decided.
+fairlap time my_kernels:softmax --device cuda:0
+    Time on a GPU.
+""",
+)
 @click.argument("names", metavar="MODULE:CALLABLE...", nargs=-1, required=True)
 @click.option(
     "--seconds",
     type=DURATION,
-    help="One callable: stop after DURATION.  [default: 1s] Several: time each for DURATION in a block.",
+    help="Stop after DURATION (1s); several: in each block.",
 )
 @click.option("--target", type=SHARE, help="Stop when the interval, or every interval, is within ±SHARE.")
 @click.option("--clock", default="auto", help='The clock: "auto", "tsc" or "cntvct", "monotonic_raw".')
 @click.option("--keep-gc", is_flag=True, help="Keep the garbage collector running.")
 @click.option("--samples", type=int, help="One callable: stop after this many samples.")
-@click.option("--warmup", type=NUMBER_OR_AUTO, help="One callable: calls before the first sample.  [default: auto]")
+@click.option(
+    "--warmup",
+    type=NUMBER_OR_AUTO,
+    metavar="N",
+    help="One callable: calls before the first sample.  [default: auto]",
+)
 @click.option(
     "--calls",
     "--calls-per-sample",
     "calls_per_sample",
     type=NUMBER_OR_AUTO,
+    metavar="N",
     help="Calls in one sample.  [default: auto]",
 )
 @click.option(
     "--budget",
     type=DURATION,
-    help="Several: compare until every comparison is decided, or for DURATION.  [default: 2s]",
+    help="Several: until all is decided, or for DURATION.  [default: 2s]",
 )
 @click.option("--only-winner", is_flag=True, default=None, help="Several: compare only the fastest with the others.")
 @click.option("--blocks", type=int, help="Several: run a fixed number of blocks.")

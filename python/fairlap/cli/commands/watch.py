@@ -7,12 +7,20 @@ from functools import partial
 import click
 from click.core import ParameterSource
 
+from fairlap.cli.help import Command
 from fairlap.cli.values import DURATION
 
 _INTERVALS_S = click.FloatRange(0.1, 60.0)  # which lets nan pass
 
 
-@click.command("watch")
+@click.command(
+    "watch",
+    cls=Command,
+    examples="""
+fairlap watch
+    Watch this machine until Ctrl-C.
+""",
+)
 @click.option("--interval", default=1.0, show_default=True, type=_INTERVALS_S, help="Seconds between readings.")
 @click.option("--seconds", type=DURATION, help="End after DURATION, in whole intervals.  [default: at Ctrl-C]")
 @click.option("--once", is_flag=True, help="Print one interval as a table and end.")

@@ -6,26 +6,33 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
 
 
-@click.command("across")
+@click.command(
+    "across",
+    cls=Command,
+    examples="""
+fairlap across here.json there.json --price there.json=1.2/h
+    Put two machines side by side.
+""",
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|FILE...")
 @click.option(
     "--price",
     "prices",
     multiple=True,
     metavar="[RUN=]PRICE",
-    help="Price of an hour, 1.212/h or a name in `fairlap list prices`, of all runs or of one. Repeatable."
-    "  [default: that of the race]",
+    help="Price of an hour. Repeatable.  [default: that of the race]",
 )
 @click.option(
     "--carbon",
     "carbons",
     multiple=True,
     metavar="[RUN=]400g/kWh",
-    help="Carbon of the electricity, of all runs or of one. Repeatable.  [default: none, and no carbon]",
+    help="Carbon of the electricity. Repeatable.  [default: none]",
 )
 @REQUIRE
 @FOR

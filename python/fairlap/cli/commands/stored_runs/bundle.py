@@ -6,12 +6,20 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json, print_line
 from fairlap.cli.output_options import BASELINE, JSON, PRICE_OPTION
 from fairlap.cli.values import FILE
 
 
-@click.command("bundle")
+@click.command(
+    "bundle",
+    cls=Command,
+    examples="""
+fairlap bundle last -o evidence.fairlap
+    Write the newest run with all its evidence.
+""",
+)
 @click.argument("run", metavar="RUN|FILE")
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE.fairlap", help="Write the bundle to FILE.")
 @click.option("--no-page", is_flag=True, help="Leave the HTML report out, which needs Altair.")
@@ -20,7 +28,7 @@ from fairlap.cli.values import FILE
     "key",
     type=FILE,
     metavar="KEY",
-    help="Sign with this SSH key, by ssh-keygen; a public key takes its private one from the agent.",
+    help="Sign with this SSH key; the agent has the private one of a public key.",
 )
 @BASELINE
 @PRICE_OPTION

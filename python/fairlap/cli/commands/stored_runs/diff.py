@@ -6,12 +6,20 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import SHARE
 
 
-@click.command("diff")
+@click.command(
+    "diff",
+    cls=Command,
+    examples="""
+fairlap diff before.json after.json
+    Show what changed between two runs.
+""",
+)
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
 @click.option(

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
 
 _FORMATS = ["csv", "json", "jsonl", "md"]
 
 
-@click.command("export")
+@click.command(
+    "export",
+    cls=Command,
+    examples="""
+fairlap export last -o rows.csv
+    Write the rows of the newest run.
+""",
+)
 @click.argument("run_name", metavar="RUN|FILE")
 @click.option("--format", "format_name", type=click.Choice(_FORMATS), default="csv", help="Print this.  [default: csv]")
 @OUTPUT

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_error, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import LARGEST_SLOWDOWN
@@ -23,7 +24,7 @@ class CalledWrongly(click.UsageError):
     exit_code = _NOT_COMPARABLE
 
 
-class GateCommand(click.Command):
+class GateCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             self._require_once(ctx, list(args))
@@ -41,7 +42,16 @@ class GateCommand(click.Command):
                 raise click.UsageError(f"{what}: the option is given {given.count(parameter)} times; give it once")
 
 
-@click.command("gate", cls=GateCommand)
+@click.command(
+    "gate",
+    cls=GateCommand,
+    examples="""
+fairlap gate last --baseline onnxruntime==1.24.4 --max-slowdown 3%
+    Fail when another contestant is shown to be slower by more than 3 %.
+fairlap gate before.json after.json
+    Compare two runs.
+""",
+)
 @click.argument("before", metavar="RUN|BEFORE")
 @click.argument("after", required=False, metavar="[AFTER]")
 @click.option("--baseline", help="Baseline contestant, within one run.")
@@ -49,7 +59,7 @@ class GateCommand(click.Command):
     "--candidate",
     "candidates",
     multiple=True,
-    help="Contestant to judge, within one run. Repeatable.  [default: all others]",
+    help="Contestant to judge, within one run. Repeatable.  [default: all]",
 )
 @click.option(
     "--max-slowdown",

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import JSON, OUTPUT, writable
 from fairlap.cli.values import DATE, NAME, SHARE
 
 
-@click.command("history")
+@click.command(
+    "history",
+    cls=Command,
+    examples="""
+fairlap history convnet --since 2026-01-01
+    Show when each contestant became slower, and whether it was the machine.
+""",
+)
 @click.argument("model")
 @click.option("--on", "on", type=NAME, metavar="NAMES", help="Only these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_note
 from fairlap.printable import joined_lines
 
 
-@click.command("recipe")
+@click.command(
+    "recipe",
+    cls=Command,
+    examples="""
+fairlap recipe last -o repeat
+    Write what repeats the newest run to a folder.
+""",
+)
 @click.argument("run", metavar="RUN|FILE")
 @click.option(
     "-o",

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_line
 from fairlap.cli.output_options import BASELINE, FOR, OUTPUT, PRICE_OPTION, REQUIRE, writable
 
 
-@click.command("report")
+@click.command(
+    "report",
+    cls=Command,
+    examples="""
+fairlap report last -o page.html
+    Write the newest run as a page.
+""",
+)
 @click.argument("run", metavar="RUN|FILE")
 @OUTPUT
 @click.option(

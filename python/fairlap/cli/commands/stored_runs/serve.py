@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_note
 from fairlap.cli.values import NAME
 
 
-@click.command("serve")
+@click.command(
+    "serve",
+    cls=Command,
+    examples="""
+fairlap serve
+    Browse the store at http://127.0.0.1:8321.
+""",
+)
 @click.option("--host", type=NAME, default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Listen on this port; 0 is any."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap import quantity_text
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
 from fairlap.printable import joined_lines
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
     from fairlap.store.search import State
 
 
-@click.command("show")
+@click.command(
+    "show",
+    cls=Command,
+    examples="""
+fairlap show last
+    Show the newest run again.
+""",
+)
 @click.argument("run")
 @click.option("--errors", is_flag=True, help="Show numerical errors and the last output of lost processes.")
 @PRICE_OPTION

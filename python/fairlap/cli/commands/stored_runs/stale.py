@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.printable import joined_lines
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
     from fairlap.history.stale import Staleness
 
 
-@click.command("stale")
+@click.command(
+    "stale",
+    cls=Command,
+    examples="""
+fairlap stale
+    List what should be measured again.
+""",
+)
 @click.option("--model", default="", help="Only results of this model.")
 @OUTPUT_JSON
 @JSON

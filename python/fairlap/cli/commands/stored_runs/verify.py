@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fairlap.cli.help import Command
 from fairlap.cli.output import print_error, print_json, print_line
 from fairlap.cli.output_options import JSON
 from fairlap.cli.values import FILE, NAME
@@ -14,7 +15,14 @@ from fairlap.printable import joined_lines
 _MOST_SHOWN = 20
 
 
-@click.command("verify")
+@click.command(
+    "verify",
+    cls=Command,
+    examples="""
+fairlap verify evidence.fairlap
+    Check a bundle.
+""",
+)
 @click.argument("bundle", type=FILE, metavar="FILE.fairlap")
 @click.option("--hash", "expected", type=NAME, metavar="HEX", help="The hash that `fairlap bundle` printed.")
 @click.option(
@@ -22,7 +30,7 @@ _MOST_SHOWN = 20
     "signers",
     type=FILE,
     metavar="FILE",
-    help="Require a signature by this SSH public key, or by one of these allowed signers.",
+    help="Require a signature by this SSH public key, or by allowed signers in it.",
 )
 @JSON
 def command(bundle: Path, expected: str | None, signers: Path | None, as_json: bool) -> None:

@@ -1,0 +1,116 @@
+"""What a command's -h and --help print: the options that matter with examples, and all options in sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+_TEXT_WIDTH = 80
+_WITHOUT_SECTIONS = 14  # options at most
+
+RACE_SECTIONS: Mapping[str, str] = {
+    "What to race": "on command batch mode precision device data processes scaling hosts",
+    "Your own model": "shapes dims inputs range trust",
+    "Training, with --mode train": "optimizer schedule start-from to-score train-on fraction epochs count-evaluation "
+    "keep-weights",
+    "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",
+    "Under which conditions": "threads conditions seconds seed data-seed memory-limit sandbox remote pass-env",
+    "How long": "runs budget blocks target only-winner max-slowdown best-budget",
+    "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels price "
+    "require for",
+    "What else to measure": "profile trace recompile min-memory max-batch max-batch-budget",
+    "Plans and results": "dry-run save-plan plan resume store output json quiet",
+    "Help": "h help",
+}
+
+
+class Command(click.Command):
+    """A command whose -h fits a screen.
+
+    ``essential`` names the options that -h shows, where there are too many; ``examples`` are commands, each with what it
+    does on the next line; ``sections`` have the options of --help, by their titles.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        essential: str = "",
+        examples: str = "",
+        sections: Mapping[str, str] | None = None,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.essential, self.examples, self.sections = essential.split(), examples.strip(), sections or {}
+        short = click.Option(["-h"], is_flag=True, is_eager=True, expose_value=False, callback=_print_essentials)
+        short.help = "Show the options that matter most, and examples."
+        self.params.append(short)
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        return ["--help"]
+
+    def essentials(self, ctx: click.Context) -> str:
+        formatter = click.HelpFormatter(width=_TEXT_WIDTH)
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text((self.help or "").partition("\n\n")[0])
+        by_name = self._options(ctx)
+        shown = [by_name[name] for name in self.essential or by_name]
+        _write_options(formatter, ctx, "Options", shown, _width_of(shown, ctx))
+        self._write_examples(formatter)
+        fewer = len(shown) < len(by_name)
+        formatter.write(
+            f"\n`{ctx.command_path} --help` " + (f"shows all {len(by_name)} options." if fewer else "says more.")
+        )
+        return formatter.getvalue()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        by_name = self._options(ctx)
+        width = _width_of(by_name.values(), ctx)
+        sections = self.sections if len(by_name) > _WITHOUT_SECTIONS else {"Options": " ".join(by_name)}
+        for title, names in sections.items():
+            _write_options(formatter, ctx, title, [by_name[name] for name in names.split() if name in by_name], width)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self._write_examples(formatter)
+
+    def _options(self, ctx: click.Context) -> dict[str, click.Option]:
+        """By the longest of their names: ``on``, ``to-score``."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        return {max(each.opts, key=len).lstrip("-"): each for each in options}
+
+    def _write_examples(self, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for line in self.examples.splitlines():
+                formatter.write(f"  {line}\n")
+
+
+def _print_essentials(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing and isinstance(ctx.command, Command):
+        click.echo(ctx.command.essentials(ctx))
+        ctx.exit()
+
+
+def _names_of(option: click.Option, ctx: click.Context) -> str:
+    """With the value: ``-o, --output FILE``."""
+    names = ", ".join(sorted(option.opts, key=len))
+    if option.secondary_opts:
+        return f"{names} / {', '.join(option.secondary_opts)}"
+    value = "" if option.is_flag else option.make_metavar(ctx)
+    return f"{names} {'N' if value.startswith('INTEGER') else value}".rstrip()
+
+
+def _width_of(options: Iterable[click.Option], ctx: click.Context) -> int:
+    return max(len(_names_of(each, ctx)) for each in options)
+
+
+def _write_options(
+    formatter: click.HelpFormatter, ctx: click.Context, title: str, options: Sequence[click.Option], width: int
+) -> None:
+    if options:
+        with formatter.section(title):
+            for each in options:
+                note = "  [required]" if each.required else f"  [default: {each.default}]" if each.show_default else ""
+                formatter.write(f"  {_names_of(each, ctx):{width}}  {each.help or ''}{note}\n")
