@@ -29,8 +29,8 @@ RACE_SECTIONS: Mapping[str, str] = {
 class Command(click.Command):
     """A command whose -h fits a screen.
 
-    ``essential`` names the options that -h shows, where there are too many; ``examples`` are commands, each with what it
-    does on the next line; ``sections`` have the options of --help, by their titles.
+    ``essential`` names the options that -h shows, where there are too many; ``examples`` are commands, each with what
+    it does on the next line; ``sections`` have the options of --help, by their titles.
     """
 
     def __init__(
