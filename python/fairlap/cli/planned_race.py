@@ -23,7 +23,7 @@ _Command = TypeVar("_Command", bound=Callable[..., None])
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
 _PLAN_OPTIONS = (
-    click.option("--dry-run", is_flag=True, help="Print the plan and run nothing."),
+    click.option("--dry-run", is_flag=True, help="Show what would race, for how long, and run nothing."),
     click.option("--save-plan", type=FILE, help="Write the plan to a file."),
     click.option("--plan", "plan_file", type=FILE, help="Run a saved plan."),
     click.option("--resume", metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning."),
@@ -100,7 +100,7 @@ def race_as_asked(
     warn_of_too_few_blocks(plan, notify)
     if options.dry_run:
         _say_what_is_not_checked(plan, notify)
-        print_plan(plan, as_json=as_json)
+        print_plan(plan, output.options.budget, as_json=as_json)
         return
     require_programs(plan.contestants)
     raise SystemExit(run_race(plan, output, resumed))
@@ -165,20 +165,13 @@ def _say_what_is_not_checked(plan: Plan, notify: Callable[[str], None]) -> None:
         notify(f"not checked, since a dry run asks no package index: whether {asked} can be installed")
 
 
-def print_plan(plan: Plan, *, as_json: bool) -> None:
+def print_plan(plan: Plan, budget_s: float | None, *, as_json: bool) -> None:
     if as_json:
         from fairlap.cli.output import print_json
 
         print_json(plan)
         return
-    from fairlap.quantity_text import count
+    from fairlap.cli.dry_run import screen_of
 
-    processes = f"{count(plan.process_count(), 'process')} in {count(len(plan.blocks), 'block')}"
-    *fewer, most = plan.threads_of_works
-    threads = "".join(f"{each} or " for each in fewer) + count(most, "thread")
-    print_line(f"seed {plan.seed}, {threads}, {processes}")
-    for block in plan.blocks:
-        order = ", ".join(plan.contestants[place].text for place in block.order)
-        drawn = f"hash seed {block.hash_seed}, {block.padding_bytes} bytes of padding, cores {block.cores}"
-        title = plan.title_of(plan.works[block.work])
-        print_line(f"{block.number:4}  {block.conditions:<10}  {title}: {order}  ({drawn})")
+    for line in screen_of(plan, budget_s):
+        print_line(line)

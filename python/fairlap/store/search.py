@@ -97,6 +97,20 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
 _DATA = "CASE WHEN json_valid(plan) THEN coalesce(json_extract(plan, '$.data'), '') ELSE '' END"
 
 
+def seconds_for_a_process(db: Database, label: str, contestants: int) -> float | None:
+    """In the newest finished run of this work, of this one alone, with so many contestants. None without one."""
+    found = db.execute(
+        "SELECT wall_s, (SELECT count(*) FROM processes WHERE run = number) FROM runs WHERE state = 'finished'"
+        " AND number IN (SELECT run FROM works WHERE label = ?)"
+        " AND (SELECT count(*) FROM works WHERE run = number) = 1"
+        " AND (SELECT count(*) FROM contestants WHERE run = number) = ? ORDER BY number DESC LIMIT 1",
+        (label, contestants),
+    )
+    for wall_s, processes in found:
+        return float(json.loads(wall_s)["whole"]) / processes if processes else None
+    return None
+
+
 def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
     """Along the index of ids, from the newest, until there are enough; only then are runs themselves read.
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import error_code, fairlap, invoke, refusal
+from command_line import error_code, fairlap, invoke, output, refusal
 
 pytestmark = pytest.mark.sanitized
 
@@ -84,16 +84,38 @@ def test_a_value_that_an_option_cannot_have_is_a_usage_error(option: str, value:
     assert option in result.output
 
 
-def test_a_plan_of_one_process_is_reported_in_the_singular() -> None:
-    done = fairlap("compare", "mlp", "--on", "torch", "--threads=1", "--blocks=1", "--conditions=as-found", "--dry-run")
-    assert ", 1 thread, 1 process in 1 block\n" in done.stdout
+def dry(*arguments: object) -> list[str]:
+    return output("compare", *arguments, "--dry-run").splitlines()
 
 
-def test_a_dry_run_prints_the_plan_and_runs_nothing() -> None:
-    done = fairlap("compare", "mlp", "--on", "torch,jax", "--blocks", "3", "--seed", "1", "--dry-run")
-    assert done.returncode == 0
-    assert "6 processes in 3 blocks" in done.stdout
-    assert done.stdout == fairlap("compare", "mlp", "--on", "torch,jax", "--blocks=3", "--seed=1", "--dry-run").stdout
+def test_a_dry_run_shows_on_one_screen_what_would_race_and_runs_nothing() -> None:
+    models, batches = ("mlp", "gemm", "softmax"), ",".join(map(str, range(1, 21)))
+    lines = dry(*models, "--on", "torch,jax", "--batch", batches, "--blocks", "7", "--seed", "1", "--threads", "1")
+    assert len(lines) <= 24
+    assert lines[0] == "mlp · infer · fp32 · batch 1"
+    assert "and 48 more" in lines
+    assert any(line.startswith("840 processes in 420 blocks; a block is 2 new processes") for line in lines)
+    assert "Seed 1." in lines[-1]
+
+
+def test_a_dry_run_shows_how_each_contestant_would_be_had() -> None:
+    shown = dry("mlp", "--on", "torch,jax==0.4.30,./nothing", "--threads", "1", "--blocks", "6")
+    [torch, jax, program] = [line.split(maxsplit=1) for line in shown if line.startswith("  ")]
+    assert torch == ["torch", "runs in this environment"]
+    assert jax[0] == "jax==0.4.30"
+    assert "jax==0.4.30 optax==" in jax[1]
+    assert "will not run" in program[1]
+    commands = dry("--command", "a=true", "--command", "b=./nothing", "--blocks", "6")
+    assert ["will not run" in line for line in commands if line.startswith("  ")] == [False, True]
+
+
+def test_a_dry_run_shows_what_the_race_may_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    race = ("--command", "a=true", "--command", "b=true")
+    assert "at most 7 s" in " ".join(dry(*race, "--budget", "7s"))
+    assert "by the last" not in " ".join(dry(*race, "--blocks", "600"))
+    output("compare", *race, "--blocks", "6", "--quiet")
+    assert ", about " in " ".join(dry(*race, "--blocks", "600"))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +147,7 @@ def test_a_dry_run_says_that_it_did_not_look_for_versions() -> None:
 
 def test_a_dry_run_shows_what_calls_are_fed() -> None:
     done = fairlap("compare", "mlp", "--on", "torch", "--data", "synthetic", "--blocks=1", "--dry-run")
-    assert (done.returncode, " · fed synthetic: torch" in done.stdout) == (0, True)
+    assert (done.returncode, " · fed synthetic" in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("setting", [("--optimizer", "sgd:rate=1"), ("--schedule", "cosine")])

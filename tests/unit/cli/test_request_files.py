@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -218,9 +219,10 @@ def test_an_error_in_a_request_file_names_the_key_or_the_value(
 
 def test_options_on_the_command_line_win(tmp_path: Path) -> None:
     (tmp_path / "RACE.TOML").write_text(GOOD + "blocks = 3\nseed = 5\nmode = 'grad'\n")
-    plan = output("compare", tmp_path / "RACE.TOML", "--blocks", "2", "--mode", "infer,grad", "--dry-run")
-    assert plan.startswith("seed 5,")
-    assert plan.count("mlp · infer") == plan.count("mlp · grad") == 2
+    wanted = ("compare", tmp_path / "RACE.TOML", "--blocks", "2", "--mode", "infer,grad", "--dry-run", "--json")
+    plan = json.loads(output(*wanted))
+    assert plan["seed"] == 5
+    assert sorted(plan["works"][block["work"]]["mode"] for block in plan["blocks"]) == 2 * ["grad"] + 2 * ["infer"]
     assert refusal("compare", "mlp", tmp_path / "RACE.TOML").code == "E_REQUEST"
     assert refusal("compare", tmp_path / "none.toml").code == "E_TOML"
 

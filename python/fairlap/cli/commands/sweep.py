@@ -51,7 +51,7 @@ fairlap sweep mlp.toml --cluster auto
     help="alike ones share the blocks, or every one runs all.  [default: alike]",
 )
 @click.option("--resume", metavar="SWEEP", help="Run the missing blocks of a sweep: `last`, an id or its beginning.")
-@click.option("--dry-run", is_flag=True, help="Print the plans and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would race, and run nothing.")
 @click.option("--trust", is_flag=True, help="Allow files of models, and plans from elsewhere, to run code.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @OUTPUT_JSON
@@ -118,7 +118,7 @@ def _print_plans(plans: dict[str, Plan], *, as_json: bool) -> None:
         return
     for name, plan in plans.items():
         print_line(f"{name}; cores are drawn again from those of each machine")
-        print_plan(plan, as_json=False)
+        print_plan(plan, None, as_json=False)
 
 
 def _run(
