@@ -231,7 +231,8 @@ def _judged_from_ns(request: OfferLoad, result: LoadResult) -> npt.NDArray[np.fl
     if request.kind != "lone":
         return result.due_ns
     before_ns = np.concatenate([[0.0], result.completed_ns[:-1]])  # one worker serves them in order
-    return np.fmax(result.due_ns, before_ns)
+    judged_ns: npt.NDArray[np.float64] = np.fmax(result.due_ns, before_ns)
+    return judged_ns
 
 
 def trial_of(
