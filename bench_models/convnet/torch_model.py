@@ -21,7 +21,7 @@ class ConvNet(nn.Module):
     def forward(self, image: Any) -> tuple[Any]:
         hidden = image
         for number in range(len(STRIDES)):
-            hidden = torch.relu(self.get_submodule(f"conv{number}")(hidden))
+            hidden = torch.relu(getattr(self, f"conv{number}")(hidden))
         return (self.head(hidden.mean(dim=(2, 3))),)
 
 

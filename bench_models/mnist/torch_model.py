@@ -47,7 +47,7 @@ class ResNet(nn.Module):
     def forward(self, image: Any) -> tuple[Any]:
         hidden = functional.relu(self.bn1(self.conv1(image)), inplace=True)
         for number in range(1, 1 + len(STAGES)):
-            hidden = self.get_submodule(f"layer{number}")(hidden)
+            hidden = getattr(self, f"layer{number}")(hidden)
         return (self.fc(hidden.mean(dim=(2, 3))),)
 
 

@@ -61,14 +61,15 @@ def pairs_of(
 ) -> Iterator[Pair]:
     """Of cases with one command: it runs once with all of the contestants, then the loops of each of them, since it
     finds what some loops are given. The order of the contestants is turned round in every other pair."""
-    rows = rows_by_contestant(cases[0], threads, contestants)
+    rows, cores = rows_and_cores(cases[0], threads, contestants)
     for name in contestants if number % 2 else reversed(contestants):
         for case in cases if name in rows else ():
             figure = case.figure(rows[name])
-            yield Pair(case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models))
+            yield Pair(case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models, cores))
 
 
-def rows_by_contestant(case: Case, threads: int, contestants: Sequence[str]) -> Mapping[str, Row]:
+def rows_and_cores(case: Case, threads: int, contestants: Sequence[str]) -> tuple[Mapping[str, Row], Sequence[int]]:
+    """The rows by contestant, and the cores that the block drew: the loops run on the same."""
     on = [] if "--command" in case.command else ["--on", ",".join(contestants)]
     command = [*case.command, *on, "--threads", str(threads), "--blocks", "1", "--data-seed", "0", "--json", "--quiet"]
     if "--command" in case.command:
@@ -76,18 +77,17 @@ def rows_by_contestant(case: Case, threads: int, contestants: Sequence[str]) -> 
     ran = subprocess.run([sys.executable, "-m", "fairlap", *command], capture_output=True, text=True, check=False)
     if not ran.stdout:
         raise RuntimeError(f"fairlap {' '.join(command)}: {ran.stderr.strip()}")
-    rows = {row["contestant"]: row for row in json.loads(ran.stdout)["rows"]}
+    run = json.loads(ran.stdout)
+    rows = {row["contestant"]: row for row in run["rows"]}
     for name, row in list(rows.items()):
         if row["outcome"] != "finished":
             print(f"{case.name}, {name}: {row['outcome']}: {row['message']}", file=sys.stderr)
             del rows[name]
-    return rows
+    return rows, run["plan"]["blocks"][0]["cores"]
 
 
-def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path) -> float:
+def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path, cores: Sequence[int]) -> float:
     command = case.by_hand(contestant, threads, row, models)
-    cores = sorted(os.sched_getaffinity(0))
-    bound = set(cores if "--processes" in case.command else cores[:threads])
     ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
     variables = {**os.environ, **OFFLINE, **CONTROLLED_MEMORY, **ports}
     ran = subprocess.run(
@@ -97,7 +97,7 @@ def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path) -
         check=False,
         env=variables,
         timeout=LIMIT_S,
-        preexec_fn=lambda: os.sched_setaffinity(0, bound),
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
     if ran.returncode:
         raise RuntimeError(f"{' '.join(command)}: {ran.stderr.strip()}")

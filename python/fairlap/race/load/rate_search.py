@@ -1,8 +1,8 @@
 """The search for the largest rate under a bound: which trial comes next, from what the ones before showed.
 
 First the capacity, with all requests due at once, and a lone request at a time, which has no queue. Then the rate is
-found by bisection on its logarithm. The trials after it have a fixed length: their percentiles are not those of a trial
-that ended because it was decided.
+found by bisection on its logarithm; the miss that bounds it has to happen again in a trial of the whole length. The
+trials after it have a fixed length: their percentiles are not those of a trial that ended because it was decided.
 """
 
 from __future__ import annotations
@@ -104,7 +104,6 @@ def smallest_rate(load: Load, capacity: float) -> float:
 def _bisected(load: Load, capacity: float) -> Search:
     low: float | None = None
     high: float | None = None
-    limited_by: LimitedBy = "bound"
     bound_s = load.bound_s or 0.0
     smallest = min(smallest_rate(load, capacity), capacity)
     rate = max(_FIRST_SHARE * capacity, smallest)
@@ -116,19 +115,31 @@ def _bisected(load: Load, capacity: float) -> Search:
         if trial.outcome == "met":
             low = rate
         else:
-            high, limited_by = rate, trial.missed_bound
+            high = rate
         if high is None and rate >= capacity:
             return Searched(rate, "capacity")
         if low is None and rate <= smallest:
             return Searched(None, "no_rate")
         if low is not None and high is not None and high / low <= RESOLUTION:
-            return Searched(low, limited_by)
+            return (yield from _missed_again(load, low, high, capacity))
         if low is None:
             rate = max(rate / 2, smallest)
         elif high is None:
             rate = capacity
         else:
             rate = math.sqrt(low * high)
+
+
+def _missed_again(load: Load, low: float, high: float, capacity: float) -> Search:
+    """What missed in a trial that ended early may have been a stall of the machine, and no larger rate was tried since.
+    So the rate above is tried in a trial of the whole length, and larger ones after it, until one misses there too."""
+    while True:
+        trial = yield Offered("search", _requests_of_a_trial(load, high), high)
+        if trial.outcome != "met":
+            return Searched(low, trial.missed_bound)
+        if high >= capacity:
+            return Searched(high, "capacity")
+        low, high = high, min(high * RESOLUTION, capacity)
 
 
 def largest_met(trials: tuple[LoadTrial, ...]) -> float | None:

@@ -74,7 +74,7 @@ class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial")
     kind: TrialKind
     rate_per_s: float | None  # at which requests were due
     requests: int  # that were answered
-    late: int  # of these, later than the bound
+    late: int  # of these, later than the bound; lone ones without their wait for another
     outcome: Literal["met", "missed"]
     unanswered: int  # issued, and not answered before the worker gave up
     served_per_s: float

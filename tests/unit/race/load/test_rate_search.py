@@ -198,3 +198,35 @@ def test_a_trial_has_the_requests_of_its_time_or_as_many_as_show_the_percentile(
     first = next(each for each in offers if each.kind == "search")
     assert (first.requests, first.fewest) == (100, 100)  # 70 a second for one second would not show a p99
     assert math.isclose(first.rate_per_s or 0, 70, rel_tol=0.05)
+
+
+class StallingQueue(Queue):
+    """The machine stops once for so long, in the first trial of the search."""
+
+    def __init__(self, service_s: float, stall_s: float) -> None:
+        super().__init__(service_s)
+        self._stall_s, self._stalled = stall_s, False
+
+    def trial(self, offered: Offered, load: Load) -> LoadTrial:
+        if offered.kind != "search" or self._stalled:
+            return super().trial(offered, load)
+        self._stalled = True
+        assert offered.rate_per_s is not None
+        late = math.ceil(self._stall_s * offered.rate_per_s)  # all that were due meanwhile
+        count = max(offered.fewest, late)
+        assert late >= verdict.LateShareTest(1 - load.percentile).limits(count, offered.fewest)[0][count]
+        times = LoadTimes(self._service_s * 1e9, self._stall_s * 1e9, self._stall_s * 1e9, self._service_s * 1e9, 0.0)
+        return LoadTrial(offered.kind, offered.rate_per_s, count, late, "missed", 0, offered.rate_per_s, 1.0, times)
+
+
+def test_a_rate_that_missed_because_the_machine_stalled_once_does_not_bound_the_one_that_is_found() -> None:
+    bound_s = 20 * MS
+    truth = rate_of_md1(MS, bound_s, 0.99)
+    load = Load(0.99, bound_s)
+    rates, first = [], []
+    for _ in range(9):
+        found, trials = searched(load, StallingQueue(MS, 80 * MS))
+        rates.append(found.largest_rate_per_s or 0.0)
+        first.append(next(each for each in trials if each.kind == "search"))
+    assert max(each.rate_per_s or 0.0 for each in first) < 0.85 * truth
+    assert np.median(rates) == pytest.approx(truth, rel=0.06)
