@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.output import print_note
 from fairlap.errors import InvalidRequest
+from fairlap.printable import one_line
 
 if TYPE_CHECKING:
     from fairlap.race.plan import Plan
@@ -20,14 +20,15 @@ TRUST = click.option(
 
 
 def print_reach(plan: Plan) -> bool:
-    """Whether there was something that this machine has not allowed."""
+    """Whether there was something that this machine has not allowed. What looks like a secret is shown as well: a
+    shell runs ``TOKEN=$(...)``, and secrets of this user are in no plan."""
     from fairlap.race.plan_reach import is_allowed, reach_of
 
     reach = reach_of(plan)
     if is_allowed(reach):
         return False
     for line in reach:
-        print_note(f"the plan reaches {line}")
+        click.echo(f"fairlap: the plan reaches {one_line(line)}", err=True)
     return True
 
 

@@ -43,6 +43,8 @@ def reach_of(plan: Plan) -> tuple[str, ...]:
             lines.append(f"weights {work.start.path}")
         if work.scale is not None:
             lines += [f"host {host}" for host in work.scale.hosts]
+        if work.load is not None and work.load.logs:
+            lines.append(f"folder {work.load.logs}, which is written")
     return tuple(sorted(set(lines)))
 
 

@@ -139,6 +139,12 @@ SOURCE = {"text": "m.keras", "path": "/m/m.keras", "folder": "/m"}
         ({}, {"start": {"path": "/m/w.npz", "sha256": "0"}}, "weights /m/w.npz"),
         ({}, {"scale": {"threads": 1, "ranks": 2, "hosts": ["other"]}}, "host other"),
         ({}, {"train_on": {"text": "x", "path": "/m/x.csv"}}, "training data /m/x.csv"),
+        ({}, {"load": {"percentile": 0.9, "bound_s": None, "logs": "/m/logs"}}, "folder /m/logs, which is written"),
+        (
+            {"framework": "command", "options": [["run", "sh -c TOKEN=`touch${IFS}/tmp/PWN`"]]},
+            {},
+            "command sh -c TOKEN=`touch${IFS}/tmp/PWN`",
+        ),
     ],
 )
 def test_whatever_a_plan_reaches_is_shown(

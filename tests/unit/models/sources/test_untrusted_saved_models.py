@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,35 @@ def test_a_data_set_that_is_written_to_a_file_needs_trust(tmp_path: Path) -> Non
         opened(source_of(folder), tmp_path)
     assert refused.value.code == "E_SOURCE_TRUST"
     assert not target.exists()
+
+
+@pytest.mark.parametrize("link", ["variables/variables.data-00000-of-00001", "assets", "fingerprint.pb"])
+def test_a_link_out_of_its_folder_needs_trust(tmp_path: Path, link: str) -> None:
+    folder = saved_model_that(tmp_path / "net", lambda x: x * 2.0)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    if (folder / link).is_dir():
+        (folder / link).rmdir()
+    (folder / link).unlink(missing_ok=True)
+    (folder / link).symlink_to(outside if link == "assets" else outside / "secret")
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(folder), tmp_path)
+    assert refused.value.code == "E_SOURCE_TRUST"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "loop", "device"])
+def test_what_is_neither_a_file_nor_a_folder_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    folder = saved_model_that(tmp_path / "net", lambda x: x * 2.0)
+    member = folder / "variables" / "variables.index"
+    member.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(member)
+    else:
+        member.symlink_to("variables.index" if kind == "loop" else "/dev/zero")
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(folder, trust=True), tmp_path)
+    assert refused.value.code == "E_SOURCE"
 
 
 def test_the_refusal_names_the_operator(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -35,13 +36,14 @@ class SavedModelFolder(SourceKind):
 
     @classmethod
     def recognises(cls, text: str) -> bool:
-        return (Path(text) / "saved_model.pb").is_file()
+        return os.path.isfile(f"{text}/saved_model.pb")  # noqa: PTH113  (a Path raises where the text is too long)
 
     @classmethod
     def check(cls, source: Source) -> None:
         path = Path(source.path)
         if (size := (path / "saved_model.pb").stat().st_size) >= _MOST_GRAPH_BYTES:
             raise SourceError(f"{source.text}/saved_model.pb has {size / 1e9:.1f} GB, which no graph can have")
+        _require_own_files(source)
         require_memory(sum(file.stat().st_size for file in path.rglob("*") if file.is_file()), source.text)
 
     @classmethod
@@ -106,6 +108,24 @@ class _Native:
 
     def canonical(self, _name: str, array: Any) -> Any:
         return array
+
+
+def _require_own_files(source: Source) -> None:
+    """TensorFlow follows links, waits for pipes and reads devices without an end."""
+    folder = Path(source.path).resolve()
+    for file in folder.rglob("*"):
+        name = file.relative_to(folder)
+        try:
+            target = file.resolve(strict=True)
+        except (OSError, RuntimeError):  # the latter of links in a circle, before Python 3.13
+            raise SourceError(f"{source.text}/{name} is a link that leads to no file") from None
+        if not (target.is_file() or target.is_dir()):
+            raise SourceError(f"{source.text}/{name} is neither a file nor a folder")
+        if not (source.trust or target.is_relative_to(folder)):
+            raise SourceError(
+                f"{source.text}/{name} is a link to a file outside of its folder; add --trust if you trust it",
+                code="E_SOURCE_TRUST",
+            )
 
 
 def _reference(saved: SavedFunction, tensors: tuple[Tensor, ...]) -> tuple[Forward, str]:

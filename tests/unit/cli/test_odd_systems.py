@@ -1,0 +1,85 @@
+"""Systems without shared memory, /proc or /sys, with one core or little memory: a race runs, or says why not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import fairlap
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="mounts are those of Linux")]
+
+RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--blocks", "1", "--quiet"]
+RACE += ["--seconds", "0.01"]
+EMPTY = "mount -t tmpfs -o ro none"
+GROUP = Path("/sys/fs/cgroup/memory")
+MEMORY_BYTES = 350 * 2**20
+
+
+def _can_mount() -> bool:
+    unshare = shutil.which("unshare")
+    return unshare is not None and not subprocess.run([unshare, "-Urm", "true"], capture_output=True).returncode
+
+
+@pytest.mark.skipif(not _can_mount(), reason="needs unshare and user namespaces")
+@pytest.mark.parametrize(
+    "mounts",
+    [
+        f"{EMPTY} /dev/shm",
+        f"{EMPTY} /proc/sys && {EMPTY} /sys",
+        f"{EMPTY} /proc",
+        f"{EMPTY} /proc && {EMPTY} /sys && {EMPTY} /dev/shm",
+    ],
+)
+def test_a_race_runs_without_files_of_the_kernel(mounts: str, tmp_path: Path) -> None:
+    before = f"exec unshare -Urm sh -c '{mounts} && exec \"$@\"' sh"
+    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "s" / "runs.sqlite", FAIRLAP_CACHE=tmp_path / "c")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "os.getppid" in done.stdout
+
+
+def test_a_race_runs_on_one_core(tmp_path: Path) -> None:
+    core = min(os.sched_getaffinity(0))
+    done = fairlap(*RACE, before=f"exec taskset -c {core}", FAIRLAP_STORE=tmp_path / "runs.sqlite")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A group of processes with little memory, of version 1 or 2."""
+    for folder, limit in ((GROUP, "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
+        own = folder / f"fairlap-test-{os.getpid()}"
+        try:
+            own.mkdir()
+        except OSError:
+            continue
+        try:
+            (own / limit).write_text(str(MEMORY_BYTES))
+            yield own
+            return
+        except OSError:
+            continue
+        finally:
+            own.rmdir()
+    pytest.skip("needs the right to create a control group with a limit of memory")
+
+
+def test_a_race_runs_in_a_group_with_little_memory(group: Path, tmp_path: Path) -> None:
+    before = f"echo $$ > {group}/cgroup.procs && exec"
+    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "runs.sqlite")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_address_space_there_is_one_line(tmp_path: Path) -> None:
+    """400 MB were enough for one that imports no framework."""
+    done = fairlap(*RACE, before="ulimit -v 400000;", FAIRLAP_STORE=tmp_path / "runs.sqlite")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
