@@ -26,7 +26,6 @@ from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.kept_plan import plan_to_keep
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for
@@ -38,6 +37,7 @@ from fairlap.request.server_address import require_confirmed
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import run_document, save_run
 from fairlap.store.run_sources import require_contestant
 

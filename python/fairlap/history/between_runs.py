@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from fairlap import verdict
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
-from fairlap.race.process_result import ProcessResult, values_in_force
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED, ContestantName, contestant_named
 from fairlap.request.work import Conditions
 from fairlap.request.work_title import work_title
+from fairlap.scenarios.process_result import ProcessResult, values_in_force
 from fairlap.store.figures import time_to_score_named
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"

@@ -18,12 +18,12 @@ from fairlap import quantity_text, verdict
 from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
-from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.stolen_time import StolenTime, stolen_time
 from fairlap.request.load import Load, Scenario
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.load.loadgen_messages import WHY_INVALID
+from fairlap.scenarios.process_result import Outcome, ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
 NOT_REACHED = "E_SCORE_NOT_REACHED"

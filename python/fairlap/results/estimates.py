@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fairlap import verdict
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 
 
 @dataclass(frozen=True)

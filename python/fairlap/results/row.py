@@ -12,8 +12,8 @@ import msgspec
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.task_metrics import Score
-from fairlap.race.process_result import Outcome
 from fairlap.request.work import Conditions, Mode, Precision
+from fairlap.scenarios.process_result import Outcome
 
 
 def _about(meaning: str, group: str) -> msgspec.Meta:

@@ -19,7 +19,6 @@ from fairlap.machine.differences import lasting
 from fairlap.models.task_metrics import bounded_score_in
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
@@ -42,6 +41,7 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.reported import REPORTED_TIME
 
 _DIGITS = 12

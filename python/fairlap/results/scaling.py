@@ -14,13 +14,13 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.ranks import exchange_ns
 from fairlap.results.row import Estimate
 from fairlap.results.scaling_series import ScalePoint, ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.scenarios.process_result import ProcessResult
 
 SPEED_UP = verdict.THROUGHPUT
 EFFICIENCY = verdict.Metric("throughput per core", "items/s", better="higher")

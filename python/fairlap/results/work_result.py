@@ -16,12 +16,12 @@ from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks, ha
 from fairlap.race.equal_work.answers import is_unknown
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
-from fairlap.race.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 from fairlap.request.names import THREADS
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
+from fairlap.scenarios.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 
 PAGE_FAULTS = "page_faults"
 _MOST_SCATTER = 2.0  # as of the ratios of blocks

@@ -8,12 +8,12 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from fairlap.engine.measurement import Notice
-from fairlap.race.process_result import Outcome
 from fairlap.render.markdown_file import MOST_CHARACTERS, encode
 from fairlap.render.markdown_table import as_code
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
+from fairlap.scenarios.process_result import Outcome
 from hypothesis import given, strategies
 from markdown_it import MarkdownIt
 from runs_for_rows import a_run, crashed

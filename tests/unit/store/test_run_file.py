@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.process_result import SmallestMemory
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import SmallestMemory
 from fairlap.store.run_file import RunFile, load_run, load_run_file, run_document, save_run, state_of
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run

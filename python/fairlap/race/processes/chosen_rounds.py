@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _MARGIN = 0.02  # of equivalence, by default
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import LatencyAtRate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _OF_TOKENS = (
     "first_token_at_largest_rate_p50_ns",

@@ -12,7 +12,6 @@ from fairlap.race.counted_blocks import SCENARIO_METRICS
 from fairlap.race.load import load_run
 from fairlap.race.load.loadgen_check import WHEN as WHEN_LOADGEN
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.load import Load
@@ -20,6 +19,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.load.load_messages import STAMPS
+from fairlap.scenarios.process_result import ProcessResult
 from served_framework import CALL_S, install_served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
