@@ -36,7 +36,7 @@ from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
-from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate, times
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.scaling_series import ScalingSeries
@@ -101,6 +101,7 @@ def _row(
             _place(work_result, result),
             work_result.why_no_verdict or result.trouble or "it is not ranked",
         ),
+        "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
         **_latencies(result, work, latency),
         **feeding_of(result),
         **generation_of(result, work),
@@ -163,6 +164,9 @@ def _row(
         route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         reported_by=next((each.in_force[REPORTED] for each in result.processes if REPORTED in each.in_force), ""),
+        judged_by=result.judged_by.by,
+        judged_unit=result.judged_by.unit,
+        judged_better=result.judged_by.better,
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
@@ -338,7 +342,7 @@ def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *
     interval, effect = comparison.interval, comparison.detectable_effect
     return {
         "baseline": Cell(against),
-        "ratio": Cell(bounded(comparison.ratio, interval.low, interval.high)),
+        "ratio": Cell(Estimate.bounded(comparison.ratio, interval.low, interval.high)),
         "verdict": Cell(comparison.verdict.value),
         "detectable_effect": cell_or(effect if np.isfinite(effect) else None, "the blocks show no spread"),
     }
@@ -368,8 +372,8 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         work_result.curves_apart,
         work_result.mixed,
         work_result.unknown_settings,
-        result.without_rate,
-        result.scattered(work_result.work),
+        *result.notices,
+        result.scattered,
         bound_does_not_limit(result, work_result.work),
         straggler_notice(result),
         exchange_notice(result),

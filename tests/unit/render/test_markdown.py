@@ -37,7 +37,9 @@ def test_the_deltas_stand_before_the_table() -> None:
     )
     assert lines[4] == "**`mlp` infer fp32 batch 4**, `cpu`, 1 thread, controlled, 8 blocks"
     [head, _, fast, slow] = lines[6:10]
-    assert head.startswith("| # | contestant | version | median | times the baseline | p99 | items/s | compile, warm |")
+    assert head.startswith(
+        "| # | contestant | version | median time of a call | times the baseline | p99 | items/s | compile, warm |"
+    )
     assert "energy" not in head
     assert fast.startswith("| 1 | `jax:fast` | `1.2.3` | 998.9 µs [")
     assert slow.startswith("| 2 | `torch` | `1.2.3` | 2.0")

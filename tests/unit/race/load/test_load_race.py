@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.race.counted_blocks import SCENARIO_METRICS
 from fairlap.race.load import load_run
 from fairlap.race.load.loadgen_check import WHEN as WHEN_LOADGEN
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
@@ -180,7 +179,7 @@ def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tm
     race.run()
     assert [process.outcome for process in race.processes] == ["finished"] * 4
     [result] = results_of(Run(plan, race.processes, {}, {})).work_results
-    assert result.basis.metric == SCENARIO_METRICS["offline"]
+    assert (result.basis.judged.by, result.basis.judged.unit) == ("samples per second by LoadGen", "1/s")
     assert all(len(each.figures_ns) == 2 for each in result.contestants)
     for row in result.rows:
         assert row.loadgen == "VALID in offline"
