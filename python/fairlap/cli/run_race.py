@@ -180,13 +180,13 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
 
 def has_a_result(results: Results) -> bool:
-    """Whether a contestant finished, and under load or in training to a score one has what the race is about."""
-    under_load = results.run.plan.load is not None
-    all_results = [result for each in results.work_results for result in each.contestants]
-    if results.run.plan.to_score is not None:
-        finished = (process for result in all_results for process in result.finished)
-        return any(process.time_to_score_s is not None for process in finished)
-    return any(result.finished and not (under_load and result.unqualified) for result in all_results)
+    """Whether a contestant has what the race is about."""
+    plan = results.run.plan
+    return any(
+        plan.scenario(each.work).has_result(each.work, result.finished)
+        for each in results.work_results
+        for result in each.contestants
+    )
 
 
 def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:

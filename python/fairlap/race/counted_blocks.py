@@ -68,6 +68,7 @@ class WorkBlocks:
     drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
     unqualified: Mapping[str, Unqualified] = field(default_factory=dict)  # by contestant
     notices: Mapping[str, tuple[Notice, ...]] = field(default_factory=dict)  # of the scenario, by contestant
+    remark: str = ""  # of the figure, in titles
     searched: frozenset[str] = frozenset()  # contestants whose settings a search has chosen
 
     @property
@@ -164,6 +165,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         drops=drops,
         unqualified=unqualified,
         notices=ruling.notices,
+        remark=ruling.remark,
         searched=searched,
     )
     ranked = {

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.printable import joined_lines
-from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.decision import decision_lines
 from fairlap.render.generation import generation_lines
@@ -79,17 +78,8 @@ def _head(results: Results, work_result: WorkResult) -> str:
     if work_result.work.scale is None:
         where += f" ({threads_text(plan.threads, work_result.work.load)})"
     title = plan.title_of(work_result.work)
-    if plan.to_score is not None:
-        title += _target(quantity_text.share(plan.to_score), plan, work_result)
+    title += f" · {work_result.basis.remark}" if work_result.basis.remark else ""
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"
-
-
-def _target(score: str, plan: Plan, work_result: WorkResult) -> str:
-    if work_result.basis.metric == verdict.TIME_TO_SCORE:
-        return f" · to a score of {score}{', evaluation counted' if plan.count_evaluation else ''}"
-    if len(work_result.contestants) < 2:
-        return ""
-    return f" · times of a step, since fewer than two always reached a score of {score}"
 
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:

@@ -374,7 +374,7 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         work_result.unknown_settings,
         *result.notices,
         result.scattered,
-        bound_does_not_limit(result, work_result.work),
+        bound_does_not_limit(result),
         straggler_notice(result),
         exchange_notice(result),
         steps_differ(result),

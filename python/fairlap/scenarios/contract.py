@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from fairlap import verdict
 from fairlap.engine.measurement import Notice
@@ -87,6 +87,7 @@ class Ruling:
     judged: Judged
     unqualified: Mapping[str, Unqualified] = field(default_factory=dict)  # by contestant
     notices: Mapping[str, tuple[Notice, ...]] = field(default_factory=dict)  # by contestant, of its figure
+    remark: str = ""  # what a title says of the figure
 
 
 class Asked(Protocol):
@@ -101,6 +102,8 @@ class Asked(Protocol):
 class Scenario(ABC):
     """Has no state: one object serves all works."""
 
+    judges_rounds: ClassVar[bool] = True  # whether more rounds in a block make the figure that is judged narrower
+
     @abstractmethod
     def is_asked(self, asked: Asked, work: Work) -> bool:
         """Whether this work asks its contestants for it."""
@@ -108,6 +111,10 @@ class Scenario(ABC):
     @abstractmethod
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
         """Decide what contestants are ranked by. ``ranked`` are those that nothing else keeps from being ranked."""
+
+    def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
+        """Whether a contestant has what the race is about, by those of its processes that finished."""
+        return bool(finished)
 
 
 def scenario_of(asked: Asked, work: Work) -> Scenario:

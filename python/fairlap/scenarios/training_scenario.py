@@ -16,6 +16,8 @@ _FEWEST_COMPARED = 2
 
 
 class TrainingToAScore(Scenario):
+    judges_rounds = False
+
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return asked.to_score is not None
 
@@ -25,9 +27,15 @@ class TrainingToAScore(Scenario):
         short = _missed(processes, asked.to_score)
         reached = sum(name not in short for name in ranked)
         if not reached or reached < min(_FEWEST_COMPARED, len(ranked)):
-            return Ruling(judged_calls([each for own in processes.values() for each in own]))
+            score = quantity_text.share(asked.to_score)
+            remark = f"times of a step, since fewer than two always reached a score of {score}"
+            judged = judged_calls([each for own in processes.values() for each in own])
+            return Ruling(judged, remark=remark if len(processes) > 1 else "")
         by = time_to_score_named(asked.to_score, evaluation_counts=asked.count_evaluation)
-        return Ruling(Judged(by, verdict.TIME_TO_SCORE, _seconds, "s"), short)
+        return Ruling(Judged(by, verdict.TIME_TO_SCORE, _seconds, "s"), short, remark=by)
+
+    def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
+        return any(process.time_to_score_s is not None for process in finished)
 
 
 def time_to_score_named(target: float, *, evaluation_counts: bool) -> str:

@@ -24,6 +24,7 @@ _KEY = (
     "ranks", "hosts",
 )  # fmt: skip
 _JUDGED = ("judged", "judged_low", "judged_high", "judged_by", "judged_unit")
+_OF_BEFORE = ("target_score", "reached_share", "reported_by")
 _BEFORE: tuple[tuple[str, Unit], ...] = (
     ("reported_ns", "ns"),
     ("largest_rate_per_s", "1/s"),
@@ -79,7 +80,7 @@ class RecordedFigure(msgspec.Struct, frozen=True):
 def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigure]:
     """In the order of the runs. Only contestants that finished; what has no figure is left out."""
     before = [f"{name}{end}" for name, _ in _BEFORE for end in ("", "_low", "_high")]
-    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *_JUDGED, "target_score", "reported_by")
+    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *_JUDGED, *_OF_BEFORE)
     there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
     listed = ", ".join(f'"{name}"' if name in there else "NULL" for name in (*names, *before))
     found = db.execute(
@@ -131,7 +132,9 @@ def _judged(cell: Mapping[str, Any]) -> _Judged | None:
 
 
 def _judged_before(cell: Mapping[str, Any], *, evaluation_counts: bool) -> _Judged | None:
-    column, unit = next(((name, unit) for name, unit in _BEFORE if cell[name]), ("", "ns"))
+    reached = cell["reached_share"] in (None, 1.0)
+    had = ((name, unit) for name, unit in _BEFORE if cell[name] and (reached or name != "time_to_score_s"))
+    column, unit = next(had, ("", "ns"))
     if not column:
         return None
     found = time_ns(Estimate(cell[column], cell[f"{column}_low"], cell[f"{column}_high"]), unit)

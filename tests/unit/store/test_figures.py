@@ -54,6 +54,12 @@ def test_the_figure_of_a_row_without_one_is_the_time_that_decided_such_a_race(
     assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
 
 
+def test_a_row_without_one_that_did_not_always_reach_the_score_was_judged_by_its_steps(tmp_path: Path) -> None:
+    run, [row] = trained(0, 0.97)
+    stored(tmp_path / "s", [(run, [with_value(row, "reached_share", 0.5)])])
+    assert [each.quantity for each in figures(tmp_path / "s")] == ["median time of a call"]
+
+
 @pytest.mark.parametrize(
     ("unit", "better", "estimate", "ns"),
     [

@@ -30,8 +30,8 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     charts = [
         speed_charts.ranked_intervals(axis),
         *_if_several_precisions(shown, axis),
-        *_if_trained_to_a_score(shown),
-        *([latency_against_rate()] if shown.run.plan.load is not None else []),
+        *_if_trained_to_a_score(tables),
+        *([latency_against_rate()] if tables["load"] else []),
         *_if_both_conditions(shown, axis),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
@@ -79,8 +79,8 @@ def _if_several_precisions(shown: Results, axis: JudgedAxis) -> list[Chart]:
     return [time_against_error(axis, precisions, together=all(len(work.precisions) > 1 for work in works))]
 
 
-def _if_trained_to_a_score(shown: Results) -> list[Chart]:
-    if shown.run.plan.to_score is None:
+def _if_trained_to_a_score(tables: Tables) -> list[Chart]:
+    if not tables["learning"]:
         return []
     time_note = (
         "One line for each process, one mark for each epoch. Only the time of steps counts. The dashed line is the "

@@ -75,11 +75,11 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
     }
 
 
-def bound_does_not_limit(result: ContestantResult, work: Work) -> Notice | None:
+def bound_does_not_limit(result: ContestantResult) -> Notice | None:
     """A warning when the capacity ended the search in some of its processes, counted as its column counts them."""
     limits = _limits(result.finished)
     at_capacity, searches = limits["capacity"], limits.total()
-    if work.load is None or not at_capacity:
+    if not at_capacity:
         return None
     text = "the bound is met up to its capacity, which limits its rate"
     if at_capacity < searches:

@@ -55,17 +55,30 @@ _BY_LOADGEN: dict[of_request.Scenario, Judged] = {
 
 
 class LoadScenario(Scenario):
+    judges_rounds = False
+
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return work.load is not None
 
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
-        load = work.load
-        assert load is not None
-        by_rate = load.searches or load.scenario is None
-        judged = _BY_RATE if by_rate or load.scenario is None else _BY_LOADGEN[load.scenario]
+        load = _load_of(work)
+        judged = _judged(load)
         found = ((name, _why_without(own, load, judged)) for name, own in processes.items())
         unqualified = {name: why for name, why in found if why is not None}
         return Ruling(judged, unqualified, {name: _without_rate(own) for name, own in processes.items()})
+
+    def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
+        load = _load_of(work)
+        return bool(finished) and _why_without(finished, load, _judged(load)) is None
+
+
+def _load_of(work: Work) -> Load:
+    assert work.load is not None
+    return work.load
+
+
+def _judged(load: Load) -> Judged:
+    return _BY_RATE if load.searches or load.scenario is None else _BY_LOADGEN[load.scenario]
 
 
 def _without_rate(processes: Sequence[ProcessResult]) -> tuple[Notice, ...]:
