@@ -101,6 +101,24 @@ def duration_and_bounds(
     return middle, f"[{low}, {high}]"
 
 
+def figure(
+    value: float, unit: str, low: float | None = None, high: float | None = None, resolution_ns: float | None = None
+) -> str:
+    """``10.02 µs [9.98, 10.07]``, or ``812/s [790, 830]``."""
+    return _joined(figure_and_bounds(value, unit, low, high, resolution_ns))
+
+
+def figure_and_bounds(
+    value: float, unit: str, low: float | None, high: float | None, resolution_ns: float | None = None
+) -> tuple[str, str]:
+    """In ns, s or 1/s; the bounds are empty without an interval."""
+    if unit != "1/s":
+        middle_ns, low_ns, high_ns = (each and each * {"ns": 1.0, "s": 1e9}[unit] for each in (value, low, high))
+        return duration_and_bounds(middle_ns or 0.0, low_ns, high_ns, resolution_ns)
+    bounded = low is not None and high is not None and not math.isinf(high)
+    return rate(value), f"[{number(low or 0.0, 4)}, {number(high or 0.0, 4)}]" if bounded else ""
+
+
 def times(ratio: float) -> str:
     """Format as ``1.57×``."""
     return f"{ratio:.2f}×" if ratio < 100 else f"{ratio:,.0f}×"

@@ -29,11 +29,11 @@ from fairlap.models.spec import Tolerance
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.source import Source
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from generated_page import DOCS, write_part
 from workloads_of_models import our_models, workload_of
 

@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from fairlap.models.registry import find, workload_names
 from fairlap.race.equal_work.answers import PEER_GRADIENT
 from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Lines
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Work
+from fairlap.scenarios.process_result import ProcessResult
 
 CONTESTANTS = "torch,torch:compile,jax,tensorflow,tensorflow:graph,tensorflow:xla,onnxruntime,openvino,litert"
 NO_FRAMEWORK = {"callable"}  # a model of whatever is handed in

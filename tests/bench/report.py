@@ -10,10 +10,10 @@ from pathlib import Path
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
 from fairlap.race.plan import Block, draw_plan
-from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 
 CONTESTANTS, MODELS, BATCHES, BLOCKS = 10, 10, (1, 2, 4, 8, 16), 6
 MOST_SECONDS, MOST_BYTES = 5.0, 8e6

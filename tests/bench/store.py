@@ -28,12 +28,12 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
+from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 from fairlap.store.database import Database
 from fairlap.store.run_ids import id_of
 from fairlap.store.search import Wanted

@@ -11,8 +11,8 @@ from one_block import processes_of_one_block
 pytest.importorskip("msgspec", reason="races need msgspec")
 pytest.importorskip("scipy", reason="verdicts need SciPy")
 
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 pytestmark = pytest.mark.usefixtures("frameworks")
 

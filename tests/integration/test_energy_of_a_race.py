@@ -14,13 +14,13 @@ from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap import quantity_text
 from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import load_run
 from numpy_trainer_installed import install_numpy_trainer
 from watched_machine import fake_nvml_path, fresh_fake_nvml

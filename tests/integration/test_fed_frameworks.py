@@ -6,10 +6,10 @@ import functools
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import contestant_named
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Mode, Work
+from fairlap.scenarios.process_result import ProcessResult
 from one_block import processes_of_one_block
 
 pytestmark = [pytest.mark.thorough, pytest.mark.sanitized, pytest.mark.timeout(600)]

@@ -16,12 +16,12 @@ from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.plan import Plan
 from fairlap.race.plan_from_request import plan_of
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from fairlap.scenarios.fed_latency import GOT, SEEN
+from fairlap.scenarios.process_result import ProcessResult
 from onnx_files import BOUND, ROWS, masked_lookup, one_node, source_of
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")

@@ -17,9 +17,9 @@ import pytest
 from example_installed import install_example
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.equal_work.timed_work import TIMED_CALL
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Mode, Work
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.guardian import TOKEN
 from one_block import processes_of_one_block
 

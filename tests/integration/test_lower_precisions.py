@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from command_line import fairlap as run
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Mode, Precision, Work
+from fairlap.scenarios.process_result import ProcessResult
 from keras_files import lookup
 from one_block import processes_of_one_block
 from onnx_files import masked_lookup

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import distances
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from framework_python import python_with
 from one_block import processes_of_one_block
 from steps_of_training import exercise_of, state_of

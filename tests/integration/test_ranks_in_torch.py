@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
+from fairlap.scenarios.process_result import ProcessResult
 from one_block import processes_of_one_block
 
 pytestmark = [

@@ -18,10 +18,10 @@ from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.processes import process_ids
 from fairlap.machine.scratch_folder import SHARED_MEMORY
 from fairlap.race.plan import Limits
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.guardian import RANKS_TOKEN
 from one_block import processes_of_one_block
 from ranked_installed import install_ranked

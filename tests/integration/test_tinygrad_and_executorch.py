@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 
 import pytest
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Mode, Precision, Work
+from fairlap.scenarios.process_result import ProcessResult
 from one_block import processes_of_one_block
 
 pytestmark = [pytest.mark.heavy_environments, pytest.mark.sanitized, pytest.mark.timeout(1800)]

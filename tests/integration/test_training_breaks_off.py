@@ -16,7 +16,6 @@ from fairlap.models.registry import find
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
@@ -24,6 +23,7 @@ from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult
 from numpy_trainer_installed import install_numpy_trainer
 
 pytestmark = [

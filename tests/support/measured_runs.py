@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
 from fairlap.race.run import Run
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
+from fairlap.scenarios.process_result import ProcessResult
 
 
 def run_of_one_block(

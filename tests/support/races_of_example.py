@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 
 def plan_of(contestants: str, *, blocks: int = 1, rounds: int = 4, **options: Any) -> Plan:

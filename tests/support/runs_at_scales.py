@@ -9,12 +9,12 @@ from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.scale import Scale, Scaling
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.scenarios.ranks_messages import RanksFound, SteppedAlone
 
 STEP_NS = 100e6

@@ -7,10 +7,10 @@ import random
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Work
+from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 
 MACHINE = {"cpu model": "Imaginary 9000", "cores": "2", "kernel": "6.1"}
 

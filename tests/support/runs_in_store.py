@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.race.run import Run
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.store.recording import Recording
 from fairlap.store.store import Store
 from runs_for_rows import a_run, crashed

@@ -8,12 +8,12 @@ from typing import Any
 from fairlap.models.task_metrics import Score
 from fairlap.race.plan import Plan
 from fairlap.race.plan_from_request import plan_of
-from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Precision
 from fairlap.results.results import Results, results_of
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from runs_for_rows import a_process
 
 ERRORS: dict[Precision, float] = {"fp32": 1e-6, "bf16": 5e-3, "int8": 4e-2}

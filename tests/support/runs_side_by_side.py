@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.store.run_file import save_run
 from runs_for_rows import a_run
 

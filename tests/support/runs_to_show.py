@@ -11,11 +11,11 @@ import numpy.typing as npt
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
 from fairlap.race.plan import Block, draw_plan
-from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.latency_messages import Feeding
+from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 
 SCRIPT = "<script>alert(1)</script>"
 ENDING = "a</script><img src=x onerror=alert(2)>"

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult, Timing
 
 WORK = Work("mlp", 1)
 MACHINE = {"cpu model": "one", "kernel": "6.1", "cores": "2"}

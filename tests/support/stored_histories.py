@@ -55,7 +55,8 @@ def daily_run(
         ns = row.latency_p50_ns.value * own * common * rng.lognormvariate(0, 0.002)
         version = NEW if row.framework == "torch" and day >= upgraded_on else OLD
         latency = Estimate(ns, 0.995 * ns, 1.005 * ns)
-        found.append(replace(row, recorded_at=began_at, version=version, latency_p50_ns=latency))
+        row = replace(row, recorded_at=began_at, version=version, latency_p50_ns=latency, judged=latency)
+        found.append(row)
     return Run(run.plan, [], dict(facts), {}, began_at), found
 
 
@@ -70,7 +71,8 @@ def under_load(day: Day) -> Day:
         assert time.high is not None
         rate = Estimate(1e9 / time.value, 1e9 / time.high, 1e9 / time.low)
         absent = {name: why for name, why in row.absent.items() if name != "largest_rate_per_s"}
-        found.append(replace(row, load="p99 within 20 ms", largest_rate_per_s=rate, absent=absent))
+        row = replace(row, load="p99 within 20 ms", largest_rate_per_s=rate, absent=absent)
+        found.append(replace(row, judged=rate, judged_by="largest rate", judged_unit="1/s", judged_better="higher"))
     return run, found
 
 

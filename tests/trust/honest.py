@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 
 from fairlap.models.registry import workload_names
 from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 CONTESTANTS = (
     "torch",

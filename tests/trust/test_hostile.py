@@ -16,12 +16,12 @@ import pytest
 from fairlap.machine.processes import process_ids, process_stat, thread_states
 from fairlap.race.equal_work import timed_work
 from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes.one_process import ProcessRun
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Precision, Work
+from fairlap.scenarios.process_result import ProcessResult
 
 from .hostile_framework import LEFT_BEHIND
 

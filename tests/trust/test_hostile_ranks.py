@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from fairlap.race.plan import Limits
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
 from fairlap.request.training import AdamW, Sgd, Training
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from one_block import processes_of_one_block
 from ranked_installed import install_ranked
 

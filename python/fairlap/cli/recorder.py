@@ -12,10 +12,10 @@ from fairlap import quantity_text
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Progress
 from fairlap.race.run import Run
 from fairlap.results.results import Results
+from fairlap.scenarios.process_result import ProcessResult
 
 if TYPE_CHECKING:
     import numpy as np

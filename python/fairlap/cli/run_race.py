@@ -26,7 +26,6 @@ from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.kept_plan import plan_to_keep
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for
@@ -38,6 +37,7 @@ from fairlap.request.server_address import require_confirmed
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import run_document, save_run
 from fairlap.store.run_sources import require_contestant
 
@@ -180,13 +180,13 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
 
 
 def has_a_result(results: Results) -> bool:
-    """Whether a contestant finished, and under load or in training to a score one has what the race is about."""
-    under_load = results.run.plan.load is not None
-    all_results = [result for each in results.work_results for result in each.contestants]
-    if results.run.plan.to_score is not None:
-        finished = (process for result in all_results for process in result.finished)
-        return any(process.time_to_score_s is not None for process in finished)
-    return any(result.finished and not (under_load and result.unqualified) for result in all_results)
+    """Whether a contestant has what the race is about."""
+    plan = results.run.plan
+    return any(
+        plan.scenario(each.work).has_result(each.work, result.finished)
+        for each in results.work_results
+        for result in each.contestants
+    )
 
 
 def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fairlap import verdict
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
-from fairlap.race.process_result import ProcessResult, values_in_force
 from fairlap.race.run import Run
-from fairlap.request.names import REPORTED, ContestantName, contestant_named
+from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Conditions
 from fairlap.request.work_title import work_title
-from fairlap.store.figures import time_to_score_named
+from fairlap.scenarios.calls_scenario import TIME_OF_A_CALL
+from fairlap.scenarios.contract import Judged
+from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 DATA, PIPELINE, FEED = "data", "pipeline", "feed"
 OF_FEEDING = frozenset({DATA_HASH, FEED})
@@ -53,7 +54,6 @@ VERSION = "version"
 _THE_QUESTION = frozenset({VERSION})
 """What is changed on purpose: a difference there is what the comparison is about."""
 _MOST_LISTED = 3
-_LOAD = "load"  # what it was asked is in the name of the work
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
     old, new = _groups(before), _groups(after)
     pairs = _pairs(list(old), list(new))
     for key, other in pairs:
-        found.append(_difference(before, after, old[key], new[other], key.quantity, margin))
+        found.append(_difference(before, after, old[key], new[other], key.judged, margin))
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
     lone_old, lone_new = _with_one_process(before), _with_one_process(after)
     unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old and key not in lone_new]
@@ -109,11 +109,11 @@ class _Key:
     work: str
     conditions: Conditions
     contestant: str
-    quantity: str = ""  # times of different quantities are never compared
+    judged: Judged  # different figures are never compared
 
 
 def _told(key: _Key, run: Run) -> str:
-    quantity = "" if key.quantity == "wall_ns" else f", by {key.quantity}"
+    quantity = "" if key.judged.by == TIME_OF_A_CALL else f", by {key.judged.by}"
     work = work_title(key.work, run.plan.data, (name.framework for name in run.plan.contestants))
     return f"{key.contestant} on {work}, {key.conditions}{quantity}"
 
@@ -128,40 +128,26 @@ def _with_one_process(run: Run) -> list[_Key]:
 
 
 def _finished(run: Run) -> dict[_Key, list[ProcessResult]]:
-    groups: dict[_Key, list[ProcessResult]] = {}
+    """Those that have the figure by which the contestant is judged, on its own."""
+    groups: dict[tuple[str, Conditions, str], list[ProcessResult]] = {}
     for process in run.processes:
-        groups.setdefault(_Key(process.work, process.conditions, process.contestant), []).append(process)
-    ranked = {
-        key: processes
-        for key, processes in groups.items()
-        if all(process.outcome != "disqualified" for process in processes)
-    }
-    finished = {key: _with_rate([each for each in own if each.finished]) for key, own in ranked.items()}
-    return {replace(key, quantity=_quantity(processes)): processes for key, processes in finished.items() if processes}
+        groups.setdefault((process.work, process.conditions, process.contestant), []).append(process)
+    found: dict[_Key, list[ProcessResult]] = {}
+    for (work, conditions, contestant), every in groups.items():
+        own = [each for each in every if each.finished]
+        if not own or any(each.outcome == "disqualified" for each in every):
+            continue
+        judged = _judged(run, own)
+        with_figure = [each for each in own if judged.read(each) is not None]
+        if with_figure:
+            found[_Key(work, conditions, contestant, judged)] = with_figure
+    return found
 
 
-def _with_rate(processes: list[ProcessResult]) -> list[ProcessResult]:
-    """Of a search under load those that found a rate, unless none did."""
-    return [each for each in processes if each.load is not None and each.load.time_ns] or processes
-
-
-def _quantity(processes: Sequence[ProcessResult]) -> str:
-    """What a contestant is compared by: the time to a score where all of its processes reached it."""
-    if all(process.load and process.load.time_ns for process in processes):
-        return _LOAD
-    reached = [process.learning for process in processes if process.learning and process.learning.reached]
-    if len(reached) < len(processes):
-        reported_by = processes[0].in_force.get(REPORTED, "")
-        return f"{processes[0].headline_quantity}{f' of {reported_by}' if reported_by else ''}"
-    counted = any(curve.evaluations[-1].answered_s for curve in reached)
-    return time_to_score_named(reached[0].target, evaluation_counts=counted)
-
-
-def _figure_ns(process: ProcessResult, quantity: str) -> float:
-    if quantity == _LOAD and process.load is not None and process.load.time_ns:
-        return process.load.time_ns
-    seconds = process.time_to_score_s
-    return process.headline_ns if quantity == process.headline_quantity or seconds is None else 1e9 * seconds
+def _judged(run: Run, processes: Sequence[ProcessResult]) -> Judged:
+    name = processes[0].contestant
+    work = next(each for each in run.plan.works if each.label == processes[0].work)
+    return run.plan.scenario(work).judge(run.plan, work, {name: processes}, [name]).judged
 
 
 def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
@@ -180,13 +166,13 @@ def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
 def _without_version(key: _Key) -> tuple[str, str, str, ContestantName]:
     name = contestant_named(key.contestant)
     bare = ContestantName("", name.framework, "", name.variant, name.options, name.program)
-    return key.work, key.conditions, key.quantity, bare
+    return key.work, key.conditions, key.judged.by, bare
 
 
 def _difference(
-    before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], quantity: str, margin: float
+    before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], judged: Judged, margin: float
 ) -> Difference:
-    figures = [[_figure_ns(process, quantity) for process in processes] for processes in (old, new)]
+    figures = [[judged.figure_ns(process) for process in processes] for processes in (old, new)]
     machines = comparable_facts(before.machine, after.machine, after.plan.device)
     settings = _settings(old, new)
     fed = what_was_fed(before, old, after, new)

@@ -10,9 +10,9 @@ from fairlap.history.changes import Change
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
 from fairlap.printable import joined_lines
+from fairlap.scenarios.contract import of_time_ns
 
 _MOST_FACTS = 3
-_NS_PER_S = 1e9
 
 
 def history_text(history: ModelHistory) -> str:
@@ -22,7 +22,7 @@ def history_text(history: ModelHistory) -> str:
 def trend_title(trend: Trend) -> str:
     """All that is the same in all of its runs, and in no other trend."""
     threads = quantity_text.count(trend.threads, "thread")
-    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine}): {trend.shown_quantity}"
+    return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine}): {trend.quantity}"
 
 
 def day(began_at: str) -> str:
@@ -35,14 +35,12 @@ def listed(names: Sequence[str]) -> str:
 
 
 def figure_text(trend: Trend, value_ns: float) -> str:
-    """``1.2 ms``, or ``812 requests/s``."""
-    if not trend.per_second:
-        return quantity_text.duration(value_ns)
-    return f"{quantity_text.number(_NS_PER_S / value_ns)} {trend.per_second}/s"
+    """``1.2 ms``, or ``812/s``."""
+    return quantity_text.figure(of_time_ns(value_ns, trend.unit), trend.unit)
 
 
 def ratio_head(trend: Trend) -> str:
-    return "times the rate" if trend.per_second else "times as long"
+    return "times the rate" if trend.is_rate else "times as long"
 
 
 def ratio_text(trend: Trend, change: Change) -> str:
@@ -52,7 +50,7 @@ def ratio_text(trend: Trend, change: Change) -> str:
 
 def ratio_of(trend: Trend, change: Change) -> tuple[float, float | None, float | None]:
     """With its interval, of times or of rates."""
-    if not trend.per_second:
+    if not trend.is_rate:
         return change.ratio, change.low, change.high
     low, high = (None if end is None else 1 / end for end in (change.high, change.low))
     return 1 / change.ratio, low, high

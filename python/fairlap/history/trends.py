@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from fairlap.request.names import contestant_named
-from fairlap.store.figures import TIME_OF_A_REQUEST, TIME_OF_A_SAMPLE, RecordedFigure
-
-_RATES = {TIME_OF_A_REQUEST: "requests", TIME_OF_A_SAMPLE: "samples"}
+from fairlap.scenarios.contract import Unit
+from fairlap.store.figures import RecordedFigure
 
 
 @dataclass(frozen=True)
@@ -42,17 +41,13 @@ class Trend:
     device: str
     machine: str
     quantity: str
+    unit: Unit  # for people; times are compared
     runs: tuple[str, ...]
     series: tuple[Series, ...]
 
     @property
-    def per_second(self) -> str:
-        """What is counted where the figure is a rate for people, although times are compared; else empty."""
-        return _RATES.get(self.quantity, "")
-
-    @property
-    def shown_quantity(self) -> str:
-        return f"{self.per_second} per second" if self.per_second else self.quantity
+    def is_rate(self) -> bool:
+        return self.unit == "1/s"
 
     def asked(self, on: str) -> tuple[Series, ...]:
         return tuple(each for each in self.series if not on or _is_asked(each, on))
@@ -70,7 +65,7 @@ def trends_of(
     for (work, conditions, threads, device, machine, quantity), own in found.items():
         runs = tuple(dict.fromkeys(each.run for each in own))
         title = f"{model} · {work}"
-        trends.append(Trend(title, conditions, threads, device, machine, quantity, runs, _series_of(own)))
+        trends.append(Trend(title, conditions, threads, device, machine, quantity, own[0].unit, runs, _series_of(own)))
     return [trend for trend in trends if trend.asked(on)]
 
 

@@ -15,26 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
 from fairlap.meters import disturbances
 from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
-from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.stolen_time import StolenTime, stolen_time
-from fairlap.request.load import Load, Scenario
 from fairlap.request.work import Conditions, Work
-from fairlap.scenarios.load.load_messages import LoadFound
-from fairlap.scenarios.load.loadgen_messages import WHY_INVALID
-from fairlap.scenarios.training_messages import LearningCurve
+from fairlap.scenarios.contract import Judged, Unqualified
+from fairlap.scenarios.process_result import Outcome, ProcessResult
 
-NOT_REACHED = "E_SCORE_NOT_REACHED"
-NO_RATE = "E_NO_RATE"
-LOADGEN_INVALID = "E_LOADGEN_INVALID"
-SCENARIO_METRICS: dict[Scenario, verdict.Metric] = {
-    "single-stream": verdict.Metric("latency in LoadGen's single-stream scenario", "ns"),
-    "multi-stream": verdict.Metric("latency of a query in LoadGen's multi-stream scenario", "ns"),
-    "offline": verdict.Metric("time per sample in LoadGen's offline scenario", "ns"),
-}
-METRICS_OF_LOAD = (verdict.TIME_PER_REQUEST, *SCENARIO_METRICS.values())
 INPUTS_AT_FAULT = "E_INPUTS_AT_FAULT"
 _FEWEST_RANKED = 2
 _ALIKE = 10.0  # times apart
@@ -64,42 +53,35 @@ class GatedBlocks:
 
 
 @dataclass(frozen=True)
-class Unqualified:
-    """Why a contestant that did its work is not ranked."""
-
-    why: str
-    code: str
-
-
-@dataclass(frozen=True)
 class WorkBlocks:
     """The processes of one work under one kind of conditions, and the table of what can be compared among them."""
 
     work: Work
     conditions: Conditions
     processes: Mapping[str, tuple[ProcessResult, ...]]  # by contestant, in the plan's order
-    gated: GatedBlocks
+    judged: Judged  # by which contestants are ranked
+    gated: GatedBlocks = GatedBlocks(())
     why_no_verdict: str = ""  # then there is no table
     no_verdict_code: str = ""  # where the machine is why
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
     drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
     unqualified: Mapping[str, Unqualified] = field(default_factory=dict)  # by contestant
-    metric: verdict.Metric = verdict.LATENCY  # by which contestants are ranked
+    notices: Mapping[str, tuple[Notice, ...]] = field(default_factory=dict)  # of the scenario, by contestant
+    remark: str = ""  # of the figure, in titles
     searched: frozenset[str] = frozenset()  # contestants whose settings a search has chosen
 
     @property
     def ranked(self) -> list[str]:
         return [name for name, own in self.processes.items() if is_ranked(own) and name not in self.unqualified]
 
-    def figure_ns(self, process: ProcessResult) -> float:
-        """What this process is ranked by."""
-        return _figure_ns(process, self.metric)
+    @property
+    def metric(self) -> verdict.Metric:
+        return self.judged.metric
 
     def has_figure(self, process: ProcessResult) -> bool:
-        """False of a search under load that found no rate. Blocks with one do not count: it favours the contestant, and
-        of equal contestants either is as likely to have it, so no difference is claimed more often."""
-        return self.metric != verdict.TIME_PER_REQUEST or math.isfinite(self.figure_ns(process))
+        """False where it lacks a figure that it may lack: then its block does not count."""
+        return not self.judged.may_lack or self.judged.read(process) is not None
 
     @property
     def stolen(self) -> StolenTime:
@@ -171,23 +153,19 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         name: drop_of(plan, work.in_precision(precisions[name]), own, processes) for name, own in by_contestant.items()
     }
     unqualified = {name: Unqualified(why, EXCEEDED) for name, drop in drops.items() if (why := exceeded(plan, drop))}
-    headlines = (each.headline_quantity for own in by_contestant.values() for each in own if each.timings)
-    metric = verdict.METRICS_OF_CALLS.get(next(headlines, ""), verdict.LATENCY)
-    if plan.to_score is not None:
-        short = {**_missed_score(by_contestant, plan.to_score), **unqualified}
-        if sum(is_ranked(own) and name not in short for name, own in by_contestant.items()) >= _FEWEST_RANKED:
-            metric, unqualified = verdict.TIME_TO_SCORE, short
-    if work.load is not None:
-        metric, unqualified = metric_of(work.load), {**_without_rate(by_contestant, work.load), **unqualified}
+    may_rank = [name for name, own in by_contestant.items() if is_ranked(own) and name not in unqualified]
+    ruling = plan.scenario(work).judge(plan, work, by_contestant, may_rank)
+    judged, unqualified = ruling.judged, {**ruling.unqualified, **unqualified}
     searched = frozenset(name.text for name in plan.contestants if name.best)
     found = WorkBlocks(
         work,
         conditions,
         by_contestant,
-        GatedBlocks(()),
+        judged,
         drops=drops,
         unqualified=unqualified,
-        metric=metric,
+        notices=ruling.notices,
+        remark=ruling.remark,
         searched=searched,
     )
     ranked = {
@@ -212,8 +190,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
-        table = verdict.block_table(_block_figures(compared, metric), metric=metric, workload=label)
-        table = replace(table, halves={name: halves_of(own, metric) for name, own in compared.items()})
+        table = verdict.block_table(_block_figures(compared, judged), metric=judged.metric, workload=label)
+        table = replace(table, halves={name: halves_of(own, judged) for name, own in compared.items()})
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
     return replace(found, gated=gated, compared=compared, table=table)
@@ -240,60 +218,11 @@ def inputs_at_fault(work: Work, by_contestant: Mapping[str, Sequence[ProcessResu
     )
 
 
-def _missed_score(by_contestant: Mapping[str, Sequence[ProcessResult]], target: float) -> dict[str, Unqualified]:
-    """Contestants of which a process did not reach the score. Leaving out such blocks would favour them."""
-    found = {}
-    for name, own in by_contestant.items():
-        curves = [process.learning or LearningCurve(target) for process in own if process.finished]
-        short = sum(curve.reached is None for curve in curves)
-        if short:
-            best = quantity_text.share(max(curve.best_score for curve in curves), 4)
-            of_all = f"in {short} of {quantity_text.count(len(curves), 'process')}"
-            found[name] = Unqualified(f"did not reach the score {of_all}; the best was {best}", NOT_REACHED)
-    return found
-
-
-def metric_of(load: Load) -> verdict.Metric:
-    if load.searches or load.scenario is None:
-        return verdict.TIME_PER_REQUEST
-    return SCENARIO_METRICS[load.scenario]
-
-
-def _without_rate(by_contestant: Mapping[str, Sequence[ProcessResult]], load: Load) -> dict[str, Unqualified]:
-    """Contestants of which no process found a rate that meets the bound, or of which LoadGen calls a run INVALID."""
-    found = {}
-    for name, own in by_contestant.items():
-        searches = [process.load or LoadFound() for process in own if process.finished]
-        without = [each for each in searches if each.time_ns is None]
-        if without and not load.searches:
-            invalid = next((each.loadgen for each in without if each.loadgen is not None), None)
-            reasons = "" if invalid is None else f": {'; '.join(WHY_INVALID[why] for why in invalid.why_invalid)}"
-            of_all = f"in {len(without)} of {quantity_text.count(len(searches), 'process')}"
-            found[name] = Unqualified(f"LoadGen says INVALID {of_all}{reasons}", LOADGEN_INVALID)
-        elif without and len(without) == len(searches):
-            lone = all(each.limited_by == "lone_request" for each in without)
-            why = "even a lone request is too slow" if lone else "no rate that was tried meets the bound"
-            found[name] = Unqualified(f"{why}, {load.bound_text}, in every process", NO_RATE)
-    return found
-
-
-def _figure_ns(process: ProcessResult, metric: verdict.Metric) -> float:
-    if metric in METRICS_OF_LOAD:
-        time_ns = None if process.load is None else process.load.time_ns
-        return math.nan if time_ns is None else time_ns
-    if metric != verdict.TIME_TO_SCORE:
-        return process.headline_ns
-    seconds = process.time_to_score_s
-    return math.nan if seconds is None else 1e9 * seconds
-
-
-def _block_figures(
-    compared: Mapping[str, Sequence[ProcessResult]], metric: verdict.Metric
-) -> dict[str, verdict.Figures]:
+def _block_figures(compared: Mapping[str, Sequence[ProcessResult]], judged: Judged) -> dict[str, verdict.Figures]:
     """Each contestant's times with the one quantity that all of its processes were measured by."""
-    if metric == verdict.TIME_TO_SCORE or metric in METRICS_OF_LOAD:
+    if not judged.of_rounds:
         return {
-            name: verdict.Figures(metric.name, [_figure_ns(process, metric) for process in own])
+            name: verdict.Figures(judged.metric.name, [judged.figure_ns(process) for process in own])
             for name, own in compared.items()
         }
     times_ns = block_times_ns(compared)
@@ -306,10 +235,9 @@ def _block_figures(
     }
 
 
-def halves_of(processes: Sequence[ProcessResult], metric: verdict.Metric) -> npt.NDArray[np.float64]:
-    """See ``verdict.find_modes``; another metric than the time of a call is no figure of rounds."""
-    of_calls = metric in verdict.METRICS_OF_CALLS.values()
-    return np.stack([verdict.halves_of_rounds(each.rounds_ns if of_calls else ()) for each in processes])
+def halves_of(processes: Sequence[ProcessResult], judged: Judged) -> npt.NDArray[np.float64]:
+    """See ``verdict.find_modes``."""
+    return np.stack([verdict.halves_of_rounds(each.rounds_ns if judged.of_rounds else ()) for each in processes])
 
 
 def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:

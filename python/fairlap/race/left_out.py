@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairlap.race.counted_blocks import is_ranked
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _CHANCES = 2  # processes in which it may show that it can finish
 

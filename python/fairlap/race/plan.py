@@ -22,6 +22,7 @@ from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import work_title
+from fairlap.scenarios.contract import Scenario, scenario_of
 from fairlap.secrets import json_without_secrets
 from fairlap.verdict import Gate
 
@@ -167,6 +168,10 @@ class Plan(msgspec.Struct, frozen=True):
     def work_of(self, block: Block, place: int) -> Work:
         """What the contestant at this place does in this block, in its own precision."""
         return self.works[block.work].in_precision(self.contestants[place].precision)
+
+    def scenario(self, work: Work) -> Scenario:
+        """What this work asks of its contestants."""
+        return scenario_of(self, work)
 
     def threads_of(self, work: Work) -> int:
         """That every contestant is given on this work; as ranks, each of them."""

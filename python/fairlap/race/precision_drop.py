@@ -10,8 +10,8 @@ from statistics import median
 from fairlap import quantity_text
 from fairlap.models.task_metrics import bounded_score_in
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 EXCEEDED = "E_MAX_DROP"
 

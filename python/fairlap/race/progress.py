@@ -18,8 +18,8 @@ import click
 from fairlap import quantity_text
 from fairlap.printable import one_line, unfiltered
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.stopping import blinded_half_width
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
 if TYPE_CHECKING:

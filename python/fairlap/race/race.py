@@ -24,7 +24,6 @@ from fairlap.race.equal_work.scores import Scores
 from fairlap.race.kept_plan import require_complete
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import CompileCaches, ProcessResult, Started
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.chosen_rounds import rounds_of
 from fairlap.race.processes.one_process import Bench, ProcessRun
@@ -32,6 +31,7 @@ from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import CompileCaches, ProcessResult, Started
 
 _LONG_COMPILATION_S = 1.0
 """A contestant that compiles for longer starts its second process alone, to see what its caches save."""

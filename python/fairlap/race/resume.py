@@ -12,7 +12,7 @@ from fairlap.race.equal_work.learning_data import require_same_data
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult, values_in_force
+from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 
 def whole_blocks(plan: Plan, processes: Sequence[ProcessResult]) -> list[ProcessResult]:

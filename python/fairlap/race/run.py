@@ -13,8 +13,8 @@ from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.settings_search import SettingsSearch
+from fairlap.scenarios.process_result import ProcessResult
 
 RUN_FORMAT = 3
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.meters import disturbances
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 E_BUSY_MACHINE = "E_BUSY_MACHINE"
 E_THROTTLED = "E_THROTTLED"

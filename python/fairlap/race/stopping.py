@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import WorkBlocks, design_of, work_blocks
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
+from fairlap.scenarios.process_result import ProcessResult
 
 MINIMUM_BLOCKS = 12
 _FEWEST_COMPARED = 2

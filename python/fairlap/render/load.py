@@ -7,17 +7,6 @@ from fairlap.render.generation import generation_under_load
 from fairlap.request.load import Load
 from fairlap.results.row import Row
 
-_NS_PER_S = 1e9
-
-
-def rate_interval(time_ns: float, low_ns: float | None, high_ns: float | None) -> str:
-    """``812/s [790, 830]``, from the time per request at this rate."""
-    rate = quantity_text.rate(_NS_PER_S / time_ns)
-    if low_ns is None or high_ns is None or high_ns == float("inf"):
-        return rate
-    low, high = (quantity_text.number(_NS_PER_S / each, 4) for each in (high_ns, low_ns))
-    return f"{rate} [{low}, {high}]"
-
 
 def load_lines(row: Row) -> list[str]:
     """What it took at the largest rate, where its latency begins to rise, and what LoadGen says."""

@@ -171,7 +171,7 @@ def _verdict_line(row: Row) -> str:
         why = as_code(row.message or row.absent.get("ratio", ""), most=300)
         return f"**{_standing(row)}**: {who} {where}: {why}"
     ratio = quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
-    each = "" if row.largest_rate_per_s is None else " per request"
+    each = " per request" if row.judged_better == "higher" else ""
     times = f"takes {ratio} times as long{each} as {as_code(row.baseline)}"
     details = quantity_text.count(row.blocks_kept, "block")
     if row.detectable_effect is not None:

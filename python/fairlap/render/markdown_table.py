@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
-from fairlap.render.report.load_columns import LARGEST_RATE, LOAD_COLUMNS, rate_of
+from fairlap.render.judged import judged_text
+from fairlap.render.report.load_columns import LOAD_COLUMNS
 from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
-from fairlap.results.row import Estimate, Row, judged_resolution_ns, judged_time_ns
+from fairlap.results.row import Estimate, Row
 
 _MOST_CHARACTERS = 120
 _HARMLESS_AS_CODE = re.compile(r"[A-Za-z0-9 .,_=~<>!:;/()*+%@#&'\"-]+")
@@ -45,22 +47,20 @@ class ShownColumn:
 
 
 def columns_shown(rows: Sequence[Row]) -> list[ShownColumn]:
-    return [column for column in _COLUMNS if column.always or any(column.read(row) for row in rows)]
+    """What rows are ranked by has the name that their scenario gives it."""
+    judged = [ShownColumn(by, partial(_judged, by)) for by in dict.fromkeys(row.judged_by for row in rows)]
+    columns = [*_WHO, *judged, *_COLUMNS]
+    return [column for column in columns if column.always or any(column.read(row) for row in rows)]
+
+
+def _judged(by: str, row: Row) -> str:
+    if row.judged_by != by:
+        return ""
+    return judged_text(row) or row.outcome.replace("_", " ")
 
 
 def table_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _median(row: Row) -> str:
-    if row.modes:
-        return ", ".join(
-            f"{quantity_text.duration(mode.value_ns)} in {quantity_text.share(mode.share)}" for mode in row.modes
-        )
-    estimate = judged_time_ns(row)
-    if estimate is None:
-        return row.outcome.replace("_", " ")
-    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high, judged_resolution_ns(row))
 
 
 def _best_settings(row: Row) -> str:
@@ -83,11 +83,9 @@ def _ratio(row: Row) -> str:
 
 
 def _loadgen(row: Row) -> str:
-    """Its figure, and whether it is valid."""
-    latency, rate = row.loadgen_latency_ns, row.loadgen_rate_per_s
-    figure = "" if latency is None else quantity_text.duration_interval(latency.value, latency.low, latency.high)
-    figure = figure if rate is None else rate_of(rate)
-    return ", ".join(filter(None, (figure, as_code(row.loadgen or ""))))
+    """Whether it is valid, and the rate of the server scenario, which ranks nothing."""
+    rate = "" if row.loadgen_rate_per_s is None else quantity_text.rate(row.loadgen_rate_per_s.value)
+    return ", ".join(filter(None, (rate, as_code(row.loadgen or ""))))
 
 
 def _of_calls(row: Row, estimate: Estimate | None, text: Callable[[float], str]) -> str:
@@ -95,31 +93,33 @@ def _of_calls(row: Row, estimate: Estimate | None, text: Callable[[float], str])
     return "" if row.reported_ns is not None else _value(estimate, text)
 
 
-def wall_time_of_run(row: Row) -> str:
-    """Where that is not the median."""
-    return "" if row.reported_ns is None else _value(row.latency_p50_ns, quantity_text.duration)
+def time_of_a_call(row: Row) -> str:
+    """Where that is not what it is ranked by; of fed calls the median may be one that did not wait."""
+    ranked_by_calls = row.judged == row.latency_p50_ns or row.pipeline_throughput_per_s is not None
+    return "" if ranked_by_calls else _value(row.latency_p50_ns, quantity_text.duration)
 
 
 def _value(estimate: Estimate | None, text: Callable[[float], str]) -> str:
     return "" if estimate is None else text(estimate.value)
 
 
-_COLUMNS = (
+_WHO = (
     ShownColumn("#", lambda row: row.place or "", always=True),
     ShownColumn("contestant", lambda row: as_code(row.contestant), always=True),
     ShownColumn("best settings", _best_settings),
     ShownColumn("version", lambda row: as_code(row.version or "")),
-    *(ShownColumn(column.head, column.text) for column in (LARGEST_RATE, *LOAD_COLUMNS)),
-    ShownColumn("LoadGen", _loadgen),
-    ShownColumn("median", _median, always=True),
+)
+_COLUMNS = (
     ShownColumn("times the baseline", _ratio),
+    *(ShownColumn(column.head, column.text) for column in LOAD_COLUMNS),
+    ShownColumn("LoadGen", _loadgen),
+    ShownColumn("time of a call", time_of_a_call),
     ShownColumn("speed-up", speed_up_text),
     ShownColumn("efficiency", efficiency_text),
     ShownColumn("exchange", exchange_text),
     ShownColumn("straggler", lambda row: as_code(straggler_text(row))),
     ShownColumn("p99", lambda row: _of_calls(row, row.latency_p99_ns, quantity_text.duration)),
     ShownColumn("items/s", lambda row: _of_calls(row, row.throughput_per_s, quantity_text.number)),
-    ShownColumn("wall time of a run", wall_time_of_run),
     ShownColumn("first token", lambda row: _value(row.time_to_first_token_ns, quantity_text.duration)),
     ShownColumn("per token", lambda row: _value(row.time_per_output_token_ns, quantity_text.duration)),
     ShownColumn("tokens/s", lambda row: _value(row.tokens_per_s, quantity_text.number)),

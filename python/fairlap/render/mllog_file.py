@@ -17,11 +17,11 @@ from typing import Any
 
 import fairlap
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.results.results import Results
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
 _MS_PER_S = 1e3

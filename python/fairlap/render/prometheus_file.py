@@ -26,7 +26,7 @@ class Gauge:
     help: str
     read: Callable[[Row], Estimate | float | None]
     scale: float = 1.0
-    with_baseline: bool = False
+    also: tuple[str, ...] = ()  # labels besides those of all gauges
 
     def full_name(self, end: str = "") -> str:
         return PREFIX + "_".join(part for part in (self.name, end, self.unit) if part)
@@ -36,11 +36,14 @@ _NS = 1e-9
 GAUGES = (
     Gauge("finished", "", "1 if the contestant finished and may be ranked, else 0.", lambda row: _finished(row)),
     Gauge("began_timestamp", "seconds", "When the run began, since 1970.", lambda row: _began(row)),
+    Gauge(
+        "judged", "", "What it is ranked by, in its unit.", lambda row: row.judged, also=("judged_by", "judged_unit")
+    ),
     Gauge("reported", "seconds", "Median time that the program reports of its work.", lambda row: row.reported_ns, _NS),
     Gauge("latency_p50", "seconds", "Median time of a call.", lambda row: row.latency_p50_ns, _NS),
     Gauge("latency_p99", "seconds", "99 of 100 calls are quicker.", lambda row: row.latency_p99_ns, _NS),
     Gauge("throughput_items_per_second", "", "Items in a second.", lambda row: row.throughput_per_s),
-    Gauge("ratio", "", "Times as long as the baseline.", lambda row: row.ratio, with_baseline=True),
+    Gauge("ratio", "", "Times as long as the baseline.", lambda row: row.ratio, also=("baseline",)),
     Gauge("peak_memory", "bytes", "Largest memory of its process.", lambda row: row.peak_memory_bytes),
     Gauge("energy_per_item", "joules", "Energy of one item.", lambda row: row.energy_per_item_j),
     Gauge("cost_per_1000_items", "", "Money for 1,000 items.", lambda row: row.cost_per_1000_items),
@@ -68,8 +71,8 @@ def _samples(gauge: Gauge, end: str, rows: dict[str, Row]) -> Iterator[str]:
         found = gauge.read(row)
         value = getattr(found, end or "value") if isinstance(found, Estimate) else None if end else found
         if value is not None:
-            baseline = f',baseline="{_escaped(row.baseline or "")}"' if gauge.with_baseline else ""
-            yield f"{gauge.full_name(end)}{{{labels}{baseline}}} {value * gauge.scale:.17g}"
+            also = "".join(f',{name}="{_escaped(getattr(row, name) or "")}"' for name in gauge.also)
+            yield f"{gauge.full_name(end)}{{{labels}{also}}} {value * gauge.scale:.17g}"
 
 
 def _labels(row: Row) -> str:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text
+from fairlap.render.judged import judged_text
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.row import Estimate, Row
 from fairlap.results.scaling_series import ScalingSeries
 from fairlap.verdict import LatencyBandwidth
 
@@ -61,7 +62,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
     return (
         row.contestant,
         row.scale,
-        _median(row) or row.outcome.replace("_", " "),
+        judged_text(row) or row.outcome.replace("_", " "),
         speed_up_text(row) or "-",
         efficiency_text(row),
         exchange_text(row),
@@ -132,20 +133,6 @@ def _exchange_law(law: LatencyBandwidth) -> str:
     step = quantity_text.duration_interval(alpha.value, alpha.low, alpha.high) if seen else "no latency to be seen"
     bytes_ = "bytes cost nothing to be seen" if math.isinf(beta) else f"{quantity_text.size(beta)}/s"
     return f"{step} for each step, {bytes_}"
-
-
-def _median(row: Row) -> str:
-    """Of what it is ranked by."""
-    if row.largest_rate_per_s is not None:
-        return quantity_text.rate(row.largest_rate_per_s.value)
-    if row.time_to_score_s is not None:
-        return quantity_text.seconds(row.time_to_score_s.value)
-    time = judged_time_ns(row)
-    return "" if time is None else _duration(time)
-
-
-def _duration(estimate: Estimate) -> str:
-    return quantity_text.duration_interval(estimate.value, estimate.low, estimate.high)
 
 
 def _share(estimate: Estimate | None) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.printable import joined_lines
-from fairlap.race.plan import Plan
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.decision import decision_lines
 from fairlap.render.generation import generation_lines
-from fairlap.render.load import load_lines, rate_interval, threads_text
+from fairlap.render.judged import judged_text
+from fairlap.render.load import load_lines, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
@@ -78,22 +78,15 @@ def _head(results: Results, work_result: WorkResult) -> str:
     if work_result.work.scale is None:
         where += f" ({threads_text(plan.threads, work_result.work.load)})"
     title = plan.title_of(work_result.work)
-    if plan.to_score is not None:
-        title += _target(quantity_text.share(plan.to_score), plan, work_result)
+    title += f" · {work_result.basis.remark}" if work_result.basis.remark else ""
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"
-
-
-def _target(score: str, plan: Plan, work_result: WorkResult) -> str:
-    if work_result.basis.metric == verdict.TIME_TO_SCORE:
-        return f" · to a score of {score}{', evaluation counted' if plan.count_evaluation else ''}"
-    if len(work_result.contestants) < 2:
-        return ""
-    return f" · times of a step, since fewer than two always reached a score of {score}"
 
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:
     names = {row.contestant: f"{row.contestant} {row.version or ''}".rstrip() for row in work_result.rows}
-    figures = {each.contestant: _figures(work_result, each) for each in work_result.contestants if each.figure}
+    figures = {
+        row.contestant: _figures(work_result, result, row) for result, row in work_result.with_rows() if row.judged
+    }
     width = max(map(len, names.values()))
     columns = [max((len(each[column]) for each in figures.values()), default=0) for column in range(2)]
     lines = []
@@ -109,20 +102,10 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
     return lines
 
 
-def _figures(work_result: WorkResult, row: ContestantResult) -> tuple[str, str]:
+def _figures(work_result: WorkResult, result: ContestantResult, row: Row) -> tuple[str, str]:
     """What it is ranked by with its interval, and how many times that of the first."""
-    assert row.figure is not None
-    value, low, high, load = row.figure.value, row.figure.low, row.figure.high, work_result.work.load
-    if value is None:
-        modes = row.figure.modes.modes
-        text = f"{len(modes)} modes: " + ", ".join(
-            f"{quantity_text.duration(m.value)} in {quantity_text.share(m.share)}" for m in modes
-        )
-    else:
-        text = quantity_text.duration_interval(value, low or None, high)
-        if load is not None and load.ranks_by_rate:
-            text = rate_interval(value, low or None, high)
-    return text, _times_the_first(work_result, row)
+    modes = f"{len(row.modes)} modes: " if row.modes else ""
+    return f"{modes}{judged_text(row)}", _times_the_first(work_result, result)
 
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
@@ -258,7 +241,7 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     if not result.finished:
         return []
     remarks = []
-    if result.trouble and result.figure is not None:  # else its line is the trouble
+    if result.trouble and row.judged is not None:  # else its line is the trouble
         remarks.append(f"! {result.trouble_with_code}")
     first = {each.code: each for each in reversed(row.warnings) if each.code in _SHOWN_ONCE}
     shown = [*(each for each in row.warnings if each.code in _SHOWN), *first.values()]

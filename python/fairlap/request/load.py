@@ -94,11 +94,6 @@ class Load(msgspec.Struct, frozen=True):
         return self.scenario in (None, "server")
 
     @property
-    def ranks_by_rate(self) -> bool:
-        """Whether what contestants are ranked by is a rate for people, whose inverse is the time that is compared."""
-        return self.searches or self.scenario == "offline"
-
-    @property
     def least_bound_s(self) -> float:
         return min(seconds for _, seconds in self.bounds)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.race.collectives import MEMORY, CollectivesRun, Trial
-from fairlap.results.estimates import bounded, inverse
+from fairlap.results.estimates import inverse
 from fairlap.results.row import Estimate
 from fairlap.scenarios.ranks_messages import COPY
 
@@ -152,4 +152,4 @@ def over_processes(values: Sequence[float]) -> Estimate:
     figure = verdict.contestant_figure(np.log(values))
     if figure.value is None or figure.low is None or figure.high is None:
         return Estimate(float(np.median(values)))
-    return bounded(figure.value, figure.low, figure.high)
+    return Estimate.bounded(figure.value, figure.low, figure.high)

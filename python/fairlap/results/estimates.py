@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fairlap import verdict
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,7 @@ def estimate(processes: Sequence[ProcessResult], read: Callable[[ProcessResult],
     if not known or len(known) < len(values):
         return None
     figure = verdict.contestant_figure(np.log(known)) if min(known) > 0 else None
-    if figure is None or figure.value is None or figure.low is None or figure.high is None:
-        return Estimate(median_low(known))
-    return bounded(figure.value, figure.low, figure.high)
-
-
-def bounded(value: float, low: float, high: float) -> Estimate:
-    """Few processes leave everything possible; from zero to infinity is no interval."""
-    return Estimate(value, low, high) if low > 0 and np.isfinite(high) else Estimate(value)
+    return (None if figure is None else Estimate.of(figure)) or Estimate(median_low(known))
 
 
 def times(found: Estimate, factor: float) -> Estimate:

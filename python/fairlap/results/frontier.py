@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from fairlap.request.work import Precision, Work
 from fairlap.results.results import Results
-from fairlap.results.row import judged_time_ns
 from fairlap.results.work_result import WorkResult
 
 
@@ -28,11 +27,9 @@ def points_of(shown: Results, work_result: WorkResult) -> list[Point]:
         if _subject(other.work) != _subject(work_result.work) or other.conditions != work_result.conditions:
             continue
         for result, row in other.with_rows():
-            time = judged_time_ns(row)
-            if time is not None and row.error_relative:
-                found.append(
-                    Point(result.contestant, row.precision, time.value, row.error_relative, qualified=result.ranked)
-                )
+            if row.judged is not None and row.error_relative:
+                error, ranked = row.error_relative, result.ranked
+                found.append(Point(result.contestant, row.precision, result.median_ns, error, qualified=ranked))
     return with_frontier(found)
 
 

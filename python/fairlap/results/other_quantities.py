@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from fairlap import verdict
 from fairlap.race.counted_blocks import block_times_ns
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 P90 = verdict.Metric("latency p90", "ns")
 P99 = verdict.Metric("latency p99", "ns")

@@ -6,14 +6,17 @@ A unit is the end of a name. A value that is absent is None, never 0, and ``abse
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
 
+from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.models.task_metrics import Score
-from fairlap.race.process_result import Outcome
 from fairlap.request.work import Conditions, Mode, Precision
+from fairlap.scenarios.contract import Better, Unit, as_time_ns
+from fairlap.scenarios.process_result import Outcome
 
 
 def _about(meaning: str, group: str) -> msgspec.Meta:
@@ -26,6 +29,18 @@ class Estimate(msgspec.Struct, frozen=True):
     value: float
     low: float | None = None
     high: float | None = None
+
+    @classmethod
+    def bounded(cls, value: float, low: float, high: float) -> Estimate:
+        """Few processes leave everything possible; from zero to infinity is no interval."""
+        return cls(value, low, high) if low > 0 and math.isfinite(high) else cls(value)
+
+    @classmethod
+    def of(cls, figure: verdict.ContestantFigure) -> Estimate | None:
+        """None where it has several modes."""
+        if figure.value is None or figure.low is None or figure.high is None:
+            return None
+        return cls.bounded(figure.value, figure.low, figure.high)
 
 
 class ModeOfProcesses(msgspec.Struct, frozen=True):
@@ -113,6 +128,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     code: Annotated[str, _about("The code of what went wrong, such as E_CRASH; empty when nothing did.", "outcome")]
     message: Annotated[str, _about("What went wrong, in words; empty when nothing did.", "outcome")]
     place: Annotated[str | None, _about("Its place among the ranked; ties share one, as 2=.", "outcome")]
+    judged: Annotated[
+        Estimate | None,
+        _about(
+            "What it is ranked by, in `judged_unit`: the figure of its verdict, tables, charts and history.", "outcome"
+        ),
+    ]
+    judged_by: Annotated[str, _about("What that is, such as `median time of a call` or `largest rate`.", "outcome")]
+    judged_unit: Annotated[Unit, _about("The unit of `judged`.", "outcome")]
+    judged_better: Annotated[Better, _about("Whether the lower or the higher figure is better.", "outcome")]
 
     reported_ns: Annotated[
         Estimate | None,
@@ -504,28 +528,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"absent without a reason: {unsaid}; a reason but not absent: {needless}")
 
 
-_NS_PER_S = 1e9
+def time_ns(found: Estimate, unit: Unit) -> Estimate:
+    """As figures are compared: of a rate the time of one."""
+    ends = [None if end is None else as_time_ns(end, unit) for end in (found.low, found.high)]
+    low, high = reversed(ends) if unit == "1/s" else ends
+    return Estimate(as_time_ns(found.value, unit), low, high)
 
 
 def judged_time_ns(row: Row) -> Estimate | None:
-    """Of the median call, or what the program reports itself; where the race was fed, of a batch, with all that feeding
-    takes."""
-    if row.reported_ns is not None:
-        return row.reported_ns
-    rate = row.pipeline_throughput_per_s
-    if rate is None:
-        return row.latency_p50_ns
-
-    def of(items_per_s: float | None) -> float | None:
-        return None if items_per_s is None else row.batch / items_per_s * _NS_PER_S
-
-    return Estimate(row.batch / rate.value * _NS_PER_S, of(rate.high), of(rate.low))
-
-
-def judged_resolution_ns(row: Row) -> float | None:
-    """Below which ``judged_time_ns`` shows no digit; that of programs which time themselves is not known."""
-    return row.resolution_ns if row.reported_ns is None else None
-
-
-def judged_time_named(*, fed: bool, reported: bool) -> str:
-    return "reported time" if reported else "time of a fed batch" if fed else "median time of a call"
+    return None if row.judged is None else time_ns(row.judged, row.judged_unit)

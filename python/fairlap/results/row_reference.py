@@ -24,6 +24,7 @@ _UNITS = {
     "_w": "W",
     "cost_per_1000_items": "the currency",
     "cost_to_score": "the currency",
+    "judged": "see judged_unit",
     "ratio": "times the baseline",
     "speed_up": "times the smallest scale",
     "efficiency": "share of linear",

@@ -19,7 +19,6 @@ from fairlap.machine.differences import lasting
 from fairlap.models.task_metrics import bounded_score_in
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
@@ -37,11 +36,12 @@ from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
-from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate, times
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row
 from fairlap.results.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.reported import REPORTED_TIME
 
 _DIGITS = 12
@@ -101,6 +101,7 @@ def _row(
             _place(work_result, result),
             work_result.why_no_verdict or result.trouble or "it is not ranked",
         ),
+        "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
         **_latencies(result, work, latency),
         **feeding_of(result),
         **generation_of(result, work),
@@ -163,6 +164,9 @@ def _row(
         route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         reported_by=next((each.in_force[REPORTED] for each in result.processes if REPORTED in each.in_force), ""),
+        judged_by=result.judged_by.by,
+        judged_unit=result.judged_by.unit,
+        judged_better=result.judged_by.better,
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
@@ -338,7 +342,7 @@ def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *
     interval, effect = comparison.interval, comparison.detectable_effect
     return {
         "baseline": Cell(against),
-        "ratio": Cell(bounded(comparison.ratio, interval.low, interval.high)),
+        "ratio": Cell(Estimate.bounded(comparison.ratio, interval.low, interval.high)),
         "verdict": Cell(comparison.verdict.value),
         "detectable_effect": cell_or(effect if np.isfinite(effect) else None, "the blocks show no spread"),
     }
@@ -368,9 +372,9 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         work_result.curves_apart,
         work_result.mixed,
         work_result.unknown_settings,
-        result.without_rate,
-        result.scattered(work_result.work),
-        bound_does_not_limit(result, work_result.work),
+        *result.notices,
+        result.scattered,
+        bound_does_not_limit(result),
         straggler_notice(result),
         exchange_notice(result),
         steps_differ(result),

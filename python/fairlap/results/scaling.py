@@ -14,13 +14,13 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.scale import Scale
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.ranks import exchange_ns
 from fairlap.results.row import Estimate
 from fairlap.results.scaling_series import ScalePoint, ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.scenarios.process_result import ProcessResult
 
 SPEED_UP = verdict.THROUGHPUT
 EFFICIENCY = verdict.Metric("throughput per core", "items/s", better="higher")
@@ -122,7 +122,7 @@ class _Measured:
     def times_ns(self, scale: Scale) -> list[float]:
         """Of an item, by common pass."""
         result, processes = self.work_of(scale), self.processes[scale]
-        return [result.basis.figure_ns(processes[number]) / result.work.batch for number in self.common]
+        return [result.basis.judged.figure_ns(processes[number]) / result.work.batch for number in self.common]
 
     @property
     def why_none(self) -> str:
@@ -238,6 +238,4 @@ def _judged(measured: Sequence[_Measured], metric: verdict.Metric, device: str, 
 
 
 def _estimate(comparison: verdict.Comparison) -> Estimate:
-    low, high = comparison.interval.low, comparison.interval.high
-    bounded = low > 0 and np.isfinite(high)
-    return Estimate(comparison.ratio, low, high) if bounded else Estimate(comparison.ratio)
+    return Estimate.bounded(comparison.ratio, comparison.interval.low, comparison.interval.high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median_low
 
@@ -12,16 +12,17 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.race import counted_blocks
-from fairlap.race.counted_blocks import GatedBlocks, Unqualified, WorkBlocks, halves_of
+from fairlap.race.counted_blocks import GatedBlocks, WorkBlocks, halves_of
 from fairlap.race.equal_work.answers import is_unknown
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
-from fairlap.race.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 from fairlap.request.names import THREADS
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
-from fairlap.results.row import Row
+from fairlap.results.row import Estimate, Row
+from fairlap.scenarios.contract import Judged, Unqualified, of_time_ns
+from fairlap.scenarios.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 
 PAGE_FAULTS = "page_faults"
 _MOST_SCATTER = 2.0  # as of the ratios of blocks
@@ -34,11 +35,14 @@ class ContestantResult:
     contestant: str
     conditions: Conditions
     processes: tuple[ProcessResult, ...]
-    figure: verdict.ContestantFigure | None  # None when no process finished
-    causes: tuple[verdict.ModeCause, ...]
+    judged_by: Judged
+    judged: Estimate | None = None  # what it is ranked by, in the unit of ``judged_by``
+    figure: verdict.ContestantFigure | None = None  # the same as times, with modes; None when no process has one
+    causes: tuple[verdict.ModeCause, ...] = ()
     drop: Drop = Drop()  # noqa: RUF009  (frozen)
     unqualified: Unqualified | None = None
-    figures_ns: tuple[float, ...] = ()  # what each finished process that has such a figure is ranked by
+    notices: tuple[Notice, ...] = ()  # of its scenario
+    figures_ns: tuple[float, ...] = ()  # as times, of each finished process that has such a figure
 
     @property
     def finished(self) -> tuple[ProcessResult, ...]:
@@ -72,10 +76,9 @@ class ContestantResult:
 
     @property
     def median_ns(self) -> float:
-        """What it is ranked by; with several modes that of a process in the middle, never an average between modes."""
-        if self.figure is not None and self.figure.value is not None:
-            return self.figure.value
-        return median_low(self.figures_ns)
+        """What it is ranked by, as a time."""
+        assert self.judged is not None
+        return self.judged_by.time_ns(self.judged.value)
 
     @property
     def call_ns(self) -> float:
@@ -87,17 +90,7 @@ class ContestantResult:
         return min(self.figures_ns), max(self.figures_ns)
 
     @property
-    def without_rate(self) -> Notice | None:
-        """A warning when a search under load found a rate in some of its processes only."""
-        searches = [process.load for process in self.finished if process.load is not None and process.load.limited_by]
-        without = sum(each.largest_rate_per_s is None for each in searches)
-        if not 0 < without < len(searches):
-            return None
-        of_all = f"{without} of {quantity_text.count(len(searches), 'process')}"
-        text = f"{of_all} found no rate that meets the bound; its rate is that of the others, which favours it"
-        return Notice("W_NO_RATE", text)
-
-    def scattered(self, work: Work) -> Notice | None:
+    def scattered(self) -> Notice | None:
         """A warning when its processes differ more than twofold and are too few for an interval that shows it."""
         figure = self.figure
         if figure is None or figure.low is None or figure.high is None:  # no process, or several modes
@@ -106,9 +99,8 @@ class ContestantResult:
         least, most = self.range_ns
         if has_interval or most <= _MOST_SCATTER * least:
             return None
-        low, high = quantity_text.duration(least), quantity_text.duration(most)
-        if work.load is not None and work.load.ranks_by_rate:
-            low, high = quantity_text.rate(1e9 / most), quantity_text.rate(1e9 / least)
+        unit = self.judged_by.unit
+        low, high = (quantity_text.figure(each, unit) for each in sorted(of_time_ns(ns, unit) for ns in self.range_ns))
         count, times = quantity_text.count(len(self.figures_ns), "process"), quantity_text.number(most / least, 2)
         text = f"its {count} gave from {low} to {high}, {times} times apart; its figure is the middle of them"
         return Notice("W_SCATTERED_PROCESSES", text)
@@ -221,7 +213,7 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
     contestants = tuple(
         sorted(
             (_contestant(name, basis, own) for name, own in basis.processes.items()),
-            key=lambda each: (not each.ranked, each.median_ns if each.figures_ns else float("inf")),
+            key=lambda each: (not each.ranked, float("inf") if each.judged is None else each.median_ns),
         )
     )
     if basis.table is None:
@@ -231,14 +223,32 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
 
 
 def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ...]) -> ContestantResult:
-    drop, unqualified = basis.drops.get(name, Drop()), basis.unqualified.get(name)
-    finished = [process for process in processes if process.finished and basis.has_figure(process)]
-    figures_ns = tuple(basis.figure_ns(process) for process in finished)
-    if not finished or not np.isfinite(figures_ns).all():
-        return ContestantResult(name, basis.conditions, processes, None, (), drop, unqualified)
-    figure = verdict.contestant_figure(np.log(figures_ns), halves=halves_of(finished, basis.metric))
-    causes = verdict.mode_causes(figure.modes, _covariates(finished))
-    return ContestantResult(name, basis.conditions, processes, figure, causes, drop, unqualified, figures_ns)
+    judged = basis.judged
+    result = ContestantResult(
+        name,
+        basis.conditions,
+        processes,
+        judged,
+        drop=basis.drops.get(name, Drop()),
+        unqualified=basis.unqualified.get(name),
+        notices=basis.notices.get(name, ()),
+    )
+    with_figure = [process for process in result.finished if basis.has_figure(process)]
+    values = [value for process in with_figure if (value := judged.read(process)) is not None]
+    if not values or len(values) < len(with_figure):
+        return result
+    figures_ns = tuple(judged.figure_ns(process) for process in with_figure)
+    figure = verdict.contestant_figure(np.log(figures_ns), halves=halves_of(with_figure, judged))
+    causes = verdict.mode_causes(figure.modes, _covariates(with_figure))
+    in_unit = figure if judged.unit == "ns" else verdict.contestant_figure(np.log(values))
+    estimate = Estimate.of(in_unit) if figure.value is not None else None
+    return replace(
+        result,
+        judged=estimate or Estimate(median_low(values)),
+        figure=figure,
+        causes=causes,
+        figures_ns=figures_ns,
+    )
 
 
 def _covariates(processes: Sequence[ProcessResult]) -> dict[str, Sequence[float] | Sequence[str]]:

@@ -1,33 +1,40 @@
-"""The time by which each contestant was judged in each run of a model: what a history is made of."""
+"""The figure by which each contestant was judged in each run of a model: what a history is made of."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from fairlap import quantity_text
 from fairlap.request.training import Training
 from fairlap.request.work import Mode, StartWeights
+from fairlap.results.estimates import times
+from fairlap.results.row import Estimate, time_ns
+from fairlap.scenarios.calls_scenario import TIME_OF_A_CALL, TIME_OF_A_FED_BATCH, time_reported_by
+from fairlap.scenarios.contract import Unit
+from fairlap.scenarios.load.scenario import LARGEST_RATE, LATENCY_BY_LOADGEN, RATE_BY_LOADGEN
+from fairlap.scenarios.training_scenario import time_to_score_named
 from fairlap.store.database import Database
 from fairlap.store.run_ids import time_in_ids
 
-_NS_PER_S = 1e9
 _KEY = (
     "mode", "precision", "ranked_precisions", "batch", "data", "train_on", "load", "conditions", "threads", "device",
-    "ranks", "hosts", "target_score", "reported_by",
+    "ranks", "hosts",
 )  # fmt: skip
-_ESTIMATES = (
-    "latency_p50_ns", "pipeline_throughput_per_s", "time_to_score_s", "largest_rate_per_s", "loadgen_latency_ns",
-    "loadgen_rate_per_s", "reported_ns",
-)  # fmt: skip
-
-
-TIME_OF_A_REQUEST = "time of a request at the largest rate"
-TIME_OF_A_SAMPLE = "time of a sample by LoadGen"
-
-
-def time_to_score_named(target: float, *, evaluation_counts: bool) -> str:
-    """Times to other scores, or with evaluation in them, are other quantities."""
-    return f"time to a score of {quantity_text.share(target, 6)}{', evaluation counted' if evaluation_counts else ''}"
+_JUDGED = ("judged", "judged_low", "judged_high", "judged_by", "judged_unit")
+_OF_BEFORE = ("target_score", "reached_share", "reported_by")
+_BEFORE: tuple[tuple[str, Unit], ...] = (
+    ("reported_ns", "ns"),
+    ("largest_rate_per_s", "1/s"),
+    ("loadgen_latency_ns", "ns"),
+    ("loadgen_rate_per_s", "1/s"),
+    ("time_to_score_s", "s"),
+    ("pipeline_throughput_per_s", "1/s"),
+    ("latency_p50_ns", "ns"),
+)
+"""Rows of before they had ``judged`` were ranked by the first of these that they have."""
 
 
 class _PlannedWork(msgspec.Struct, frozen=True):
@@ -64,6 +71,7 @@ class RecordedFigure(msgspec.Struct, frozen=True):
     threads: int
     device: str
     quantity: str
+    unit: Unit  # for people; figures are compared as times
     value_ns: float
     low_ns: float | None
     high_ns: float | None
@@ -71,34 +79,35 @@ class RecordedFigure(msgspec.Struct, frozen=True):
 
 def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigure]:
     """In the order of the runs. Only contestants that finished; what has no figure is left out."""
-    bounds = [f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")]
-    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *bounds)
-    listed = ", ".join(f'"{name}"' for name in names)
+    before = [f"{name}{end}" for name, _ in _BEFORE for end in ("", "_low", "_high")]
+    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *_JUDGED, *_OF_BEFORE)
+    there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
+    listed = ", ".join(f'"{name}"' if name in there else "NULL" for name in (*names, *before))
     found = db.execute(
         f"SELECT {listed} FROM rows WHERE workload = ? AND run >= ? AND outcome = 'finished' ORDER BY run, rowid",
         (model, time_in_ids(since) if since else ""),
     )
     asked = _asked(db, model, since)
     figures = []
-    for run, began_at, contestant, framework, version, *rest in found:
-        key, cells = rest[: len(_KEY)], rest[len(_KEY) :]
-        mode, precision, together, batch, data, train_on, load, conditions, threads, device, *others = key
-        *at, target, reported_by = others
+    for cells in found:
+        cell = dict(zip((*names, *before), cells, strict=True))
+        run, mode, precision, batch = cell["run"], cell["mode"], cell["precision"], cell["batch"]
         plan = asked.get(run, _Asked())
-        judged = _judged(cells, batch, target, reported_by, evaluation_counts=plan.count_evaluation)
+        judged = _judged(cell) if cell["judged_by"] else _judged_before(cell, evaluation_counts=plan.count_evaluation)
         if judged is None:
             continue
-        quantity, value, low, high = judged
-        precisions = ", ".join(msgspec.json.decode(together or "[]")) or precision
+        by, unit, found_ns = judged
+        precisions = ", ".join(msgspec.json.decode(cell["ranked_precisions"] or "[]")) or precision
         training, start = plan.trained(model, mode)
-        parts = [f"{mode}{training}", precisions, f"batch {batch}", *_scale(*at), *start]
-        parts += [f"on {train_on}"] if train_on else []
-        parts += [f"load {load}"] if load else []
-        parts += [f"fed {data}"] if data else []
+        parts = [f"{mode}{training}", precisions, f"batch {batch}", *_scale(cell["ranks"], cell["hosts"]), *start]
+        parts += [f"on {cell['train_on']}"] if cell["train_on"] else []
+        parts += [f"load {cell['load']}"] if cell["load"] else []
+        parts += [f"fed {cell['data']}"] if cell["data"] else []
         figures.append(
             RecordedFigure(
-                run, began_at, contestant, framework, precision, version or "", " · ".join(parts), conditions, threads,
-                device, quantity, value, low, high,
+                run, cell["recorded_at"], cell["contestant"], cell["framework"], precision, cell["version"] or "",
+                " · ".join(parts), cell["conditions"], cell["threads"], cell["device"], by, unit,
+                found_ns.value, found_ns.low, found_ns.high,
             )
         )  # fmt: skip
     return figures
@@ -111,37 +120,34 @@ def _scale(ranks: int | None, hosts: str | None) -> list[str]:
     return [f"{text} on {on}" if on else text] if (ranks or 1) > 1 or on else []
 
 
-def _judged(
-    cells: list[float | None], batch: int, target: float | None, reported_by: str | None, *, evaluation_counts: bool
-) -> tuple[str, float, float | None, float | None] | None:
-    """The quantity that decides a race of this kind, as a time: the smaller, the faster."""
-    latency, fed, to_score, largest_rate, loadgen_latency, loadgen_rate, reported = (
-        cells[at : at + 3] for at in range(0, len(cells), 3)
-    )
-    if reported[0]:
-        return (f"time reported by {reported_by}", reported[0], reported[1], reported[2])
-    if largest_rate[0]:
-        return (TIME_OF_A_REQUEST, *_time_of_rate(largest_rate, 1))
-    if loadgen_latency[0]:
-        return ("latency by LoadGen", loadgen_latency[0], loadgen_latency[1], loadgen_latency[2])
-    if loadgen_rate[0]:
-        return (TIME_OF_A_SAMPLE, *_time_of_rate(loadgen_rate, 1))
-    if to_score[0]:
-        value, low, high = (None if each is None else each * _NS_PER_S for each in to_score)
-        named = time_to_score_named(target or 0.0, evaluation_counts=evaluation_counts)
-        return None if value is None else (named, value, low, high)
-    if fed[0]:
-        return ("time of a fed batch", *_time_of_rate(fed, batch))
-    if latency[0]:
-        return ("median time of a call", latency[0], latency[1], latency[2])
-    return None
+_Judged = tuple[str, Unit, Estimate]
 
 
-def _time_of_rate(rate: list[float | None], items: int) -> tuple[float, float | None, float | None]:
-    """The bounds of a rate change places."""
-    value, low, high = (items / each * _NS_PER_S if each else None for each in rate)
-    assert value is not None
-    return value, high, low
+def _judged(cell: Mapping[str, Any]) -> _Judged | None:
+    unit = cell["judged_unit"]
+    if cell["judged"] is None:
+        return None
+    found = Estimate(cell["judged"], cell["judged_low"], cell["judged_high"])
+    return cell["judged_by"], unit, time_ns(found, unit)
+
+
+def _judged_before(cell: Mapping[str, Any], *, evaluation_counts: bool) -> _Judged | None:
+    reached = cell["reached_share"] in (None, 1.0)
+    had = ((name, unit) for name, unit in _BEFORE if cell[name] and (reached or name != "time_to_score_s"))
+    column, unit = next(had, ("", "ns"))
+    if not column:
+        return None
+    found = time_ns(Estimate(cell[column], cell[f"{column}_low"], cell[f"{column}_high"]), unit)
+    match column:
+        case "reported_ns":
+            return time_reported_by(cell["reported_by"]), unit, found
+        case "time_to_score_s":
+            target = cell["target_score"] or 0.0
+            return time_to_score_named(target, evaluation_counts=evaluation_counts), unit, found
+        case "pipeline_throughput_per_s":
+            return TIME_OF_A_FED_BATCH, "ns", times(found, cell["batch"])
+    by = {"largest_rate_per_s": LARGEST_RATE, "loadgen_latency_ns": LATENCY_BY_LOADGEN}
+    return by.get(column, RATE_BY_LOADGEN if unit == "1/s" else TIME_OF_A_CALL), unit, found
 
 
 def _asked(db: Database, model: str, since: str) -> dict[str, _Asked]:

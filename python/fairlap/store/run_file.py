@@ -50,6 +50,10 @@ class RunFile(Run):
     decision: Decision | msgspec.UnsetType = msgspec.UNSET  # where requirements or a use were given
 
 
+class _OlderRunFile(RunFile):
+    rows: list[dict[str, Any]] = msgspec.field(default_factory=list)  # type: ignore[assignment]
+
+
 def run_document(
     run: Run,
     results: Results | None = None,
@@ -90,8 +94,16 @@ def load_run(path: Path) -> Run:
 
 
 def load_run_file(path: Path) -> RunFile:
-    """Read everything. A file without an id gets one from its content, and leaves out its rows, which name no run."""
-    run, content = _decode(path, RunFile)
+    """Read everything. A file without an id gets one from its content, and leaves out its rows, which name no run; so
+    does one whose rows an older fairlap wrote with other columns: they are computed from its processes."""
+    try:
+        run, content = _decode(path, RunFile)
+    except InvalidRequest:
+        older, content = _decode(path, _OlderRunFile)
+        if not older.rows or any(set(Row.__struct_fields__) <= row.keys() for row in older.rows):
+            raise
+        rows: list[Row] = []
+        run = RunFile(**{**{name: getattr(older, name) for name in RunFile.__struct_fields__}, "rows": rows})
     if not run.id:
         run.id, run.rows = id_of(run.began_at, content=content), []
     if not is_an_id(run.id) or any(row.run != run.id for row in run.rows):

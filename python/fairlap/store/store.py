@@ -18,9 +18,9 @@ from fairlap.machine.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store import run_ids
 from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors

@@ -16,10 +16,10 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.secrets import without_secrets
 from fairlap.store.database import Database
 from fairlap.store.errors import CHANGED

@@ -11,11 +11,11 @@ from fairlap.launch.worker_process import Samples
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.machine.roofs import Roofs
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.resume import require_same_sources
 from fairlap.race.run import roofs_for
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.tables import StoredProcess, stored_process
 
 

@@ -114,7 +114,7 @@ def changes_claimed(logs: np.ndarray, upgraded: int = RUNS) -> list[Change]:
         )
         for at, (name, own) in enumerate(zip(NAMES, logs, strict=True))
     ]
-    trend = Trend("work", "as-found", 1, "cpu", "machine", "median time of a call", runs, tuple(series))
+    trend = Trend("work", "as-found", 1, "cpu", "machine", "median time of a call", "ns", runs, tuple(series))
     return changes_in(trend, {}, margin=0.01)
 
 

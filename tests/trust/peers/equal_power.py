@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.self_test import Trial
 from fairlap.request.names import contestant_named
 from fairlap.request.race_request import DEFAULT_BUDGET_S
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 from ..generators import Floats
 from ..until_decided import until_decided

@@ -16,9 +16,9 @@ from command_line import error_code, fairlap
 from fairlap.cli.recorder import StoredRun
 from fairlap.cli.run_race import RunOutput, run_race
 from fairlap.errors import InvalidRequest
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.store import open_store
 
 pytestmark = pytest.mark.sanitized

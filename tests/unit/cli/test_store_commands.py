@@ -12,10 +12,10 @@ from command_line import error_code, fairlap, invoke, output, refusal
 from fairlap.cli.commands.rerun import _differences
 from fairlap.engine.measurement import Notice
 from fairlap.machine.facts import machine_facts
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import save_run
 from fairlap.store.store import open_store
 from runs_at_scales import a_run as run_at_scales

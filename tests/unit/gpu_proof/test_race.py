@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import save_run
 from gpu.proof.parts import race
 from gpu.proof.record import Deadline, PartRecord, read

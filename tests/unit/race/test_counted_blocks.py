@@ -11,7 +11,6 @@ from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
 from fairlap.race.counted_blocks import gate_blocks, inputs_at_fault, work_blocks
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import AnswerError, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
@@ -25,6 +24,7 @@ from fairlap.results.other_quantities import (
     compare_other_quantities,
 )
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 from fairlap.store.run_file import load_run, save_run
 from fairlap.verdict import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
 

@@ -14,7 +14,6 @@ import pytest
 from command_line import error_code, fairlap
 from fairlap.errors import NotAvailable
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.progress import EpochsLeft, Lines, Live, Silence, TimeLeft, progress_for
 from fairlap.race.race import Race
 from fairlap.race.resume import whole_blocks
@@ -23,6 +22,7 @@ from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store

@@ -11,12 +11,12 @@ from fairlap.errors import InvalidRequest
 from fairlap.machine import matrix_threads
 from fairlap.race import stopping
 from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from races_of_example import plan_of
 
 pytestmark = [

@@ -16,11 +16,11 @@ from fairlap.cli.commands.self_test import command as self_test_command
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.race import self_test
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.self_test import Trial, share_text, tally, verdicts_of
 from fairlap.request.names import contestant_named
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.worker.slowdown import slowdown_in, slowed
 
 TRIAL = Trial(contestant_named("torch:compile"), Work("mlp", 1), blocks=12, threads=1, cores=(0, 1))

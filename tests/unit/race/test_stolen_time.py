@@ -7,7 +7,6 @@ import pytest
 from fairlap.meters import disturbances
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.race.stolen_time import E_BUSY_MACHINE, E_THROTTLED, stolen_time
 from fairlap.render.report.answer import headline
@@ -15,6 +14,7 @@ from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import Results, results_of
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.store.run_file import run_document
 
 WORK = Work("mlp", 4)

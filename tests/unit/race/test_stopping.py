@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
 from fairlap.race import stopping
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.stopping import Ending
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
+from fairlap.scenarios.process_result import ProcessResult, Timing
 
 WORKS = (Work("mlp", 1), Work("gemm", 1))
 

@@ -8,12 +8,12 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from fairlap.engine.measurement import Notice
-from fairlap.race.process_result import Outcome
 from fairlap.render.markdown_file import MOST_CHARACTERS, encode
 from fairlap.render.markdown_table import as_code
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
+from fairlap.scenarios.process_result import Outcome
 from hypothesis import given, strategies
 from markdown_it import MarkdownIt
 from runs_for_rows import a_run, crashed
@@ -37,7 +37,9 @@ def test_the_deltas_stand_before_the_table() -> None:
     )
     assert lines[4] == "**`mlp` infer fp32 batch 4**, `cpu`, 1 thread, controlled, 8 blocks"
     [head, _, fast, slow] = lines[6:10]
-    assert head.startswith("| # | contestant | version | median | times the baseline | p99 | items/s | compile, warm |")
+    assert head.startswith(
+        "| # | contestant | version | median time of a call | times the baseline | p99 | items/s | compile, warm |"
+    )
     assert "energy" not in head
     assert fast.startswith("| 1 | `jax:fast` | `1.2.3` | 998.9 µs [")
     assert slow.startswith("| 2 | `torch` | `1.2.3` | 2.0")

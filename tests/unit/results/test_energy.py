@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead, IdlePower
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
+from fairlap.scenarios.process_result import ProcessResult
 from runs_for_rows import a_run
 
 ITEMS = 100 * 4  # calls by batch

@@ -12,7 +12,6 @@ from fairlap.cli.run_race import has_a_result
 from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.run import Run
 from fairlap.render.scores import learning_text
 from fairlap.render.terminal import text_of
@@ -24,6 +23,7 @@ from fairlap.results.other_quantities import STEP_TIME, STEPS_TO_SCORE
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import Estimate
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import LATENCY, TIME_TO_SCORE
 from msgspec.structs import replace

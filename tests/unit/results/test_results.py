@@ -7,13 +7,13 @@ import re
 
 import pytest
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import AnswerError, Outcome, ProcessResult, Timing
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import judged_time_ns
+from fairlap.scenarios.process_result import AnswerError, Outcome, ProcessResult, Timing
 from runs_for_rows import a_run
 
 WORK = Work("mlp", 1)

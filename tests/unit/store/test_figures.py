@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fairlap.request.work import StartWeights
 from fairlap.results.row import Estimate, Row
 from fairlap.store.errors import StoreError
 from fairlap.store.figures import RecordedFigure, machines_of_runs, recorded_figures, stored_models
+from fairlap.store.schema import RESULTS
 from fairlap.store.store import open_store
 from msgspec.structs import replace
 from stored_histories import Day, daily_run, stored
@@ -27,6 +29,11 @@ def with_value(row: Row, name: str, value: object, **others: object) -> Row:
     return replace(row, **{name: value, "absent": absent, **others})
 
 
+def before_judged(row: Row) -> Row:
+    """As a store holds it whose columns an older fairlap made."""
+    return replace(row, judged=None, judged_by="", absent={**row.absent, "judged": "it was not stored"})
+
+
 @pytest.mark.parametrize(
     ("name", "estimate", "ns"),
     [
@@ -38,18 +45,57 @@ def with_value(row: Row, name: str, value: object, **others: object) -> Row:
         ("loadgen_rate_per_s", Estimate(1e9), (1.0, None, None)),
     ],
 )
-def test_the_figure_is_the_time_that_decides_such_a_race(
+def test_the_figure_of_a_row_without_one_is_the_time_that_decided_such_a_race(
     tmp_path: Path, name: str, estimate: Estimate, ns: tuple[float, float | None, float | None]
 ) -> None:
     run, [row, *_] = daily_run(0)
-    stored(tmp_path / "s", [(run, [with_value(row, name, estimate)])])
+    stored(tmp_path / "s", [(run, [before_judged(with_value(row, name, estimate))])])
     [found] = figures(tmp_path / "s")
     assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
 
 
+def test_a_row_without_one_that_did_not_always_reach_the_score_was_judged_by_its_steps(tmp_path: Path) -> None:
+    run, [row] = trained(0, 0.97)
+    stored(tmp_path / "s", [(run, [with_value(row, "reached_share", 0.5)])])
+    assert [each.quantity for each in figures(tmp_path / "s")] == ["median time of a call"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "better", "estimate", "ns"),
+    [
+        ("ns", "lower", Estimate(5.0, 4.0, 8.0), (5.0, 4.0, 8.0)),
+        ("s", "lower", Estimate(5.0, 4.0, 8.0), (5e9, 4e9, 8e9)),
+        ("1/s", "higher", Estimate(1e9, 0.5e9, 2e9), (1.0, 0.5, 2.0)),
+    ],
+)
+def test_the_figure_is_what_the_row_was_judged_by(
+    tmp_path: Path, unit: str, better: str, estimate: Estimate, ns: tuple[float, float, float]
+) -> None:
+    run, [row, *_] = daily_run(0)
+    others = {"judged_by": "how long it takes", "judged_unit": unit, "judged_better": better}
+    row = with_value(with_value(row, "time_to_score_s", Estimate(7.0)), "judged", estimate, **others)
+    stored(tmp_path / "s", [(run, [row])])
+    [found] = figures(tmp_path / "s")
+    assert (found.quantity, found.unit) == ("how long it takes", unit)
+    assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
+
+
+def test_a_store_of_before_rows_were_judged_has_the_same_history(tmp_path: Path) -> None:
+    stored(tmp_path / "s", [daily_run(0), daily_run(1)])
+    written = figures(tmp_path / "s")
+    with sqlite3.connect(tmp_path / "s") as db:
+        db.execute("DROP VIEW results")
+        for column in ("judged", "judged_low", "judged_high", "judged_by", "judged_unit", "judged_better"):
+            db.execute(f"ALTER TABLE rows DROP COLUMN {column}")
+        db.execute(f"CREATE VIEW {RESULTS}")
+    db.close()
+    assert figures(tmp_path / "s") == written
+    assert len(written) == 6
+
+
 def test_quantities_works_and_conditions_are_kept_apart(tmp_path: Path) -> None:
     run, [row, *_] = daily_run(0)
-    fed = with_value(row, "pipeline_throughput_per_s", Estimate(1e6), data="synthetic")
+    fed = replace(row, data="synthetic", judged_by="time of a fed batch")
     stored(tmp_path / "s", [(run, [row, fed, replace(row, batch=8), replace(row, mode="grad")])])
     found = figures(tmp_path / "s")
     assert len({(each.work, each.quantity) for each in found}) == 4
@@ -66,7 +112,7 @@ def trained(
     work = replace(run.plan.works[0], mode="train", training=training, start=start)
     run.plan = replace(run.plan, works=(work,), to_score=target, count_evaluation=evaluates)
     row = with_value(row, "target_score", target, mode="train", train_on="digits")
-    return run, [with_value(row, "time_to_score_s", TO_A_SCORE)]
+    return run, [before_judged(with_value(row, "time_to_score_s", TO_A_SCORE))]
 
 
 def test_training_that_differs_in_what_was_measured_is_no_common_series(tmp_path: Path) -> None:
@@ -87,7 +133,7 @@ def test_training_that_differs_in_what_was_measured_is_no_common_series(tmp_path
 
 def test_sections_that_differ_only_in_their_quantity_have_different_titles(tmp_path: Path) -> None:
     run, [row, *_] = daily_run(0)
-    loadgen = with_value(row, "loadgen_latency_ns", Estimate(5.0))
+    loadgen = replace(row, judged_by="latency by LoadGen")
     stored(tmp_path / "s", [(run, [row]), (daily_run(1)[0], [loadgen])])
     with open_store(tmp_path / "s", reading=True) as store:
         titles = {trend_title(each.trend) for each in history_of(store, "mlp", margin=0.01).trends}

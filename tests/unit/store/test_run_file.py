@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.process_result import SmallestMemory
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import SmallestMemory
 from fairlap.store.run_file import RunFile, load_run, load_run_file, run_document, save_run, state_of
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
@@ -74,6 +75,19 @@ def test_the_price_and_the_baseline_of_a_race_move_with_its_rows(store: Store, t
         other.import_from(tmp_path / "run.json")
         assert {row.currency for row in other.rows(run_id)} == {"EUR"}
         assert {row.baseline for row in other.rows(run_id)} == {"torch"}
+
+
+def test_a_run_whose_rows_an_older_fairlap_wrote_is_taken_in_with_rows_of_today(store: Store, tmp_path: Path) -> None:
+    keep_whole(store, a_run())
+    store.export_to("last", tmp_path / "run.json")
+    document = json.loads((tmp_path / "run.json").read_bytes())
+    for row in document["rows"]:
+        for name in ("judged", "judged_by", "judged_unit", "judged_better"):
+            del row[name]
+    (tmp_path / "older.json").write_text(json.dumps(document))
+    with open_store(tmp_path / "other.sqlite") as other:
+        other.import_from(tmp_path / "older.json")
+        assert other.rows("last") == store.rows("last")
 
 
 def test_taking_a_run_in_twice_is_reported_and_changes_nothing(store: Store, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from fairlap.machine.processes import process_ids
 from fairlap.race.plan import Plan, on_cores
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.sweep import node
 from fairlap.sweep.block import BlockReport, BlockTask, run_block
 from fairlap.sweep.block_process import BlockLost, report_of

@@ -53,7 +53,7 @@ def _difference(a: Entry, b: Entry, weight: Weight) -> Difference:
     if found.ratio is None or weight.column not in (*_OF_THE_VERDICT, *_OF_OTHER_VERDICTS):
         return found
     row, other, inverted = (a.row, b.row, False) if a.row.baseline == b.row.contestant else (b.row, a.row, True)
-    of_calls = weight.column in _OF_THE_VERDICT and row.target_score is None and not row.load
+    of_calls = weight.column in _OF_THE_VERDICT and row.judged == row.latency_p50_ns
     if not of_calls or row.baseline != other.contestant or row.ratio is None or row.verdict not in _SHOWN:
         return Difference(found.ratio, False, found.basis)
     times_as_long = 1 / row.ratio.value if inverted else row.ratio.value

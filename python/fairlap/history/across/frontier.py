@@ -1,4 +1,4 @@
-"""Latency against cost: which lines are shown to be both slower and more expensive than another one."""
+"""What runs ranked by against its cost: which lines are shown to be both worse and more expensive than another one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fairlap.results.row import Estimate
 
 
 def with_domination(entries: Sequence[Entry]) -> list[Entry]:
-    """A line is dominated where the intervals of another one on the same work are below its own in time and in cost.
-    Without an interval the figure stands for it. Costs in two currencies are not compared, nor is a contestant that was
-    disqualified or measured nothing."""
+    """A line is dominated where the intervals of another one on the same work are better in what both were ranked by,
+    and lower in its cost. Without an interval the figure stands for it. Costs in two currencies are not compared, nor
+    is a contestant that was disqualified or measured nothing."""
     return [
         replace(each, line=msgspec.structs.replace(each.line, dominated_by=_dominating(each.line, entries)))
         for each in entries
@@ -31,10 +31,19 @@ def _dominating(line: Line, entries: Sequence[Entry]) -> list[str]:
         each.name
         for each in entries
         if is_eligible(each)
-        and (each.line.work, each.line.currency) == (line.work, line.currency)
-        and _below(each.line.time_ns, line.time_ns)
-        and _below(each.line.cost_per_1000_items, line.cost_per_1000_items)
+        and _key(each.line) == _key(line)
+        and _is_better(each.line, line)
+        and _below(each.line.judged_cost, line.judged_cost)
     ]
+
+
+def _key(line: Line) -> tuple[str, str, str | None]:
+    return line.work, line.judged_by, line.currency
+
+
+def _is_better(one: Line, other: Line) -> bool:
+    higher = one.judged_better == "higher"
+    return _below(other.judged, one.judged) if higher else _below(one.judged, other.judged)
 
 
 def _below(one: Estimate | None, other: Estimate | None) -> bool:

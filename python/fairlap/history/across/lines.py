@@ -12,9 +12,11 @@ from fairlap.request.work import Conditions
 from fairlap.results.estimates import inverse, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.scenarios.contract import Better, Unit
 from fairlap.store.stored_rows import RowsOfRun
 
 _ITEMS = 1000
+_NS_PER_S = 1e9
 _NS_PER_HOUR = 3.6e12
 
 
@@ -35,6 +37,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     message: str
     place: str | None  # among the contestants of its own run
+    judged: Estimate | None  # what its run ranked it by
+    judged_by: str
+    judged_unit: Unit
+    judged_better: Better
     time_ns: Estimate | None  # of a call, or of a fed batch
     latency_p99_ns: Estimate | None
     throughput_per_s: Estimate | None
@@ -43,6 +49,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory_bytes: Estimate | None
     price_per_hour: float | None
     currency: str | None
+    judged_cost: Estimate | None  # of reaching a score, of 1,000 requests at a rate, else of 1,000 items
     cost_per_1000_items: Estimate | None
     items_per_unit_of_money: Estimate | None
     cost_to_score: Estimate | None
@@ -52,7 +59,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     items_per_s_per_w: Estimate | None  # the same as items per joule
     carbon_per_1000_items_g: Estimate | None
     absent: dict[str, str]
-    dominated_by: list[str] = []  # lines of the same work whose intervals of time and cost are both below
+    dominated_by: list[str] = []  # lines of the same work that are shown to be better in ``judged`` and its cost
 
 
 FIGURES = tuple(
@@ -97,12 +104,14 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
     figures = _figures(row, grams_per_joule)
     time, cost = figures["time_ns"][0], row.cost_per_1000_items
     per_hour = price.per_hour if price is not None else _price_of(row.batch, time, cost)
+    no_cost = row.absent.get("cost_per_1000_items", "the run has no time to derive it from")
     known: dict[str, tuple[float | Estimate | str | None, str]] = {
         **figures,
         "version": (row.version, row.absent.get("version", "")),
         "place": (row.place, row.absent.get("place", "")),
         "currency": (row.currency, row.absent.get("currency", "")),
-        "price_per_hour": (per_hour, row.absent.get("cost_per_1000_items", "the run has no time to derive it from")),
+        "price_per_hour": (per_hour, no_cost),
+        "judged_cost": (_judged_cost(row, per_hour), row.absent.get("judged", no_cost)),
     }
     line = Line(
         run=run.run,
@@ -115,6 +124,9 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
         contestant=row.contestant,
         device=row.device,
         threads=row.threads,
+        judged_by=row.judged_by,
+        judged_unit=row.judged_unit,
+        judged_better=row.judged_better,
         outcome=row.outcome,
         message=row.message,
         absent={name: why for name, (value, why) in known.items() if value is None},
@@ -125,7 +137,7 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
 
 def at_price(row: Row, price: Price) -> Row:
     """The row as it would be had the race been given this price."""
-    time, absent = judged_time_ns(row), dict(row.absent)
+    time, absent = _time_ns(row), dict(row.absent)
     names = ("cost_per_1000_items", "currency", "cost_to_score")
     for name in names:
         absent.pop(name, None)
@@ -152,12 +164,13 @@ def machine_name(run: RowsOfRun, row: Row) -> str:
 
 
 def _figures(row: Row, grams_per_joule: float | None) -> dict[str, tuple[Estimate | None, str]]:
-    time, cost, energy = judged_time_ns(row), row.cost_per_1000_items, row.energy_per_item_j
+    time, cost, energy = _time_ns(row), row.cost_per_1000_items, row.energy_per_item_j
     no_cost, no_energy = row.absent.get("cost_per_1000_items", ""), row.absent.get("energy_per_item_j", "")
     carbon = None if energy is None or grams_per_joule is None else times(energy, _ITEMS * grams_per_joule)
     own = {
         name: (getattr(row, name), row.absent.get(name, ""))
         for name in (
+            "judged",
             "latency_p99_ns",
             "throughput_per_s",
             "time_to_score_s",
@@ -179,6 +192,22 @@ def _figures(row: Row, grams_per_joule: float | None) -> dict[str, tuple[Estimat
             "no carbon of the grid was given" if grams_per_joule is None else no_energy,
         ),
     }
+
+
+def _time_ns(row: Row) -> Estimate | None:
+    """Of a call; of fed ones, with all that feeding takes."""
+    if row.pipeline_throughput_per_s is None:
+        return row.latency_p50_ns
+    return row.throughput_per_s and inverse(row.throughput_per_s, _NS_PER_S * row.batch)
+
+
+def _judged_cost(row: Row, per_hour: float | None) -> Estimate | None:
+    """Of the time that it is ranked by, on a machine that runs nothing else."""
+    time = judged_time_ns(row)
+    if time is None or per_hour is None:
+        return None
+    count = {"s": 1.0, "1/s": _ITEMS, "ns": _ITEMS / row.batch}[row.judged_unit]
+    return times(time, count * per_hour / _NS_PER_HOUR)
 
 
 def _price_of(batch: int, time: Estimate | None, cost: Estimate | None) -> float | None:

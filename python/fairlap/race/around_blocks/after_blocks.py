@@ -20,12 +20,12 @@ from fairlap.race.around_blocks.profiles import Profiling, run_profiles
 from fairlap.race.around_blocks.smallest_memory import Trial, smallest_memory
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes.at_scale import runner_for
 from fairlap.race.processes.one_process import Bench
 from fairlap.race.processes.request_for_worker import request_for
 from fairlap.race.progress import Progress
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 
 Keep = Callable[[ProcessResult, Samples], None]
 """Called with every process as soon as it is complete, and again when something was added to it."""

@@ -22,11 +22,11 @@ from fairlap.launch.worker_process import E_BUDGET
 from fairlap.race.around_blocks.settings_space import Space, space_of
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.race import Race
 from fairlap.race.settings_search import Settings, SettingsSearch, SettingsTry, alternatives
 from fairlap.request.names import ContestantName
+from fairlap.scenarios.process_result import ProcessResult
 
 VARIANT = "variant"
 WORTH_IT = 0.99  # of the default's time: what is less than 1 % faster is not taken for faster

@@ -28,8 +28,8 @@ from fairlap.models.spec import BATCH
 from fairlap.race.around_blocks.smallest_memory import Trial
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.process_result import BatchOutcome, BatchTry, LargestBatch
 from fairlap.race.processes.block_worker import block_worker
+from fairlap.scenarios.process_result import BatchOutcome, BatchTry, LargestBatch
 
 RESOLUTION_SHARE = 1 / 16
 AGAINST_REFERENCE = "against the reference"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlap.race.process_result import Outcome
+from fairlap.scenarios.process_result import Outcome
 from fairlap.scenarios.untimed.profile_messages import Profile
 
 

@@ -24,8 +24,8 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Limits, Plan
-from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.processes.block_worker import block_worker
+from fairlap.scenarios.process_result import ProcessResult, SmallestMemory
 from fairlap.worker.protocol import Prepare
 
 MOST_TRIES = 40

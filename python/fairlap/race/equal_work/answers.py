@@ -25,8 +25,8 @@ from fairlap.models.gradient_check import gradient_disagreements, unusable
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, SLOPES, UNSEEN, Materials
 from fairlap.race.equal_work.training_answers import AFTER_TRAINING, training_errors
-from fairlap.race.process_result import AnswerError
 from fairlap.request.work import Precision
+from fairlap.scenarios.process_result import AnswerError
 
 GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"

@@ -24,7 +24,7 @@ from fairlap.machine.private_files import make_private_folder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.safetensors import BadFile
-from fairlap.race.process_result import AnswerError, ProcessResult
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
 _ABOUT = "checkpoint"

@@ -33,12 +33,12 @@ from fairlap.race.equal_work.answers import OtherWork, answer_error, require_rig
 from fairlap.race.equal_work.fed_steps import FedSteps
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
 from fairlap.scenarios.latency_messages import BEFORE
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
 """``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""

@@ -17,7 +17,7 @@ from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import state_errors, step_errors
-from fairlap.race.process_result import AnswerError
+from fairlap.scenarios.process_result import AnswerError
 
 
 class FedSteps:

@@ -16,7 +16,7 @@ from fairlap.models.reference import loss_of
 from fairlap.models.training.reference import WEIGHT
 from fairlap.race.equal_work.answers import OtherWork, answer_error
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.process_result import AnswerError
+from fairlap.scenarios.process_result import AnswerError
 
 Array = npt.NDArray[Any]
 

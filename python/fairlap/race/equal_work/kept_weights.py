@@ -14,7 +14,7 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import WEIGHT
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
 CODE = "E_KEEP_WEIGHTS"

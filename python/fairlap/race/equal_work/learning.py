@@ -36,8 +36,8 @@ from fairlap.race.equal_work.learning_data import labelled
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve
 
 COMPARED_STEPS = 20

@@ -15,7 +15,7 @@ from fairlap.models.spec import LABELS
 from fairlap.models.task_metrics import NotFinite, Score, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 
 class Scores:

@@ -27,7 +27,6 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.training_answers import drawn_step_errors
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.scenarios.latency_messages import (
     BEFORE,
@@ -37,6 +36,7 @@ from fairlap.scenarios.latency_messages import (
     Reading,
     takes_suspiciously_long,
 )
+from fairlap.scenarios.process_result import ProcessResult
 
 TIMED_CALL = "timed call"
 """``AnswerError.when`` of a drawn call."""

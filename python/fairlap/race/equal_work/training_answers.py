@@ -23,7 +23,7 @@ from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.mistakes import mistake_of_ranks
 from fairlap.models.training.reference import LOSS
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.process_result import AnswerError
+from fairlap.scenarios.process_result import AnswerError
 
 Array = npt.NDArray[Any]
 

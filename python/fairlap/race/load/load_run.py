@@ -18,10 +18,10 @@ from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.load.loadgen_check import LoadGenCheck
 from fairlap.race.load.rate_search import Offered, Searched, largest_met, rate_search
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.load.load_messages import STAMPS, LoadFound, LoadTrial, OfferLoad, TrialKind
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 WHEN = "request"
 """``AnswerError.when`` of an answer to a drawn request."""

@@ -9,12 +9,12 @@ from pathlib import Path
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
-from fairlap.race.process_result import AnswerError
 from fairlap.request.load import Load, Scenario
 from fairlap.scenarios.load.contestant_issue import output_shapes
 from fairlap.scenarios.load.early_stopping import fewest_queries
 from fairlap.scenarios.load.loadgen_logs import answers_in
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.process_result import AnswerError
 
 WHEN = "LoadGen's accuracy run"
 SHARE_OF_RATE = 0.9  # LoadGen's rule for short runs, at 99 % confidence, does not accept the largest rate itself

@@ -12,8 +12,8 @@ from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.ranks_messages import RanksFound, SteppedAlone
 from fairlap.worker.protocol import Ended, Prepared
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlap import verdict
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _MARGIN = 0.02  # of equivalence, by default
 
@@ -23,9 +23,10 @@ def rounds_of(plan: Plan, block: Block, processes: Sequence[ProcessResult]) -> i
     usual = plan.measuring.rounds
     if block.rounds is not None:
         return block.rounds
-    if plan.to_score is not None or plan.load is not None:  # then another figure is compared
+    work = plan.works[block.work]
+    if not plan.scenario(work).judges_rounds:
         return usual
-    label = plan.works[block.work].label
+    label = work.label
     blocks: dict[int, list[ProcessResult]] = defaultdict(list)
     for process in processes:
         if process.work == label and process.conditions == block.conditions and process.block < block.number:

@@ -36,12 +36,12 @@ from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
 from fairlap.race.load.load_run import LoadRun
 from fairlap.race.plan import Block, Plan
-from fairlap.race.process_result import Outcome, ProcessResult
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.overheads import Overheads
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.race.processes.request_for_worker import request_for
+from fairlap.scenarios.process_result import Outcome, ProcessResult
 from fairlap.worker import protocol
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.plan import Plan
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 
 @dataclass(frozen=True)

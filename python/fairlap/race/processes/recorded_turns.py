@@ -11,8 +11,8 @@ import numpy as np
 from fairlap import verdict
 from fairlap.launch.worker_process import Samples
 from fairlap.meters import disturbances
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.scenarios.latency_messages import Measured, MeasuredQuantity
+from fairlap.scenarios.process_result import ProcessResult, Timing
 
 _PER_CALL = {
     "process_minor_faults": "page_faults",

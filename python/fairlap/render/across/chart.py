@@ -1,4 +1,4 @@
-"""Latency against cost of runs side by side, with what no other line beats in both."""
+"""What runs ranked by against its cost, side by side, with what no other line beats in both."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Any
 from fairlap.errors import InvalidRequest
 from fairlap.history.across.lines import Line
 from fairlap.render.across.table import by_work
-from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of
+from fairlap.render.charts.chart import JudgedAxis, measured_axis, ratio_scale, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import FONT, picture
+from fairlap.scenarios.contract import as_time_ns
 
+_COSTS = {"ns": "cost of 1,000 items", "s": "cost of reaching it", "1/s": "cost of 1,000 at this rate"}
 _WIDTH, _HEIGHT = 620, 320
 
 
 def pareto_chart(lines: Sequence[Line], *, png: bool = False) -> bytes:
-    """One panel for each work and currency: costs in two currencies have no common axis."""
+    """One panel for each work, figure and currency: costs in two currencies have no common axis."""
     panels = [
         _panel(f"{work}, {currency}", own)
         for work, together in by_work(lines).items()
-        for currency in dict.fromkeys(line.currency for line in together if line.currency)
-        if (own := [line for line in together if line.currency == currency and _has_both(line)])
+        for by, currency in dict.fromkeys((line.judged_by, line.currency) for line in together if line.judged_cost)
+        if (
+            own := [line for line in together if (line.judged_by, line.currency) == (by, currency) and line.judged_cost]
+        )
     ]
     if not panels:
         raise InvalidRequest(
@@ -38,22 +42,19 @@ def pareto_chart(lines: Sequence[Line], *, png: bool = False) -> bytes:
     return picture(spec, png=png)
 
 
-def _has_both(line: Line) -> bool:
-    return line.time_ns is not None and line.cost_per_1000_items is not None
-
-
 def _panel(title: str, lines: Sequence[Line]) -> Any:
     alt = altair()
     points = [_point(line) for line in lines]
-    x = alt.X("time:Q", scale=ratio_scale(), axis=measured_axis("duration", "time of a call"))
-    y_axis = measured_axis("plain", f"cost of 1,000 items, {lines[0].currency}")
+    is_rate = lines[0].judged_better == "higher"
+    x = alt.X("judged:Q", scale=ratio_scale(), axis=JudgedAxis(lines[0].judged_by, is_rate).axis)
+    y_axis = measured_axis("plain", f"{_COSTS[lines[0].judged_unit]}, {lines[0].currency}")
     y = alt.Y("cost:Q", scale=ratio_scale(), axis=y_axis)
     runs = list(dict.fromkeys(line.run for line in lines))
     scale = alt.Scale(domain=runs, range=LIGHT.colours(len(runs)))
     colour = alt.Color("run:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
     base = alt.Chart(alt.Data(values=points))
     across = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
-        x=alt.X("time_low:Q"), x2="time_high:Q", y=y, color=colour
+        x=alt.X("judged_low:Q"), x2="judged_high:Q", y=y, color=colour
     )
     upright = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
         x=x, y=alt.Y("cost_low:Q"), y2="cost_high:Q", color=colour
@@ -65,8 +66,8 @@ def _panel(title: str, lines: Sequence[Line]) -> Any:
     )
     marks = [each.encode(x=x, y=y, color=colour) for each in (best, beaten)]
     about = [
-        "Down and to the left is better. Lines are 95 % intervals.",
-        "Hollow: time and cost are both above those of another one.",
+        f"Down and to the {'right' if is_rate else 'left'} is better. Lines are 95 % intervals.",
+        "Hollow: another one is better in both.",
     ]
     return alt.layer(across, upright, *marks, words).properties(
         width=_WIDTH,
@@ -76,15 +77,17 @@ def _panel(title: str, lines: Sequence[Line]) -> Any:
 
 
 def _point(line: Line) -> dict[str, Any]:
-    time, cost = line.time_ns, line.cost_per_1000_items
-    assert time is not None
+    judged, cost = line.judged, line.judged_cost
+    assert judged is not None
     assert cost is not None
+    low, high = judged.low or judged.value, judged.high or judged.value
+    values = {"judged": judged.value, "judged_low": low, "judged_high": high}
+    if line.judged_unit != "1/s":
+        values = {name: as_time_ns(value, line.judged_unit) for name, value in values.items()}
     return {
         "contestant": line.contestant,
         "run": line.run,
-        "time": time.value,
-        "time_low": time.value if time.low is None else time.low,
-        "time_high": time.value if time.high is None else time.high,
+        **values,
         "cost": cost.value,
         "cost_low": cost.value if cost.low is None else cost.low,
         "cost_high": cost.value if cost.high is None else cost.high,

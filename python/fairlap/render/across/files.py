@@ -141,7 +141,7 @@ def _tables(found: Across) -> list[Markup]:
 
 
 def _chart(found: Across) -> Markup | None:
-    if not any(line.cost_per_1000_items is not None and line.time_ns is not None for line in found.lines):
+    if not any(line.judged_cost is not None for line in found.lines):
         return None
     from fairlap.render.across.chart import pareto_chart
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fairlap import quantity_text
 from fairlap.history.across.lines import Line
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.row import Estimate
@@ -32,12 +33,21 @@ class ShownColumn:
         return estimate_text(self.name, found)
 
 
+@dataclass(frozen=True)
+class JudgedColumn(ShownColumn):
+    """What lines were ranked by, where that is what the head says."""
+
+    def cell(self, line: Line) -> str:
+        found = line.judged
+        if found is None or line.judged_by != self.head:
+            return ""
+        return quantity_text.figure(found.value, line.judged_unit, found.low, found.high)
+
+
 COLUMNS = (
-    ShownColumn("time", "time_ns"),
+    ShownColumn("time of a call", "time_ns"),
     ShownColumn("p99", "latency_p99_ns"),
     ShownColumn("items/s", "throughput_per_s"),
-    ShownColumn("time to score", "time_to_score_s"),
-    ShownColumn("largest rate", "largest_rate_per_s"),
     ShownColumn("peak memory", "peak_memory_bytes"),
     ShownColumn("cost/1000 items", "cost_per_1000_items", "in"),
     ShownColumn("items per money", "items_per_unit_of_money", "per"),
@@ -51,18 +61,21 @@ COLUMNS = (
 
 
 def columns_of(lines: Sequence[Line]) -> list[ShownColumn]:
-    """Those with a figure in one of the lines at least."""
-    return [column for column in COLUMNS if any(getattr(line, column.name) is not None for line in lines)]
+    """What lines were ranked by, then those with a figure in one of the lines at least."""
+    judged = [JudgedColumn(by, "judged") for by in dict.fromkeys(line.judged_by for line in lines)]
+    by_calls = all(line.judged is None or line.judged.value == line.time_ns.value for line in lines if line.time_ns)
+    shown = (column for column in COLUMNS if any(column.cell(line) for line in lines))
+    return [*judged, *(column for column in shown if column.name != "time_ns" or not by_calls)]
 
 
-_SILENT = ("time_to_score_s", "cost_to_score", "energy_to_score_j", "largest_rate_per_s")  # of races of another kind
+_SILENT = ("cost_to_score", "energy_to_score_j")  # of races of another kind
 
 
 def reasons(lines: Sequence[Line]) -> list[str]:
     """Why figures are absent: each reason once, with the lines that it is about where it is not about all."""
     found: dict[tuple[str, str], list[str]] = {}
     for line in lines:
-        for column in COLUMNS:
+        for column in (JudgedColumn(line.judged_by, "judged"), *COLUMNS):
             why = line.absent.get(column.name)
             if why is not None and column.name not in _SILENT:
                 found.setdefault((column.head, why), []).append(f"{line.contestant} in {line.run}")

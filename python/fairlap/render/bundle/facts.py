@@ -10,9 +10,9 @@ import msgspec
 from fairlap.data.datasets import DATA_HASH
 from fairlap.errors import FairlapError
 from fairlap.machine import software
-from fairlap.race.process_result import values_in_force
 from fairlap.race.run import Run
 from fairlap.render.bundle.manifest import sha256
+from fairlap.scenarios.process_result import values_in_force
 
 _LICENCE = "Apache-2.0"
 _UNKNOWN = "unknown: {0} is not installed here in version {1}"

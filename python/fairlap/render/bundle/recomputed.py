@@ -10,7 +10,6 @@ import numpy as np
 
 from fairlap.errors import FairlapError, described
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
 from fairlap.race.run import Run
 from fairlap.render.bundle.contents import (
@@ -28,6 +27,7 @@ from fairlap.render.bundle.differences import count_figures, differing
 from fairlap.render.bundle.documents import check_documents
 from fairlap.render.bundle.manifest import Manifest
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.store.tables import BYTES_OF_A_SAMPLE
 
 _Samples = dict[tuple[int, str], dict[str, np.ndarray]]

@@ -69,6 +69,23 @@ def duration_labels() -> str:
     return _DURATION
 
 
+@dataclass(frozen=True)
+class JudgedAxis:
+    """What contestants are ranked by: in nanoseconds, or a rate in 1/s."""
+
+    by: str
+    is_rate: bool = False
+
+    @property
+    def axis(self) -> Any:
+        return measured_axis("rate" if self.is_rate else "duration", self.by)
+
+    @property
+    def shown(self) -> str:
+        """An expression of Vega for tooltips."""
+        return "format(datum.judged, '.4~r') + '/s'" if self.is_rate else "format(datum.judged / 1e6, '.4~r') + ' ms'"
+
+
 _BINARY_TICKS = "sequence(0, domain('x')[1] * 1.001, pow(2, ceil(log(domain('x')[1] / 6) / LN2)))"
 
 

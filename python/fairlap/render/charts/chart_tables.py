@@ -15,8 +15,9 @@ from fairlap.render.charts.thinned_samples import curves_of_samples, samples_ove
 from fairlap.request.work import Precision, Work
 from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, judged_time_ns
+from fairlap.results.row import Estimate
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.contract import Unit, as_time_ns, of_time_ns
 
 Record = dict[str, Any]
 
@@ -81,28 +82,39 @@ def _key(work_result: WorkResult, contestant: str) -> Record:
 
 
 def _processes(shown: Results) -> Iterator[Record]:
-    for work_result, result, _ in shown.every_row():
+    for work_result, result, row in shown.every_row():
         kept = set(work_result.blocks.kept)
         for process in result.finished:
             first = process.headline
+            if (judged := result.judged_by.read(process)) is None:
+                continue
             yield _key(work_result, result.contestant) | {
                 "block": process.block,
-                "time_ns": process.headline_ns,
+                "judged": _axis_value(judged, row.judged_unit),
                 "counts": "counts" if process.block in kept else "left out",
                 "samples": first.samples,
                 "course": first.course,
             }
 
 
+def _axis_value(value: float, unit: Unit) -> float:
+    """Axes of durations are in nanoseconds, those of rates in 1/s."""
+    return value if unit == "1/s" else as_time_ns(value, unit)
+
+
+def _on_axis(found: Estimate, unit: Unit) -> Estimate:
+    low, high = (None if end is None else _axis_value(end, unit) for end in (found.low, found.high))
+    return Estimate(_axis_value(found.value, unit), low, high)
+
+
 def _figures(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
-        judged = judged_time_ns(row)
-        if judged is None:
+        if row.judged is None:
             continue
         yield (
             _key(work_result, result.contestant)
             | {"batch": work_result.work.batch, "group": group_of(work_result.work)}
-            | _estimated("time_ns", judged, single=not row.modes)
+            | _estimated("judged", _on_axis(row.judged, row.judged_unit), single=not row.modes)
             | _estimated("p99_ns", row.latency_p99_ns)
             | _estimated("throughput", row.throughput_per_s)
             | _estimated("peak_bytes", row.peak_memory_bytes)
@@ -168,8 +180,8 @@ def _phases(shown: Results) -> Iterator[Record]:
 def _first_answers(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         first = row.time_to_first_gradient_s or row.time_to_first_inference_s
-        if first is not None and (judged := judged_time_ns(row)) is not None:
-            steady = f"{len(row.modes)} modes" if row.modes else f"{quantity_text.duration(judged.value)} a call"
+        if first is not None and (call := row.reported_ns or row.latency_p50_ns) is not None:
+            steady = f"{len(row.modes)} modes" if row.modes else f"{quantity_text.duration(call.value)} a call"
             yield _key(work_result, result.contestant) | {
                 "label": f"{quantity_text.seconds(first.value)}, then {steady}"
             }
@@ -214,12 +226,13 @@ def _errors(shown: Results) -> Iterator[Record]:
 def _precisions(shown: Results) -> Iterator[Record]:
     """Those of all works on one model, mode and batch, under each of them."""
     for work_result in shown.work_results:
+        unit = work_result.basis.judged.unit
         for point in points_of(shown, work_result):
             named = point.contestant if work_result.work.together else f"{point.contestant} ({point.precision})"
             yield _key(work_result, point.contestant) | {
                 "label": named,
                 "precision": point.precision,
-                "time_ns": point.time_ns,
+                "judged": _axis_value(of_time_ns(point.time_ns, unit), unit),
                 "error": point.error,
                 "qualified": point.qualified,
                 "frontier": point.on_frontier,

@@ -8,16 +8,14 @@ from typing import Any
 from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import scaling
 from fairlap.render.charts import speed as speed_charts
-from fairlap.render.charts.chart import Chart, left_out
+from fairlap.render.charts.chart import Chart, JudgedAxis, left_out
 from fairlap.render.charts.chart_tables import group_of
 from fairlap.render.charts.learning import learning
 from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
-from fairlap.request.commands import reports_of
 from fairlap.results.results import Results
-from fairlap.results.row import judged_time_named
 
 _LOAD, _INTERVALS = "load", "intervals"
 
@@ -26,13 +24,15 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     sampled = bool(tables["samples"])
-    time = judged_time_named(fed=bool(shown.run.plan.data), reported=bool(reports_of(shown.run.plan.contestants)))
+    judged = [each.basis.judged for each in shown.work_results]
+    by = " or ".join(dict.fromkeys(each.by for each in judged))
+    axis = JudgedAxis(by, is_rate=any(each.better == "higher" for each in judged))
     charts = [
-        speed_charts.ranked_intervals(time),
-        *_if_several_precisions(shown, time),
-        *_if_trained_to_a_score(shown),
-        *([latency_against_rate()] if shown.run.plan.load is not None else []),
-        *_if_both_conditions(shown, time),
+        speed_charts.ranked_intervals(axis),
+        *_if_several_precisions(shown, axis),
+        *_if_trained_to_a_score(tables),
+        *([latency_against_rate()] if tables["load"] else []),
+        *_if_both_conditions(shown, axis),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
         speed_charts.curves_of_all_samples(sampled),
@@ -63,24 +63,24 @@ def _empty(chart: Chart) -> Chart:
     )
 
 
-def _if_both_conditions(shown: Results, time: str) -> list[Chart]:
+def _if_both_conditions(shown: Results, axis: JudgedAxis) -> list[Chart]:
     return (
-        [other_charts.both_conditions(time)]
+        [other_charts.both_conditions(axis)]
         if len({work_result.conditions for work_result in shown.work_results}) > 1
         else []
     )
 
 
-def _if_several_precisions(shown: Results, time: str) -> list[Chart]:
+def _if_several_precisions(shown: Results, axis: JudgedAxis) -> list[Chart]:
     works = shown.works()
     precisions = list(dict.fromkeys(precision for work in works for precision in work.precisions))
     if len(precisions) < 2:
         return []
-    return [time_against_error(time, precisions, together=all(len(work.precisions) > 1 for work in works))]
+    return [time_against_error(axis, precisions, together=all(len(work.precisions) > 1 for work in works))]
 
 
-def _if_trained_to_a_score(shown: Results) -> list[Chart]:
-    if shown.run.plan.to_score is None:
+def _if_trained_to_a_score(tables: Tables) -> list[Chart]:
+    if not tables["learning"]:
         return []
     time_note = (
         "One line for each process, one mark for each epoch. Only the time of steps counts. The dashed line is the "

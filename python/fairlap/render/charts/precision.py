@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairlap.render.charts.chart import Chart, coloured, contestant_only, measured_axis, named, ratio_scale, spec_of
+from fairlap.render.charts.chart import (
+    Chart,
+    JudgedAxis,
+    coloured,
+    contestant_only,
+    named,
+    ratio_scale,
+    spec_of,
+)
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, MUTED
 from fairlap.request.work import Precision
@@ -19,11 +27,11 @@ _SHAPES: Mapping[Precision, str] = {
 }
 
 
-def time_against_error(time: str, precisions: Sequence[Precision], *, together: bool) -> Chart:
+def time_against_error(judged: JudgedAxis, precisions: Sequence[Precision], *, together: bool) -> Chart:
     """``together``: the precisions were ranked with each other, in the same blocks."""
     alt = altair()
-    base = alt.Chart(named("precisions")).transform_calculate(shown="format(datum.time_ns / 1e6, '.4~r') + ' ms'")
-    x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
+    base = alt.Chart(named("precisions")).transform_calculate(shown=judged.shown)
+    x = alt.X("judged:Q", scale=ratio_scale(), axis=judged.axis)
     y = alt.Y(
         "error:Q",
         scale=ratio_scale(),
@@ -37,7 +45,7 @@ def time_against_error(time: str, precisions: Sequence[Precision], *, together: 
     frontier = (
         base.transform_filter("datum.frontier")
         .mark_line(interpolate="step-after", strokeWidth=1.5, strokeDash=[5, 4], color=INK)
-        .encode(x=x, y=y, order="time_ns:Q")
+        .encode(x=x, y=y, order="judged:Q")
     )
     rings = (
         base.transform_filter("datum.frontier")
@@ -53,7 +61,7 @@ def time_against_error(time: str, precisions: Sequence[Precision], *, together: 
         tooltip=[
             alt.Tooltip("contestant:N"),
             alt.Tooltip("precision:N"),
-            alt.Tooltip("shown:N", title=time),
+            alt.Tooltip("shown:N", title=judged.by),
             alt.Tooltip("error:Q", title="relative error", format=".2e"),
         ],
     )
@@ -70,7 +78,8 @@ def time_against_error(time: str, precisions: Sequence[Precision], *, together: 
     return Chart(
         "precisions",
         "Time against error",
-        "Down and to the left is better. Rings and the dashed line mark the frontier: no other contestant is both "
+        f"Down and to the {'right' if judged.is_rate else 'left'} is better. Rings and the dashed line mark the "
+        "frontier: no other contestant is both "
         "quicker and as exact; errors up to those of fp32 count as equal. Faint marks are not ranked, because of "
         f"--max-drop or of their answers. {how}",
         ("precisions",),

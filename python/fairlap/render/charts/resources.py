@@ -6,6 +6,7 @@ from typing import Any
 
 from fairlap.render.charts.chart import (
     Chart,
+    JudgedAxis,
     by_contestant,
     coloured,
     contestant_only,
@@ -210,10 +211,10 @@ def errors(with_tolerance: bool) -> Chart:
     )
 
 
-def both_conditions(time: str) -> Chart:
+def both_conditions(judged: JudgedAxis) -> Chart:
     alt = altair()
     y = by_contestant()
-    x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
+    x = alt.X("judged:Q", scale=ratio_scale(), axis=judged.axis)
     base = alt.Chart(named("processes"))
     scale = alt.Scale(domain=["controlled", "as-found"], range=[-9, 9])
     offset = alt.YOffset("conditions:N", scale=scale)
@@ -225,7 +226,7 @@ def both_conditions(time: str) -> Chart:
         ),
     )
     dots = (
-        base.transform_calculate(shown="format(datum.time_ns / 1e6, '.4~r') + ' ms'")
+        base.transform_calculate(shown=judged.shown)
         .mark_point(filled=True, shape="circle", size=58, strokeWidth=1.5)
         .encode(
             x=x,
@@ -234,11 +235,11 @@ def both_conditions(time: str) -> Chart:
             color=contestant_only(),
             stroke=contestant_only(),
             fillOpacity=fill,
-            tooltip=["contestant:N", "conditions:N", alt.Tooltip("shown:N", title=time), "block:Q"],
+            tooltip=["contestant:N", "conditions:N", alt.Tooltip("shown:N", title=judged.by), "block:Q"],
         )
     )
     middles = base.mark_tick(thickness=2, height=14, color=INK, stroke=PAPER, strokeWidth=0.5).encode(
-        x=alt.X("median(time_ns):Q"), y=y, yOffset=offset, detail="conditions:N"
+        x=alt.X("median(judged):Q"), y=y, yOffset=offset, detail="conditions:N"
     )
     return Chart(
         "both_conditions",

@@ -6,6 +6,7 @@ from typing import Any
 
 from fairlap.render.charts.chart import (
     Chart,
+    JudgedAxis,
     by_contestant,
     coloured,
     contestant_only,
@@ -21,14 +22,14 @@ from fairlap.render.charts.look import CONTESTANTS, INK, MUTED, PAPER
 _NO_SAMPLES = "This chart needs raw samples, which are not stored with this run."
 
 
-def ranked_intervals(time: str) -> Chart:
+def ranked_intervals(judged: JudgedAxis) -> Chart:
     """Dots above, the interval below them, so that neither hides the other."""
     alt = altair()
     y = by_contestant()
-    x = alt.X("time_ns:Q", scale=ratio_scale(), axis=measured_axis("duration", time))
+    x = alt.X("judged:Q", scale=ratio_scale(), axis=judged.axis)
     dots = (
         alt.Chart(named("processes"))
-        .transform_calculate(shown="format(datum.time_ns / 1e6, '.4~r') + ' ms'")
+        .transform_calculate(shown=judged.shown)
         .mark_circle(size=56, yOffset=-7)
         .encode(
             x=x,
@@ -37,7 +38,7 @@ def ranked_intervals(time: str) -> Chart:
             opacity=alt.when("datum.counts == 'counts'").then(alt.value(0.6)).otherwise(alt.value(0.22)),
             tooltip=[
                 alt.Tooltip("contestant:N"),
-                alt.Tooltip("shown:N", title=time),
+                alt.Tooltip("shown:N", title=judged.by),
                 alt.Tooltip("block:Q"),
                 alt.Tooltip("counts:N", title="block"),
                 alt.Tooltip("samples:Q"),
@@ -47,9 +48,9 @@ def ranked_intervals(time: str) -> Chart:
     )
     figures = alt.Chart(named("figures"))
     bars = figures.mark_bar(height=7, cornerRadius=3, yOffset=9, opacity=0.85).encode(
-        x=alt.X("time_ns_low:Q"), x2="time_ns_high:Q", y=y, color=contestant_only()
+        x=alt.X("judged_low:Q"), x2="judged_high:Q", y=y, color=contestant_only()
     )
-    middles = figures.mark_tick(thickness=2.5, height=15, yOffset=9, color=INK).encode(x="time_ns:Q", y=y)
+    middles = figures.mark_tick(thickness=2.5, height=15, yOffset=9, color=INK).encode(x="judged:Q", y=y)
     return Chart(
         "intervals",
         "Process by process",

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.results import Results
 from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _MOST_PROCESSES_OVER_TIME = 6  # of each contestant; more lines cannot be distinguished
 _POINTS_OF_A_CURVE = 160

@@ -66,9 +66,9 @@ def _counts(outcomes: list[JobOutcome]) -> dict[str, str]:
 
 
 def _seconds(found: JobOutcome) -> str:
-    """The median call, which readers chart over time; 0 where there is none, since the schema wants a number."""
-    median = judged_time_ns(found.row)
-    return f"{median.value / 1e9:.9f}" if median is not None else "0"
+    """What it is ranked by as a time, which readers chart; 0 where there is none, since the schema wants a number."""
+    judged = judged_time_ns(found.row)
+    return "0" if judged is None else f"{judged.value / 1e9:.9f}"
 
 
 def _text(text: str) -> str:

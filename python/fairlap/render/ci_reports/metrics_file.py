@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Estimate, Row, judged_time_ns
 
 _SCALE = 1e-9
 _METRICS: tuple[tuple[str, str, str, Callable[[Row], Estimate | None], float], ...] = (
+    ("fairlap_judged_seconds", "seconds", "What it is ranked by, as a time.", judged_time_ns, _SCALE),
     ("fairlap_call_seconds", "seconds", "Median time of a call.", lambda row: row.latency_p50_ns, _SCALE),
     ("fairlap_reported_seconds", "seconds", "Time that the program reports.", lambda row: row.reported_ns, _SCALE),
-    ("fairlap_ratio", "", "Time of a call over that of the baseline.", lambda row: row.ratio, 1.0),
+    ("fairlap_ratio", "", "What it is ranked by, as a time, over that of the baseline.", lambda row: row.ratio, 1.0),
     ("fairlap_items_per_second", "", "Items in a second.", lambda row: row.throughput_per_s, 1.0),
     ("fairlap_peak_memory_bytes", "bytes", "The most that the process held.", lambda row: row.peak_memory_bytes, 1.0),
 )

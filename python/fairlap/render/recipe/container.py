@@ -12,11 +12,11 @@ from pathlib import Path
 from fairlap.data.datasets import DATA_HASH, SYNTHETIC
 from fairlap.machine import variables
 from fairlap.race.plan_reach import reach_of
-from fairlap.race.process_result import values_in_force
 from fairlap.race.run import Run
 from fairlap.render.recipe.own_models import FOLDER, OwnModels
 from fairlap.render.recipe.versions import Versions, unusable
 from fairlap.request.names import ContestantName
+from fairlap.scenarios.process_result import values_in_force
 
 
 def data_to_bring(run: Run) -> dict[str, list[str]]:

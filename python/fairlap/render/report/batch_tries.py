@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.race.process_result import BatchTry
 from fairlap.render.report.markup import Markup, table
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.process_result import BatchTry
 
 _HEADS = ["contestant", "batch", "outcome", "peak memory", "time per item", "why"]
 

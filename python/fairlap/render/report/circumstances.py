@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.race.process_result import ProcessResult
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, table, tag
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _NOT_REPORTED = "not reported by this pipeline"
 

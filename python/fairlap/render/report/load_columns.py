@@ -21,19 +21,10 @@ class LoadColumn:
         if value is None or isinstance(value, str):
             return value or ""
         if self.is_rate:
-            return rate_of(value)
+            return quantity_text.figure(value.value, "1/s", value.low, value.high)
         return quantity_text.duration(value.value)
 
 
-def rate_of(estimate: Estimate) -> str:
-    """``812/s [790, 830]``."""
-    rate = quantity_text.rate(estimate.value)
-    if estimate.low is None or estimate.high is None:
-        return rate
-    return f"{rate} [{quantity_text.number(estimate.low)}, {quantity_text.number(estimate.high)}]"
-
-
-LARGEST_RATE = LoadColumn("largest rate", "largest_rate_per_s", is_rate=True)
 LOAD_COLUMNS = (
     LoadColumn("p50 at this rate", "latency_at_largest_rate_p50_ns"),
     LoadColumn("p90 at this rate", "latency_at_largest_rate_p90_ns"),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fairlap import quantity_text, verdict
-from fairlap.render.report.load_columns import LARGEST_RATE, LoadColumn, load_columns
+from fairlap import quantity_text
+from fairlap.render.judged import judged_and_bounds, modes_texts
+from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.render.terminal import OF_A_CONTESTANT, causes_of_modes
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, Row, judged_resolution_ns, judged_time_ns
+from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import ContestantResult, WorkResult
 
 # Columns that are left out where no row has a value.
@@ -29,32 +30,26 @@ _IF_ANY: Mapping[str, Callable[[Row], object]] = {
 }
 
 Cells = dict[str, Markup | str]
+_TIME_OF_A_CALL = "time of a call"
 
 
 def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     grad = work_result.work.mode == "grad"
     first = "first gradient" if grad else "first output"
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
-    if work_result.basis.metric == verdict.TIME_TO_SCORE:
-        against = f"time to score {against}"
-    load = work_result.work.load
-    if load is not None:
-        metric = work_result.basis.metric
-        rates = f"rate of {shown.baseline or 'the first'} over its own"
-        against = rates if metric == verdict.TIME_PER_REQUEST else f"{metric.name} {against}"
-    time = "time of a fed batch" if shown.run.plan.data else "time of a call"
+    judged = work_result.basis.judged
+    if judged.better == "higher":
+        against = f"{judged.by} of {shown.baseline or 'the first'} over its own"
     rows_of_work = [row for _, row in work_result.with_rows()]
-    slowest = max((judged.value for row in rows_of_work if (judged := judged_time_ns(row))), default=0.0)
+    longest = max((row.judged.value for row in rows_of_work if row.judged), default=0.0)
     under_load = load_columns(rows_of_work)
-    heads = ["place", "contestant", time, against, "p99", "per second"]
-    if under_load:
-        heads = ["place", "contestant", LARGEST_RATE.head, against, *(column.head for column in under_load), time]
-    if work_result.basis.metric == verdict.REPORTED_TIME:
-        time = verdict.REPORTED_TIME.name
-        heads = ["place", "contestant", time, against, "wall time of a run"]
+    apart = bool(under_load) or any(row.reported_ns for row in rows_of_work)  # what is ranked are no calls
+    heads = ["place", "contestant", judged.by, against, *(column.head for column in under_load)]
+    heads += [] if apart else ["p99", "per second"]
+    heads += [_TIME_OF_A_CALL] if apart or not judged.of_rounds else []
     heads += [first, "peak memory", "error"]
     rows = [
-        _cells(shown, result, row, slowest, (time, against, first)) | _under_load(row, under_load)
+        _cells(shown, result, row, longest, (judged.by, against, first)) | _under_load(row, under_load)
         for result, row in work_result.with_rows()
     ]
     names = [result.contestant for result, _ in work_result.with_rows()]
@@ -63,18 +58,18 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     return table(caption, heads, rows, "ranked cards", names)
 
 
-def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, heads: tuple[str, str, str]) -> Cells:
-    time, against, first = heads
+def _cells(shown: Results, result: ContestantResult, row: Row, longest: float, heads: tuple[str, str, str]) -> Cells:
+    judged, against, first = heads
     to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
     cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
     energy, tokens = row.energy_per_item_j, row.tokens_per_s
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, result, row),
-        time: _time(shown, result, row, slowest),
+        judged: _judged(shown, result, row, longest),
         against: _ratio(row),
+        _TIME_OF_A_CALL: _duration(row, "latency_p50_ns", row.latency_p50_ns),
         "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and quantity_text.duration(row.latency_p99_ns.value)),
-        "wall time of a run": _duration(row, "latency_p50_ns", row.latency_p50_ns),
         "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
         first: _or_dash(row, "time_to_first_inference_s", to_first and quantity_text.seconds(to_first.value)),
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
@@ -95,7 +90,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, slowest: float, h
 
 
 def _under_load(row: Row, columns: Sequence[LoadColumn]) -> Cells:
-    return {column.head: _or_dash(row, column.field, column.text(row)) for column in (LARGEST_RATE, *columns)}
+    return {column.head: _or_dash(row, column.field, column.text(row)) for column in columns}
 
 
 def _smallest_memory(row: Row) -> str:
@@ -144,29 +139,24 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     return [*trouble, *warnings, *causes_of_modes(result)]
 
 
-def _time(shown: Results, result: ContestantResult, row: Row, slowest: float) -> Markup:
-    judged = judged_time_ns(row)
-    if not result.finished or judged is None:
-        return tag("span", "–", class_="absent", title=row.absent.get("latency_p50_ns"))
+def _judged(shown: Results, result: ContestantResult, row: Row, longest: float) -> Markup | str:
+    if row.judged is None:
+        return _or_dash(row, "judged", None)
     if row.modes:
-        modes = (tag("span", _mode(mode.value_ns, mode.share, row), class_="mode") for mode in row.modes)
+        modes = (tag("span", text, class_="mode") for text in modes_texts(row))
         return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
-    share = 100 * judged.value / slowest if slowest else 0
+    share = 100 * row.judged.value / longest if longest else 0
     colour = f"--colour: var(--contestant-{shown.contestants.index(result.contestant)})"
     bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
-    time, bounds = quantity_text.duration_and_bounds(judged.value, judged.low, judged.high, judged_resolution_ns(row))
+    figure, bounds = judged_and_bounds(row)
     return tag(
         "span",
-        tag("strong", time),
+        tag("strong", figure),
         " ",
         tag("span", bounds, class_="bounds"),
         bar,
         class_="time",
     )
-
-
-def _mode(value_ns: float, share: float, row: Row) -> str:
-    return f"{quantity_text.duration(value_ns, judged_resolution_ns(row))} in {quantity_text.share(share)}"
 
 
 def _ratio(row: Row) -> Markup | str:

@@ -50,8 +50,8 @@ def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[s
         "legend": {"title": None, "orient": "top", "labelExpr": label_expression(names)},
     }
     x = {"field": "began_at", "type": "temporal", "title": None}
-    labels = {"format": "~s"} if found.trend.per_second else {"labelExpr": duration_labels()}
-    axis = {"title": found.trend.shown_quantity, **labels, "tickCount": 5}
+    labels = {"format": "~s"} if found.trend.is_rate else {"labelExpr": duration_labels()}
+    axis = {"title": found.trend.quantity, **labels, "tickCount": 5}
     y = {"field": "value", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 20}, "axis": axis}
     bounds = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     marks = [_mark(found.trend, change, asked) for change in found.changes]
@@ -85,7 +85,7 @@ def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[s
 
 
 def _shown(trend: Trend, value_ns: float) -> float:
-    return _NS_PER_S / value_ns if trend.per_second else value_ns
+    return _NS_PER_S / value_ns if trend.is_rate else value_ns
 
 
 def _points(trend: Trend, series: Series) -> list[dict[str, Any]]:

@@ -68,9 +68,7 @@ def _section(found: TrendHistory, history: ModelHistory) -> Markup:
 
 
 def _picture(found: TrendHistory, on: str) -> Markup:
-    described = (
-        f"{found.trend.shown_quantity} of {', '.join(each.contestant for each in found.trend.asked(on))} by date"
-    )
+    described = f"{found.trend.quantity} of {', '.join(each.contestant for each in found.trend.asked(on))} by date"
     return tag(
         "picture",
         tag("source", srcset=_data(found, on, DARK), media="(prefers-color-scheme: dark)"),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.meters.energy import EnergyRead, IdlePower
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, estimate
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _Part = tuple[float | None, float | None, float | None, str]  # value, low, high, why there is no value
 _NOT_READ = "no source of power was read"

@@ -12,10 +12,10 @@ from statistics import median_high
 
 import numpy as np
 
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.verdict.exact_tests.signed_rank import sign_interval
 
 _ALPHA = 0.05

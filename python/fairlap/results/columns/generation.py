@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.process_result import ProcessResult, Timing
 
 _NS_PER_S = 1e9
 _NO_TOKENS = "the model does not answer token by token"

@@ -12,12 +12,12 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.columns.energy import energy_until, over_processes, unresolved
-from fairlap.results.estimates import Cell, absence_reason, bounded, cell_or, estimate
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 
 _COLUMNS = (
@@ -133,7 +133,7 @@ def _time(processes: Sequence[ProcessResult], curves: Sequence[LearningCurve]) -
         return estimate(processes, _seconds)
     times = [curve.trained_s if curve.reached is None else curve.reached.trained_s for curve in curves]
     median, low, high = verdict.median_time(times, [curve.reached is not None for curve in curves])
-    return None if math.isinf(median) else bounded(median, low, high)
+    return None if math.isinf(median) else Estimate.bounded(median, low, high)
 
 
 def _evaluation(processes: Sequence[ProcessResult], curves: Sequence[LearningCurve]) -> Cell:
@@ -160,7 +160,7 @@ def _energy(result: ContestantResult, too_few: str) -> Cell:
         return Cell(Estimate(middle))
     _, low, _ = verdict.median_time([span.low or 0.0 for span in spans], seen)
     _, _, high = verdict.median_time([span.high or 0.0 for span in spans], seen)
-    return Cell(bounded(middle, min(low, middle), max(high, middle)))
+    return Cell(Estimate.bounded(middle, min(low, middle), max(high, middle)))
 
 
 def _steps(curves: Sequence[LearningCurve]) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _FEWEST_BLOCKS = 3
 _MOST_APART = 1.5  # as far as blocks are from each other

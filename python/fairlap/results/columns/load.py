@@ -10,13 +10,13 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import LatencyAtRate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _OF_TOKENS = (
     "first_token_at_largest_rate_p50_ns",
@@ -75,11 +75,11 @@ def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
     }
 
 
-def bound_does_not_limit(result: ContestantResult, work: Work) -> Notice | None:
+def bound_does_not_limit(result: ContestantResult) -> Notice | None:
     """A warning when the capacity ended the search in some of its processes, counted as its column counts them."""
     limits = _limits(result.finished)
     at_capacity, searches = limits["capacity"], limits.total()
-    if work.load is None or not at_capacity:
+    if not at_capacity:
         return None
     text = "the bound is met up to its capacity, which limits its rate"
     if at_capacity < searches:

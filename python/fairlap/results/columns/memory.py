@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median_low
 
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _PEAKS = {
     "peak_memory_bytes": "peak",

@@ -9,11 +9,11 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 
 _COLUMNS = (
     "exchange_ns",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlap.race.process_result import ProcessResult
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.process_result import ProcessResult
 
 
 def utilisation_of(result: ContestantResult, *, threads: int, device: str) -> dict[str, Cell]:

@@ -78,8 +78,11 @@ def headline_results(results: Results) -> list[WorkResult]:
 
 
 def mean_over_works(results: Results, a: str, b: str) -> verdict.GeometricMean | None:
-    """Of what contestants are ranked by; None where one of the two is not ranked in a work, or has too few blocks."""
+    """Of what contestants are ranked by; None where one of the two is not ranked in a work, or has too few blocks, and
+    where works are not judged by the same figure."""
     logs = []
+    if len({each.basis.judged.by for each in headline_results(results)}) > 1:
+        return None
     for each in headline_results(results):
         table = each.table
         if table is None or a not in table.contestants or b not in table.contestants:

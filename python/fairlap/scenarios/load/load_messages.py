@@ -115,16 +115,6 @@ class LoadFound(msgspec.Struct, frozen=True):
     loadgen: LoadGenResult | None = None  # of a scenario of LoadGen; else of the server scenario below the largest rate
     loadgen_absent: str = ""  # why it did not run
 
-    @property
-    def time_ns(self) -> float | None:
-        """What the process is ranked by: the time of one request at the largest rate, or LoadGen's latency or time of
-        one sample. None where there is none, or LoadGen says INVALID."""
-        if self.limited_by:
-            return None if self.largest_rate_per_s is None else 1e9 / self.largest_rate_per_s
-        if self.loadgen is None or not self.loadgen.valid or not self.loadgen.figure:
-            return None
-        return 1e9 * self.loadgen.figure if self.loadgen.unit == "s" else 1e9 / self.loadgen.figure
-
     def of_kind(self, kind: TrialKind) -> tuple[LoadTrial, ...]:
         return tuple(trial for trial in self.trials if trial.kind == kind)
 

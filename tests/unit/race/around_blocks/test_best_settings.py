@@ -16,7 +16,6 @@ from fairlap.race.around_blocks.best_settings import search_settings, with_best_
 from fairlap.race.around_blocks.settings_space import Space
 from fairlap.race.plan import Measuring, Plan, draw_plan, load_plan, save_plan
 from fairlap.race.plan_from_request import plan_of
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.progress import Messages, Progress, Silence
 from fairlap.race.race import Race
 from fairlap.race.run import Run
@@ -27,6 +26,7 @@ from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult
 from runs_for_rows import a_process, crashed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")

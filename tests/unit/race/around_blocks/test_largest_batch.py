@@ -11,10 +11,10 @@ from fairlap.launch.memory_groups import GroupsHere
 from fairlap.launch.resident_limit import ResidentLimit
 from fairlap.race.around_blocks import largest_batch
 from fairlap.race.around_blocks.largest_batch import search
-from fairlap.race.process_result import BatchOutcome, BatchTry, LargestBatch
 from fairlap.race.resume import search_is_over
 from fairlap.request.work import Mode, Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import BatchOutcome, BatchTry, LargestBatch
 from hypothesis import given, strategies
 from one_block import run_of_one_block
 

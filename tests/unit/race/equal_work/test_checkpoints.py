@@ -15,9 +15,9 @@ from fairlap.race.equal_work.learning import Learner
 from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.process_result import AnswerError, ProcessResult
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 
 STATE = {"weight/w": np.arange(6, dtype=np.float32), "step": np.asarray(4, np.float32)}

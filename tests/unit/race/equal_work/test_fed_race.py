@@ -29,7 +29,6 @@ from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
 from fairlap.race.plan_reach import allow
-from fairlap.race.process_result import ProcessResult, SmallestMemory
 from fairlap.race.processes.request_for_worker import request_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
@@ -38,6 +37,7 @@ from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult, SmallestMemory
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
 

@@ -18,11 +18,11 @@ from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.plan import draw_plan
 from fairlap.race.plan_from_request import plan_of
-from fairlap.race.process_result import ProcessResult
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.scale import Scale
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from msgspec.structs import replace
 

@@ -14,10 +14,10 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.timed_work import TimedWork, longer_on_new_inputs
 from fairlap.race.plan import draw_plan
-from fairlap.race.process_result import ProcessResult, Timing
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.scenarios.latency_messages import DrawnResult
+from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.worker.protocol import Answered
 
 MS = 1e6

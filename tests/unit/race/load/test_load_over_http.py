@@ -16,12 +16,12 @@ from fairlap.errors import InvalidRequest
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.load import load_run
 from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.request.load import Load, LoadRequest
 from fairlap.request.names import Contestants
 from fairlap.request.units import Seconds
 from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
 from model_servers import ModelServer, serving
 from runs_of_precisions import planned
 from served_framework import CALL_S, install_served

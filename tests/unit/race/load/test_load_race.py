@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.race.counted_blocks import SCENARIO_METRICS
 from fairlap.race.load import load_run
 from fairlap.race.load.loadgen_check import WHEN as WHEN_LOADGEN
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.load import Load
@@ -20,6 +18,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.load.load_messages import STAMPS
+from fairlap.scenarios.process_result import ProcessResult
 from served_framework import CALL_S, install_served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
@@ -180,7 +179,7 @@ def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tm
     race.run()
     assert [process.outcome for process in race.processes] == ["finished"] * 4
     [result] = results_of(Run(plan, race.processes, {}, {})).work_results
-    assert result.basis.metric == SCENARIO_METRICS["offline"]
+    assert (result.basis.judged.by, result.basis.judged.unit) == ("samples per second by LoadGen", "1/s")
     assert all(len(each.figures_ns) == 2 for each in result.contestants)
     for row in result.rows:
         assert row.loadgen == "VALID in offline"

@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes.chosen_rounds import rounds_of, with_rounds_of
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
+from fairlap.scenarios.process_result import ProcessResult
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.race.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.protocol import Hello, OverheadMeasured
 from races_of_example import plan_of, raced
 from workers_of_fake import Files, environment

@@ -11,10 +11,10 @@ import pytest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Limits, Measuring, Plan
-from fairlap.race.process_result import ProcessResult
 from fairlap.race.processes import turns
 from fairlap.race.processes.one_process import unused_calls
 from fairlap.race.race import Race
+from fairlap.scenarios.process_result import ProcessResult
 from races_of_example import plan_of, raced
 
 pytestmark = [

@@ -18,7 +18,7 @@ def test_a_report_shows_what_the_time_of_fed_calls_went_into() -> None:
         assert text in page, text
     assert ">time of a fed batch</th>" in page
     assert ">time of a call</th>" not in page
-    assert ">time of a call</th>" in page_of(results_of(run_of(), "r"))
+    assert ">median time of a call</th>" in page_of(results_of(run_of(), "r"))
 
 
 def test_the_headline_and_the_answer_say_what_was_fed() -> None:

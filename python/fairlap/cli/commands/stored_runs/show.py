@@ -15,8 +15,8 @@ from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE,
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
-    from fairlap.race.process_result import ProcessResult
     from fairlap.race.run import Run
+    from fairlap.scenarios.process_result import ProcessResult
     from fairlap.store.search import State
 
 

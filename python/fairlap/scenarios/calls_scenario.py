@@ -1,0 +1,43 @@
+"""The scenario of calls: inference, gradients and training steps, on inputs that stay or are fed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fairlap import verdict
+from fairlap.request.names import REPORTED
+from fairlap.request.work import Work
+from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario
+from fairlap.scenarios.process_result import ProcessResult
+
+TIME_OF_A_CALL = "median time of a call"
+TIME_OF_A_FED_BATCH = "time of a fed batch"
+
+
+class Calls(Scenario):
+    def is_asked(self, asked: Asked, work: Work) -> bool:
+        return True
+
+    def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
+        return Ruling(judged_calls([each for own in processes.values() for each in own]))
+
+
+def judged_calls(processes: Sequence[ProcessResult]) -> Judged:
+    """The headline of their calls: the time by the clock, or what the program itself reports."""
+    timed = next((each for each in processes if each.timings), None)
+    quantity = "wall_ns" if timed is None else timed.headline_quantity
+    if timed is not None and timed.feeding is not None and timed.feeding.calls:
+        by = TIME_OF_A_FED_BATCH
+    elif timed is not None and REPORTED in timed.in_force:
+        by = time_reported_by(timed.in_force[REPORTED])
+    else:
+        by = TIME_OF_A_CALL if quantity == "wall_ns" else f"median {quantity} of a call"  # of an older fairlap
+    return Judged(by, verdict.METRICS_OF_CALLS.get(quantity, verdict.LATENCY), _headline_ns, of_rounds=True)
+
+
+def time_reported_by(format_: str) -> str:
+    return f"time reported by {format_}"
+
+
+def _headline_ns(process: ProcessResult) -> float | None:
+    return process.headline_ns if process.timings else None

@@ -1,0 +1,128 @@
+"""The scenario contract: what every scenario answers, so that no other room asks which one a work is.
+
+A scenario is what a contestant is asked to do: calls, training to a score, load. ``scenario_of`` finds the one of a
+work. What contestants are ranked by is decided by its ``judge``, once: verdict, rows, tables, charts, history and store
+read that decision.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from typing import ClassVar, Literal, Protocol
+
+from fairlap import verdict
+from fairlap.engine.measurement import Notice
+from fairlap.plugins import class_at
+from fairlap.request.work import Work
+from fairlap.scenarios.process_result import ProcessResult
+
+Unit = Literal["ns", "s", "1/s"]
+Better = Literal["lower", "higher"]
+Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
+
+GROUP = "fairlap.scenarios"
+"""The entry points by which an installed package adds a scenario, as ``module:Class``."""
+
+_BUILT_IN = (
+    "fairlap.scenarios.load.scenario:LoadScenario",
+    "fairlap.scenarios.training_scenario:TrainingToAScore",
+    "fairlap.scenarios.calls_scenario:Calls",  # of everything that no other one is asked for
+)
+_NS = {"ns": 1.0, "s": 1e9}
+
+
+def as_time_ns(value: float, unit: Unit) -> float:
+    """As figures are compared: of a rate the time of one, so that a ratio is always one of times."""
+    return 1e9 / value if unit == "1/s" else _NS[unit] * value
+
+
+def of_time_ns(time_ns: float, unit: Unit) -> float:
+    """The inverse."""
+    return 1e9 / time_ns if unit == "1/s" else time_ns / _NS[unit]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The figure that contestants are ranked by. Figures of different names are never compared."""
+
+    by: str  # for people
+    metric: verdict.Metric  # as the verdict compares it, which is always a time
+    read: Callable[[ProcessResult], float | None]  # of one process, in ``unit``
+    unit: Unit = "ns"
+    counts: str = ""  # what a rate counts
+    of_rounds: bool = False  # built from the rounds of a block, so that its noise cancels
+    # A process may lack it, and then its block does not count. Elsewhere a contestant that lacks it is not ranked.
+    may_lack: bool = False
+
+    @property
+    def better(self) -> Better:
+        return "higher" if self.unit == "1/s" else "lower"
+
+    def time_ns(self, value: float) -> float:
+        return as_time_ns(value, self.unit)
+
+    def figure_ns(self, process: ProcessResult) -> float:
+        """What this process is ranked by; not-a-number where it has no such figure."""
+        value = self.read(process)
+        return math.nan if value is None else self.time_ns(value)
+
+
+@dataclass(frozen=True)
+class Unqualified:
+    """Why a contestant that did its work is not ranked."""
+
+    why: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a scenario decides of the contestants of one work, once their processes have ended."""
+
+    judged: Judged
+    unqualified: Mapping[str, Unqualified] = field(default_factory=dict)  # by contestant
+    notices: Mapping[str, tuple[Notice, ...]] = field(default_factory=dict)  # by contestant, of its figure
+    remark: str = ""  # what a title says of the figure
+
+
+class Asked(Protocol):
+    """What a plan asks of all of its works."""
+
+    @property
+    def to_score(self) -> float | None: ...
+    @property
+    def count_evaluation(self) -> bool: ...
+
+
+class Scenario(ABC):
+    """Has no state: one object serves all works."""
+
+    judges_rounds: ClassVar[bool] = True  # whether more rounds in a block make the figure that is judged narrower
+
+    @abstractmethod
+    def is_asked(self, asked: Asked, work: Work) -> bool:
+        """Whether this work asks its contestants for it."""
+
+    @abstractmethod
+    def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
+        """Decide what contestants are ranked by. ``ranked`` are those that nothing else keeps from being ranked."""
+
+    def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
+        """Whether a contestant has what the race is about, by those of its processes that finished."""
+        return bool(finished)
+
+
+def scenario_of(asked: Asked, work: Work) -> Scenario:
+    return next(each for each in _scenarios() if each.is_asked(asked, work))
+
+
+@cache
+def _scenarios() -> tuple[Scenario, ...]:
+    """Those of installed packages come first, so that a work may ask for them in a field of its own."""
+    places = [*sorted(each.value for each in entry_points(group=GROUP)), *_BUILT_IN]
+    return tuple(class_at(place, Scenario, "the scenario")() for place in places)  # type: ignore[type-abstract]
