@@ -10,6 +10,7 @@ from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 HEADS, QUERIES, KEYS, SIZE = 12, 128, 256, 64
 SCALE = SIZE**-0.5
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="attention",
     task="attention",

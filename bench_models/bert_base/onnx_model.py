@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from fairlap.bench_models.bert_base.spec import EPSILON, HEADS, HIDDEN, LAYER_NAMES, LENGTH, with_sizes
-from fairlap.bench_models.onnx_operation import model_of
 from fairlap.bench_models.transformer.onnx_layers import TransformerGraph
 from fairlap.models.arrays import Arrays
 from onnx import TensorProto
@@ -18,10 +17,10 @@ def build(weights: Arrays, batch: int, tokens: int = LENGTH) -> Any:
     unseen = _unseen(graph)
     for name in LAYER_NAMES:
         hidden = _add_layer(graph, name, hidden, unseen)
-    graph.add("Identity", hidden, gives="last_hidden_state")
+    graph.add("Identity", hidden, to="last_hidden_state")
     first = graph.add("Gather", hidden, graph.constant(0, np.int64), axis=1)
-    graph.add("Tanh", graph.linear("pooler.dense", first), gives="pooled")
-    return model_of(with_sizes(tokens), graph.nodes, weights, batch)
+    graph.add("Tanh", graph.linear("pooler.dense", first), to="pooled")
+    return graph.model(with_sizes(tokens), weights, batch)
 
 
 def _embed(graph: TransformerGraph, tokens: int) -> str:
@@ -37,8 +36,8 @@ def _unseen(graph: TransformerGraph) -> str:
     """0 for a token that may be seen, and the lowest number for one that may not."""
     mask = graph.add("Unsqueeze", "attention_mask", graph.constant([1, 2], np.int64))
     seen = graph.add("Cast", mask, to=TensorProto.FLOAT)
-    hidden = graph.add("Sub", graph.constant(1.0, np.float32), seen)
-    return graph.add("Mul", hidden, graph.constant(np.finfo(np.float32).min, np.float32))
+    hidden = graph.add("Sub", graph.constant(1.0), seen)
+    return graph.add("Mul", hidden, graph.constant(np.finfo(np.float32).min))
 
 
 def _add_layer(graph: TransformerGraph, name: str, hidden: str, unseen: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import paddle
-from fairlap.bench_models.characters.spec import SMALL
+from fairlap.bench_models.characters.spec import SIZE
 from fairlap.bench_models.gpt2.weights import EPSILON
 from fairlap.bench_models.paddle_weights import turned, with_weights
 from fairlap.models.arrays import Arrays
 from paddle import nn
 from paddle.nn import functional
 
-WIDTH, HEADS, HEAD = SMALL.width, SMALL.heads, SMALL.head
+WIDTH, HEADS, HEAD = SIZE.width, SIZE.heads, SIZE.head
 
 
 class Attention(nn.Layer):
@@ -55,9 +55,9 @@ class Block(nn.Layer):
 class Characters(nn.Layer):
     def __init__(self) -> None:
         super().__init__()
-        self.wte = nn.Embedding(SMALL.vocabulary, WIDTH)
-        self.wpe = nn.Embedding(SMALL.context, WIDTH)
-        self.h = nn.LayerList([Block() for _ in range(SMALL.layers)])
+        self.wte = nn.Embedding(SIZE.vocabulary, WIDTH)
+        self.wpe = nn.Embedding(SIZE.context, WIDTH)
+        self.h = nn.LayerList([Block() for _ in range(SIZE.layers)])
         self.ln_f = nn.LayerNorm(WIDTH, EPSILON)
 
     def forward(self, input_ids: Any) -> tuple[Any]:

@@ -8,14 +8,16 @@ from fairlap.request.training import AdamW, Schedule, Training
 
 TOKENS = 64
 CHARACTERS = 96  # a line feed and the printable ones of ASCII
-SMALL = Size(layers=3, heads=4, width=64, context=TOKENS, vocabulary=CHARACTERS)
+SIZE = Size(layers=3, heads=4, width=64, context=TOKENS, vocabulary=CHARACTERS)
+IMPLEMENTED_IN = "fairlap.bench_models.gpt2"
+DOES = "every_logit"
 
 SPEC = Spec(
     name="characters",
     task="text generation",
     inputs=(Tensor("input_ids", ("batch", TOKENS), Integers(0, CHARACTERS), "int32"),),
     outputs=(Tensor("logits", ("batch", TOKENS, CHARACTERS), Constant(0.0)),),
-    weights=weights_of(SMALL),
+    weights=weights_of(SIZE),
     parameters=160_320,
     gmacs_per_item=0.011_403_264,
     published="arithmetic: 3 x 12 x 64² products and 64 x 96 for the logits for each of 64 characters, 2 x 64 for each "

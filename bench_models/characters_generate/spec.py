@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from fairlap.bench_models.characters.spec import SMALL
+from fairlap.bench_models.characters.spec import SIZE
 from fairlap.bench_models.gpt2.generation import Answer, spec_of
 
-ANSWER = Answer(SMALL, prompt=32, tokens=16)
+IMPLEMENTED_IN = "fairlap.bench_models.gpt2"
+DOES = "answer"
+ANSWER = Answer(SIZE, prompt=32, tokens=16)
 SPEC = spec_of("characters_generate", ANSWER, 160_320, "the model `characters` (parameters)")

@@ -10,6 +10,7 @@ from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 
 INWARD, OUTWARD, IMAGE, KERNEL, PADDING = 64, 64, 56, 3, 1
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="conv2d",
     task="convolution",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.bench_models.convnet.spec import IMAGE, STRIDES, channels_of, classes_of
+from fairlap.bench_models.onnx_graph import model_with
 from fairlap.models.arrays import Arrays
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 
 def build(weights: Arrays, batch: int, image: int = IMAGE) -> Any:
@@ -20,13 +21,6 @@ def build(weights: Arrays, batch: int, image: int = IMAGE) -> Any:
     nodes.append(helper.make_node("GlobalAveragePool", [hidden], ["pooled"]))
     nodes.append(helper.make_node("Flatten", ["pooled"], ["flat"]))
     nodes.append(helper.make_node("Gemm", ["flat", "head.weight", "head.bias"], ["logits"], transB=1))
-    graph = helper.make_graph(
-        nodes,
-        "convnet",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, channels_of(weights)[0], image, image])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, classes_of(weights)])],
-        [numpy_helper.from_array(array, name) for name, array in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    model.ir_version = 10
-    return model
+    images = helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, channels_of(weights)[0], image, image])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, classes_of(weights)])
+    return model_with("convnet", nodes, [images], [logits], weights)

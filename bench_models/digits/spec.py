@@ -14,6 +14,7 @@ from fairlap.models.spec import LEARNS, Constant, Spec, Tensor
 from fairlap.request.training import Sgd, Training
 from fairlap.request.training_data import ItemSizes
 
+IMPLEMENTED_IN = "fairlap.bench_models.convnet"
 IMAGE = 8
 HIDDEN = (16, 32, 32)
 DIGITS = ItemSizes((1, IMAGE, IMAGE), 10)

@@ -6,6 +6,7 @@ from fairlap.models.spec import Constant, Spec, Tensor
 
 ELEMENTS = 8
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="empty",
     task="the overhead of a call",

@@ -6,6 +6,7 @@ from fairlap.models.spec import Constant, Normal, Spec, Tensor, Weight
 
 ROWS = INNER = COLUMNS = 512
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="gemm",
     task="matrix product",

@@ -7,17 +7,11 @@ go in again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from fairlap.bench_models.gpt2.numpy_blocks import every_logit
-from fairlap.bench_models.gpt2.weights import GPT2_TOLERANCES, Size, weights_of
-from fairlap.models.arrays import Arrays
+from fairlap.bench_models.gpt2.weights import CONTINUATION, GPT2_TOLERANCES, Size, weights_of
 from fairlap.models.spec import Constant, Integers, Spec, Tensor
 from fairlap.request.work import Precision
 
-PROMPT, CONTINUATION = "input_ids", "continuation"
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "tf32", "fp16", "bf16", "autocast")
 
 
@@ -50,7 +44,7 @@ def spec_of(name: str, answer: Answer, parameters: int, published: str, default_
         name=name,
         task="text generation",
         inputs=(
-            Tensor(PROMPT, ("batch", answer.prompt), ids, "int32"),
+            Tensor("input_ids", ("batch", answer.prompt), ids, "int32"),
             Tensor(CONTINUATION, ("batch", answer.tokens - 1), ids, "int32"),
         ),
         outputs=(
@@ -70,10 +64,3 @@ def spec_of(name: str, answer: Answer, parameters: int, published: str, default_
         # Every step reads all of them again, but for the positions: caches hold them only if the model is small.
         read_weights=answer.tokens * (parameters - size.context * size.width),
     )
-
-
-def reference(answer: Answer, weights: Arrays, inputs: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """All tokens at once, without a cache: each sees only those before it."""
-    size = answer.size
-    logits = every_logit(weights, size, np.concatenate([inputs[PROMPT], inputs[CONTINUATION]], axis=1), answer.tokens)
-    return {"logits": logits, "chosen_logits": logits.max(axis=2)}

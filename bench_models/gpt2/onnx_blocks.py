@@ -8,25 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.gpt2.weights import EPSILON, Size, cache_names
-from fairlap.bench_models.onnx_operation import model_of
+from fairlap.bench_models.onnx_graph import Graph
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
 from onnx import helper
 
 
-def build_model(
-    spec: Spec,
-    size: Size,
-    weights: Arrays,
-    batch: int,
-    tokens: int,
-    known: int,
-    past: Sequence[str],
-    every_logit: bool = False,
-) -> Any:
-    """``past`` names nothing, or the keys and the values of every layer in turn, for ``known`` positions. Logits are
-    those after the last token, or after each."""
-    graph = Graph(size, batch, tokens, known)
+def build_model(spec: Spec, size: Size, weights: Arrays, batch: int, every_logit: bool = False) -> Any:
+    """Inputs after the first are the keys and the values of every layer in turn. Logits are those after the last token,
+    or after each."""
+    past = [tensor.name for tensor in spec.inputs[1:]]
+    known = spec.inputs[1].sized(batch)[2] if past else 0
+    graph = GPT2Graph(size, batch, spec.inputs[0].sized(batch)[1], known)
     hidden = graph.embed()
     for layer in range(size.layers):
         hidden = graph.block(f"h.{layer}", hidden, past[2 * layer : 2 * layer + 2], cache_names(size)[2 * layer :][:2])
@@ -34,15 +27,13 @@ def build_model(
         graph.every_logit(hidden)
     else:
         graph.last_logits(hidden)
-    return model_of(spec, graph.nodes, {**weights, **graph.constants}, batch)
+    return graph.model(spec, {**weights, **graph.constants}, batch)
 
 
-class Graph:
-    """Methods add nodes and return the name of the value that they give."""
-
+class GPT2Graph(Graph):
     def __init__(self, size: Size, batch: int, tokens: int, known: int) -> None:
+        super().__init__()
         self.batch, self.tokens = batch, tokens
-        self.nodes: list[Any] = []
         self.constants: dict[str, npt.NDArray[Any]] = {
             "constant/positions": np.arange(known, known + tokens),
             "constant/rows": np.array([batch * tokens, size.width]),
@@ -51,11 +42,6 @@ class Graph:
         }
         if not known and tokens > 0:
             self.constants["constant/mask"] = np.triu(np.full((tokens, tokens), -np.inf, np.float32), 1)
-
-    def add(self, operation: str, *inputs: str, to: str = "", **attributes: Any) -> str:
-        name = to or f"{operation.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operation, inputs, [name], name=f"node_{name}", **attributes))
-        return name
 
     def embed(self) -> str:
         words = self.add("Gather", "wte.weight", "input_ids")

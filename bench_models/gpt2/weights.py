@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fairlap.models.spec import TOLERANCES, Fill, Normal, Tensor, Tolerance, Uniform, Weight
 
 EPSILON = 1e-5
+CONTINUATION = "continuation"
 
 # Twelve layers of bfloat16 leave an error of 0.01 in logits and caches of order one, and of 0.065 in the worst of fifty
 # thousand (PyTorch on three seeds; JAX and TensorFlow), more than the usual tolerance allows. The cosine is stricter

@@ -9,6 +9,8 @@ from __future__ import annotations
 from fairlap.bench_models.gpt2.weights import GPT2_TOLERANCES, SMALL, cache_names, caches, weights_of
 from fairlap.models.spec import Constant, Integers, Normal, Spec, Tensor
 
+IMPLEMENTED_IN = "fairlap.bench_models.gpt2"
+DOES, SIZE = "decode", SMALL
 PAST = 128
 PAST_NAMES = cache_names(SMALL, "past_")
 

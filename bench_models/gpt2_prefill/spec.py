@@ -7,6 +7,8 @@ from dataclasses import replace
 from fairlap.bench_models.gpt2.weights import GPT2_TOLERANCES, SMALL, caches, weights_of
 from fairlap.models.spec import Constant, Integers, Spec, Tensor
 
+IMPLEMENTED_IN = "fairlap.bench_models.gpt2"
+DOES, SIZE = "prefill", SMALL
 TOKENS = 128
 FREE_SIZES = {"tokens": (1, SMALL.context)}
 

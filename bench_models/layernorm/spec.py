@@ -7,6 +7,7 @@ from fairlap.models.spec import Constant, Normal, Spec, Tensor, Uniform, Weight
 ROWS, FEATURES = 128, 768
 EPSILON = 1e-5
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="layernorm",
     task="normalisation",

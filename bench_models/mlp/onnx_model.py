@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.bench_models.mlp.spec import CLASSES, EPSILON, INPUTS
+from fairlap.bench_models.mlp.spec import EPSILON, SPEC
+from fairlap.bench_models.onnx_graph import model_of
 from fairlap.models.arrays import Arrays
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 
 def build(weights: Arrays, batch: int) -> Any:
@@ -21,13 +22,4 @@ def build(weights: Arrays, batch: int) -> Any:
         helper.make_node("Gelu", ["second"], ["activated again"]),
         linear("third", "activated again", "logits"),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "mlp",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, INPUTS])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, CLASSES])],
-        [numpy_helper.from_array(array, name) for name, array in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    model.ir_version = 10
-    return model
+    return model_of(SPEC, nodes, weights, batch)

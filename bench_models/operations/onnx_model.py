@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fairlap.bench_models.onnx_operation import model_of
+from fairlap.bench_models.onnx_graph import model_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.operations.kinds import Convolution, Embedding, Gemm, Gru, Lstm, Recurrent, Rnn
 from fairlap.models.operations.operation import Operation

@@ -6,6 +6,7 @@ from fairlap.models.spec import Constant, Normal, Spec, Tensor, Tolerance
 
 ROWS, COLUMNS = 512, 512
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="softmax",
     task="softmax",

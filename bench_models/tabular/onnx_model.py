@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlap.bench_models.onnx_graph import model_with
 from fairlap.models.arrays import Arrays
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 
 def build(weights: Arrays, batch: int) -> Any:
@@ -20,13 +21,6 @@ def build(weights: Arrays, batch: int) -> Any:
         helper.make_node("Relu", ["second"], ["activated again"]),
         linear("third", "activated again", "answers"),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "tabular",
-        [helper.make_tensor_value_info("features", TensorProto.FLOAT, [batch, features])],
-        [helper.make_tensor_value_info("answers", TensorProto.FLOAT, [batch, outputs])],
-        [numpy_helper.from_array(array, name) for name, array in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-    model.ir_version = 10
-    return model
+    inputs = [helper.make_tensor_value_info("features", TensorProto.FLOAT, [batch, features])]
+    answers = [helper.make_tensor_value_info("answers", TensorProto.FLOAT, [batch, outputs])]
+    return model_with("tabular", nodes, inputs, answers, weights)

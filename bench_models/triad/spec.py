@@ -10,6 +10,7 @@ from fairlap.models.spec import Constant, Spec, Tensor
 ELEMENTS = 2**20
 SCALE = 3.0
 
+IMPLEMENTED_IN = "fairlap.bench_models.single_operations"
 SPEC = Spec(
     name="triad",
     task="multiply and add, element by element",

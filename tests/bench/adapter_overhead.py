@@ -90,8 +90,8 @@ def by_hand(name: str, work: Workload) -> tuple[Callable[[], Any], Callable[[Any
 
 
 def tiny_softmax() -> Spec:
-    """The model's own code on 64 numbers; its ONNX graph has the sizes of its module's spec."""
-    from fairlap.bench_models.softmax import onnx_model
+    """The model's own code on 64 numbers; its ONNX graph has the sizes of the spec."""
+    from fairlap.bench_models.softmax import spec
 
     large = find("softmax").spec
     shape = ("batch", 8, 8)
@@ -100,7 +100,7 @@ def tiny_softmax() -> Spec:
         inputs=tuple(replace(each, shape=shape) for each in large.inputs),
         outputs=tuple(replace(each, shape=shape) for each in large.outputs),
     )
-    vars(onnx_model)["SPEC"] = small
+    vars(spec)["SPEC"] = small
     return small
 
 

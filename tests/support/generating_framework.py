@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from fairlap.bench_models.characters.spec import SMALL
+from fairlap.bench_models.characters.spec import SIZE
 from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
 from fairlap.bench_models.gpt2.weights import cache_names
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
@@ -30,19 +30,19 @@ class Generating(Framework):
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
         variant = wanted.variant
-        names = cache_names(SMALL)
+        names = cache_names(SIZE)
         kept: list[Any] = []
 
         def step(ids: Any, past: list[Any], number: int, until_s: float) -> tuple[Any, Any, Any]:
-            given = nothing_read(SMALL, ids) if variant == "no-cache" else past
-            found = extend(work.weights, SMALL, ids, given)
+            given = nothing_read(SIZE, ids) if variant == "no-cache" else past
+            found = extend(work.weights, SIZE, ids, given)
             caches = [found[name] for name in names]
             logits = np.asarray(found["logits"], np.float32)
             if variant == "wrong-step" and number == _WRONG_STEP:
                 logits = np.roll(logits, 1, axis=1)
             chosen: Any = logits.argmax(axis=1)
             if variant == "wrong-token":
-                chosen = (chosen + 1) % SMALL.vocabulary
+                chosen = (chosen + 1) % SIZE.vocabulary
             if variant != "promised-token":
                 chosen = chosen.tolist()
             time.sleep(max(until_s - time.perf_counter(), 0))
@@ -50,7 +50,7 @@ class Generating(Framework):
 
         def first(prompt: Any) -> tuple[Any, Any, Any]:
             until_s = time.perf_counter() + FIRST_S
-            found = step(prompt, nothing_read(SMALL, prompt), 0, until_s)
+            found = step(prompt, nothing_read(SIZE, prompt), 0, until_s)
             if variant != "kept-cache":
                 return found
             if not kept:

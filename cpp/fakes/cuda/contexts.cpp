@@ -107,16 +107,6 @@ FAKE_EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
   });
 }
 
-FAKE_EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
-  return entry("cuCtxSetCurrent", [&](World& w, Lock&) -> CUresult {
-    std::vector<Handle>& stack = context_stack(w);
-    if (context != nullptr && !find_context(w, number(context))) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!stack.empty()) stack.pop_back();
-    if (context != nullptr) stack.push_back(number(context));
-    return CUDA_SUCCESS;
-  });
-}
-
 FAKE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
   return entry("cuCtxPushCurrent_v2", [&](World& w, Lock&) -> CUresult {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -165,19 +155,6 @@ FAKE_EXPORT CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult error = check_limit(limit); error != CUDA_SUCCESS) return error;
     *value = w.devices[static_cast<std::size_t>(context->device)].persisting_l2_bytes;
-    return CUDA_SUCCESS;
-  });
-}
-
-FAKE_EXPORT CUresult cuCtxSetLimit(CUlimit limit, std::size_t value) {
-  return entry("cuCtxSetLimit", [&](World& w, Lock&) -> CUresult {
-    const ContextPtr context = current_context(w);
-    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-    if (const CUresult error = check_limit(limit); error != CUDA_SUCCESS) return error;
-    Device& device = w.devices[static_cast<std::size_t>(context->device)];
-    const auto most =
-        static_cast<std::size_t>(device.attributes[CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE]);
-    device.persisting_l2_bytes = value < most ? value : most;
     return CUDA_SUCCESS;
   });
 }

@@ -170,13 +170,4 @@ FAKE_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribu
   });
 }
 
-FAKE_EXPORT CUresult cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice device) {
-  return entry("cuDeviceTotalMem_v2", [&](World& w, Lock&) -> CUresult {
-    if (!exists(w, device)) return CUDA_ERROR_INVALID_DEVICE;
-    if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *bytes = w.devices[static_cast<std::size_t>(device)].memory_bytes;
-    return CUDA_SUCCESS;
-  });
-}
-
 }  // namespace fairlap::fakes

@@ -73,13 +73,6 @@ FAKE_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   return entry("cuEventRecord", [&](World& w, Lock&) -> CUresult { return record(w, event, stream); });
 }
 
-FAKE_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
-  return entry("cuEventRecordWithFlags", [&](World& w, Lock&) -> CUresult {
-    // Event-record nodes (flag 1) are not modelled.
-    return flags == 0 ? record(w, event, stream) : CUDA_ERROR_NOT_SUPPORTED;
-  });
-}
-
 FAKE_EXPORT CUresult cuEventQuery(CUevent hEvent) {
   return entry("cuEventQuery", [&](World& w, Lock&) -> CUresult {
     Event* event = nullptr;

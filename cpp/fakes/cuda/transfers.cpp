@@ -100,21 +100,10 @@ fake_cuda_activity fill_activity(std::uint64_t bytes, std::uint32_t value) {
   return activity;
 }
 
-FAKE_EXPORT CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, std::size_t count,
-                                     CUstream stream) {
-  return entry("cuMemsetD8Async",
-               [&](World& w, Lock&) -> CUresult { return fill(w, stream, address, value, 1, count); });
-}
-
 FAKE_EXPORT CUresult cuMemsetD32Async(CUdeviceptr address, unsigned int value, std::size_t count,
                                       CUstream stream) {
   return entry("cuMemsetD32Async",
                [&](World& w, Lock&) -> CUresult { return fill(w, stream, address, value, 4, count); });
-}
-
-FAKE_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  return entry("cuMemcpyAsync",
-               [&](World& w, Lock&) -> CUresult { return copy(w, nullptr, to, from, bytes, stream); });
 }
 
 FAKE_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes,
@@ -134,12 +123,6 @@ FAKE_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std:
                                           CUstream stream) {
   return entry("cuMemcpyDtoDAsync_v2", [&](World& w, Lock&) -> CUresult {
     return checked_copy(w, nullptr, to, true, from, true, bytes, stream);
-  });
-}
-
-FAKE_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
-  return entry("cuMemcpyHtoD_v2", [&](World& w, Lock& lock) -> CUresult {
-    return checked_copy(w, &lock, to, true, address_of(from), false, bytes, nullptr);
   });
 }
 

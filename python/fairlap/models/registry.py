@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +71,7 @@ def implementation_at(package: str, framework: str) -> Any:
         from fairlap.models.sources.bundle import implementation_in
 
         return implementation_in(Path(package), framework)
-    if operation := _operation_in(package):
-        return import_module(f"{_OPERATIONS}.{framework}_model").Implementation(operation)
-    return import_module(f"{package}.{framework}_model")
+    return _code_of(package, f"{framework}_model")
 
 
 def why_not_at(package: str, framework: str, implementation: str) -> str:
@@ -83,9 +82,20 @@ def why_not_at(package: str, framework: str, implementation: str) -> str:
 
 def reference_at(package: str) -> Any:
     """What has the ``forward`` of a model's reference."""
+    return _code_of(package, "reference")
+
+
+def _code_of(package: str, module: str) -> Any:
+    """The model's own module of that name. Where its spec names another package in ``IMPLEMENTED_IN``, one that
+    implements several models, the module there serves, or its ``Implementation`` of this spec."""
     if operation := _operation_in(package):
-        return import_module(f"{_OPERATIONS}.reference").Implementation(operation)
-    return import_module(f"{package}.reference")
+        return import_module(f"{_OPERATIONS}.{module}").Implementation(operation)
+    spec = import_module(f"{package}.spec")
+    shared: str = getattr(spec, "IMPLEMENTED_IN", package)
+    if shared == package or find_spec(f"{package}.{module}") is not None:
+        return import_module(f"{package}.{module}")
+    found = import_module(f"{shared}.{module}")
+    return found.Implementation(spec) if hasattr(found, "Implementation") else found
 
 
 def package_of_code(package: str) -> str:

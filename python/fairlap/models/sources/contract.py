@@ -32,6 +32,13 @@ class SourceError(FairlapError):
     code = "E_SOURCE"
 
 
+def known_dtype(name: str, found: str) -> Dtype:
+    """Of an input or an output, by NumPy's name."""
+    if found not in get_args(Dtype):
+        raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
+    return found  # type: ignore[return-value]
+
+
 class Route(msgspec.Struct, frozen=True):
     """How a framework gets the model, or why it cannot."""
 

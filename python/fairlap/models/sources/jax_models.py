@@ -14,17 +14,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of, described
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
+from fairlap.models.sources.contract import Forward, Opened, Route, SourceError, known_dtype
 from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
-from fairlap.models.spec import Dtype, Tensor
+from fairlap.models.spec import Tensor
 from fairlap.request.source import Source
 
 IN_TENSORFLOW = "in-tensorflow"  # a folder with a SavedModel
@@ -121,7 +121,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     return Opened(
         inputs=tuple(_tensor(name, each, source) for name, each in found.example.items()),
         outputs=tuple(results),
-        output_types={name: _dtype(name, each) for name, each in results.items()},
+        output_types={name: known_dtype(name, str(each.dtype)) for name, each in results.items()},
         weights=weights,
         forward=forward,
         in_float32=run,
@@ -280,14 +280,6 @@ def _text(path: tuple[Any, ...]) -> str:
 
 
 def _tensor(name: str, example: np.ndarray, source: Source) -> Tensor:
-    dtype = _dtype(name, example)
+    dtype = known_dtype(name, str(example.dtype))
     largest = int(example.max()) if example.size and example.dtype.kind in "iu" else None
     return Tensor(name, example.shape, fill_of(name, dtype, None, source, largest), dtype)
-
-
-def _dtype(name: str, array: np.ndarray) -> Dtype:
-    found: Any = str(array.dtype)
-    if found not in get_args(Dtype):
-        raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
-    dtype: Dtype = found
-    return dtype

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.contract import SourceError, known_dtype
 from fairlap.models.spec import Dtype
 
 _KEEP_VALUES = ("CAST", "RESHAPE", "EXPAND_DIMS", "SQUEEZE")
@@ -69,12 +69,7 @@ class TfliteGraph:
                 self.changed = True
 
     def dtype(self, tensor: Any) -> Dtype:
-        name: Dtype = self._types[tensor.type]
-        if name not in get_args(Dtype):
-            raise SourceError(
-                f"{_decoded(tensor.name)} is {name}; inputs and outputs may be {', '.join(get_args(Dtype))}"
-            )
-        return name
+        return known_dtype(_decoded(tensor.name), self._types[tensor.type])
 
     def require_float32(self) -> None:
         for tensor in self._tensors():

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import Forward, Opened, Route, SourceError
+from fairlap.models.sources.contract import Forward, Opened, Route, SourceError, known_dtype
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import input_values
@@ -309,10 +309,7 @@ def _tensor(
 
 
 def _dtype(name: str, tensor: Any) -> Dtype:
-    found = str(tensor.dtype).removeprefix("torch.")
-    if found not in get_args(Dtype):
-        raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
-    return found  # type: ignore[return-value]
+    return known_dtype(name, str(tensor.dtype).removeprefix("torch."))
 
 
 def _in_float32(source: TorchSource, outputs: list[str]) -> Forward:

@@ -210,3 +210,50 @@ class Library:
     def take_rows(self, value: Any, places: Any) -> Any:
         """Rows by non-negative places of any shape."""
         raise NotImplementedError
+
+
+class ArrayModule(Library):
+    """A library whose module has NumPy's functions."""
+
+    def __init__(self, module: Any, *others: Any) -> None:
+        self.module = module
+        super().__init__((module, *others))
+
+    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
+        return self.module.reshape(value, shape)
+
+    def transpose(self, value: Any, perm: Sequence[int]) -> Any:
+        return self.module.transpose(value, perm)
+
+    def broadcast(self, value: Any, shape: Sequence[int]) -> Any:
+        return self.module.broadcast_to(value, shape)
+
+    def tile(self, value: Any, repeats: Sequence[int]) -> Any:
+        return self.module.tile(value, repeats)
+
+    def concat(self, values: Sequence[Any], axis: int) -> Any:
+        return self.module.concatenate(values, axis)
+
+    def flip(self, value: Any, axes: Sequence[int]) -> Any:
+        return self.module.flip(value, tuple(axes))
+
+    def where(self, condition: Any, value: Any, other: Any) -> Any:
+        return self.module.where(condition, value, other)
+
+    def full_like(self, value: Any, number: float) -> Any:
+        return self.module.full_like(value, number)
+
+    def arange(self, size: int) -> Any:
+        return self.module.arange(size)
+
+    def argument(self, value: Any, axis: int, largest: bool) -> Any:
+        return (self.module.argmax if largest else self.module.argmin)(value, axis=axis)
+
+    def accumulate(self, kind: str, value: Any, axis: int) -> Any:
+        return (self.module.cumsum if kind == "sum" else self.module.cumprod)(value, axis=axis, dtype=value.dtype)
+
+    def gather(self, value: Any, places: Any, axis: int) -> Any:
+        return self.module.take(value, places, axis=axis)
+
+    def matmul(self, left: Any, right: Any) -> Any:
+        return self.module.matmul(left, right)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.base import ArrayModule
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod"}
 _SCATTERS = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min"}
 
 
-class JaxLibrary(Library):
+class JaxLibrary(ArrayModule):
     name = "jax"
     channels_last = True
 
@@ -24,7 +24,7 @@ class JaxLibrary(Library):
         import jax.numpy as jnp
 
         self.jax, self.jnp = jax, jnp
-        super().__init__((jnp, jax.nn, jax.lax))
+        super().__init__(jnp, jax.nn, jax.lax)
 
     def constant(self, array: Array) -> Any:
         return self.jnp.asarray(array, self._dtype(array.dtype))
@@ -45,37 +45,10 @@ class JaxLibrary(Library):
     def truncated_division(self, left: Any, right: Any) -> Any:
         return self.jax.lax.div(*self.jnp.broadcast_arrays(left, right))
 
-    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        return value.reshape(shape)
-
-    def transpose(self, value: Any, perm: Sequence[int]) -> Any:
-        return value.transpose(perm)
-
-    def broadcast(self, value: Any, shape: Sequence[int]) -> Any:
-        return self.jnp.broadcast_to(value, shape)
-
-    def tile(self, value: Any, repeats: Sequence[int]) -> Any:
-        return self.jnp.tile(value, repeats)
-
-    def concat(self, values: Sequence[Any], axis: int) -> Any:
-        return self.jnp.concatenate(values, axis)
-
-    def flip(self, value: Any, axes: Sequence[int]) -> Any:
-        return self.jnp.flip(value, axes)
-
     def pad(self, value: Any, pads: Sequence[tuple[int, int]], number: float) -> Any:
         if not any(edge for pair in pads for edge in pair):
             return value
         return self.jnp.pad(value, pads, constant_values=number)
-
-    def where(self, condition: Any, value: Any, other: Any) -> Any:
-        return self.jnp.where(condition, value, other)
-
-    def full_like(self, value: Any, number: float) -> Any:
-        return self.jnp.full_like(value, number)
-
-    def arange(self, size: int) -> Any:
-        return self.jnp.arange(size)
 
     def reduce(self, kind: str, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         initial: dict[str, Any] = {}
@@ -87,19 +60,10 @@ class JaxLibrary(Library):
     def log_sum_exp(self, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         return self.jax.nn.logsumexp(value, axis=axes, keepdims=keepdims)
 
-    def argument(self, value: Any, axis: int, largest: bool) -> Any:
-        return (self.jnp.argmax if largest else self.jnp.argmin)(value, axis=axis)
-
-    def accumulate(self, kind: str, value: Any, axis: int) -> Any:
-        return (self.jnp.cumsum if kind == "sum" else self.jnp.cumprod)(value, axis=axis, dtype=value.dtype)
-
     def top_k(self, value: Any, k: int, axis: int, largest: bool) -> Any:
         places = self.jnp.argsort(value, axis=axis, stable=True, descending=largest)
         places = self.jax.lax.slice_in_dim(places, 0, k, axis=axis)
         return self.jnp.take_along_axis(value, places, axis), places
-
-    def gather(self, value: Any, places: Any, axis: int) -> Any:
-        return self.jnp.take(value, places, axis=axis)
 
     def take(self, value: Any, places: Sequence[int], axis: int) -> Any:
         return self.jnp.take(value, np.asarray(places, np.int32), axis=axis)
@@ -109,9 +73,6 @@ class JaxLibrary(Library):
 
     def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
         return getattr(value.at[places], _SCATTERS[reduction])(updates)
-
-    def matmul(self, left: Any, right: Any) -> Any:
-        return self.jnp.matmul(left, right)
 
     def einsum(self, equation: str, *values: Any) -> Any:
         return self.jnp.einsum(equation, *values)

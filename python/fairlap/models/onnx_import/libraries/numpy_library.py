@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.base import ArrayModule
 from fairlap.models.onnx_import.libraries.windows import kernel_positions
 
 _REDUCTIONS: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
 _SCATTERS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
-class NumPyLibrary(Library):
+class NumPyLibrary(ArrayModule):
     """``wide`` computes every floating-point number in float64, whatever type the model gives it."""
 
     name = "numpy"
@@ -24,7 +24,7 @@ class NumPyLibrary(Library):
     def __init__(self, *, wide: bool = True) -> None:
         from scipy import special  # type: ignore[import-untyped,unused-ignore]  # takes 0.3 s, and few models need it
 
-        super().__init__((np, special))
+        super().__init__(np, special)
         self.wide = wide
 
     def constant(self, array: Array) -> Array:
@@ -62,35 +62,8 @@ class NumPyLibrary(Library):
             quotient, remainder = np.divmod(left, right)
         return quotient + ((remainder != 0) & ((left < 0) != (right < 0))).astype(quotient.dtype)
 
-    def reshape(self, value: Array, shape: Sequence[int]) -> Array:
-        return np.reshape(value, shape)
-
-    def transpose(self, value: Array, perm: Sequence[int]) -> Array:
-        return np.transpose(value, perm)
-
-    def broadcast(self, value: Array, shape: Sequence[int]) -> Array:
-        return np.broadcast_to(value, shape)
-
-    def tile(self, value: Array, repeats: Sequence[int]) -> Array:
-        return np.tile(value, repeats)
-
-    def concat(self, values: Sequence[Array], axis: int) -> Array:
-        return np.concatenate(values, axis)
-
-    def flip(self, value: Array, axes: Sequence[int]) -> Any:
-        return np.flip(value, tuple(axes))
-
     def pad(self, value: Array, pads: Sequence[tuple[int, int]], number: float) -> Array:
         return np.pad(value, pads, constant_values=number)
-
-    def where(self, condition: Array, value: Any, other: Any) -> Any:
-        return np.where(condition, value, other)
-
-    def full_like(self, value: Array, number: float) -> Array:
-        return np.full_like(value, number)
-
-    def arange(self, size: int) -> Array:
-        return np.arange(size)
 
     def reduce(self, kind: str, value: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
         if kind in ("max", "min") and not all(value.shape[axis] for axis in axes):
@@ -102,21 +75,12 @@ class NumPyLibrary(Library):
             return np.asarray(np.mean(value, axis=axes, keepdims=keepdims)).astype(value.dtype)
         return np.asarray(_REDUCTIONS[kind](value, axis=axes, keepdims=keepdims)).astype(value.dtype)
 
-    def argument(self, value: Array, axis: int, largest: bool) -> Any:
-        return (np.argmax if largest else np.argmin)(value, axis=axis)
-
-    def accumulate(self, kind: str, value: Array, axis: int) -> Any:
-        return (np.cumsum if kind == "sum" else np.cumprod)(value, axis=axis, dtype=value.dtype)
-
     def top_k(self, value: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
         key = value
         if largest:
             key = -value if self.is_floating(value) else np.invert(value)
         places = np.take(np.argsort(key, axis=axis, kind="stable"), range(k), axis)
         return np.take_along_axis(value, places, axis), places
-
-    def gather(self, value: Array, places: Array, axis: int) -> Array:
-        return np.take(value, places, axis)
 
     def take(self, value: Array, places: Sequence[int], axis: int) -> Array:
         return np.take(value, np.asarray(places, np.int64), axis)
@@ -131,9 +95,6 @@ class NumPyLibrary(Library):
         else:
             _SCATTERS[reduction].at(result, places, updates)
         return result
-
-    def matmul(self, left: Array, right: Array) -> Any:
-        return np.matmul(left, right)
 
     def einsum(self, equation: str, *values: Array) -> Any:
         return np.einsum(equation, *values, optimize=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.archives import require_archive
-from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.keras_exports import FILES, exported_to_onnx, exported_to_openvino
@@ -114,11 +114,7 @@ class _Named:
 
 def _dtype(name: str, tensor: Any) -> Dtype:
     kind = tensor.dtype
-    found: Any = kind if isinstance(kind, str) else kind.name
-    if found not in get_args(Dtype):
-        raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
-    dtype: Dtype = found
-    return dtype
+    return known_dtype(name, kind if isinstance(kind, str) else kind.name)
 
 
 KIND = KerasFile

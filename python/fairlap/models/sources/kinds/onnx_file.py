@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
-from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_in_float32, imported_reference
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
@@ -215,12 +215,8 @@ def float_weights(model: Any) -> dict[str, np.ndarray]:
 def _dtype(value: Any) -> Dtype:
     from onnx import helper
 
-    name = str(np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)))
-    if name not in get_args(Dtype):
-        raise SourceError(
-            f"{value.name} is {name}; inputs and outputs may be {', '.join(get_args(Dtype))}", code="E_SOURCE"
-        )
-    return name  # type: ignore[return-value]
+    kind = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+    return known_dtype(value.name, str(np.dtype(kind)))
 
 
 KIND = OnnxFile

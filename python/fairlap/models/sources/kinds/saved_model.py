@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
-from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
 from fairlap.models.sources.tensorflow_graphs import DoubleFunction, SavedFunction
 from fairlap.models.sources.tensorflow_operators import require_harmless
-from fairlap.models.spec import Dtype, Spec, Tensor
+from fairlap.models.spec import Spec, Tensor
 from fairlap.request.source import Source
 
 _OPENVINO_FILE = "model.xml"
@@ -57,7 +57,7 @@ class SavedModelFolder(SourceKind):
         given = given_inputs(source.inputs, source.folder)
         declared = {name: _sizes(name, spec) for name, spec in saved.inputs.items()}
         shapes = bound_shapes(declared, source, shapes_of(given, names, source))
-        dtypes = {name: _dtype(name, spec) for name, spec in saved.inputs.items()}
+        dtypes = {name: known_dtype(name, spec.dtype.name) for name, spec in saved.inputs.items()}
         tensors = tuple(
             Tensor(name, shapes[name], fill_of(name, dtypes[name], None, source), dtypes[name]) for name in names
         )
@@ -66,7 +66,7 @@ class SavedModelFolder(SourceKind):
         return Opened(
             inputs=tensors,
             outputs=tuple(saved.outputs),
-            output_types={name: _dtype(name, spec) for name, spec in saved.outputs.items()},
+            output_types={name: known_dtype(name, spec.dtype.name) for name, spec in saved.outputs.items()},
             weights=saved.weights(),
             forward=forward,
             in_float32=None if why else saved.forward,
@@ -171,14 +171,6 @@ def _sizes(name: str, spec: Any) -> tuple[int | None, ...]:
     if spec.shape.rank is None:
         raise SourceError(f"the SavedModel does not say how many dimensions {name} has", code="E_SHAPES")
     return tuple(spec.shape)
-
-
-def _dtype(name: str, spec: Any) -> Dtype:
-    found: Any = spec.dtype.name
-    if found not in get_args(Dtype):
-        raise SourceError(f"{name} is {found}; inputs and outputs may be {', '.join(get_args(Dtype))}")
-    dtype: Dtype = found
-    return dtype
 
 
 KIND = SavedModelFolder

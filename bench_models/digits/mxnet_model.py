@@ -1,5 +1,0 @@
-"""The layers are those of ``convnet``."""
-
-from fairlap.bench_models.convnet.mxnet_model import build
-
-__all__ = ["build"]
