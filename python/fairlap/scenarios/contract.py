@@ -54,7 +54,6 @@ class Judged:
     metric: verdict.Metric  # as the verdict compares it, which is always a time
     read: Callable[[ProcessResult], float | None]  # of one process, in ``unit``
     unit: Unit = "ns"
-    counts: str = ""  # what a rate counts
     of_rounds: bool = False  # built from the rounds of a block, so that its noise cancels
     # A process may lack it, and then its block does not count. Elsewhere a contestant that lacks it is not ranked.
     may_lack: bool = False

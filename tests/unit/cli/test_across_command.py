@@ -183,8 +183,13 @@ def reached(row: Row, **figures: Estimate) -> Row:
 
 def test_training_to_a_score_has_what_it_costs_to_reach_it() -> None:
     run = a_run()
+    time = Estimate(7.2, 3.6, 36.0)
     rows = [
-        reached(row, time_to_score_s=Estimate(7.2, 3.6, 36.0), energy_to_score_j=Estimate(9.0))
+        msgspec.structs.replace(
+            reached(row, time_to_score_s=time, judged=time, energy_to_score_j=Estimate(9.0)),
+            judged_by="time to a score of 90 %",
+            judged_unit="s",
+        )
         for row in results_of(run, "a").rows
     ]
     entries = entries_of([RowsOfRun("a", "a", tuple(rows), run.plan, {})], {"a": price_given("10 EUR/h")}, {})
@@ -192,8 +197,11 @@ def test_training_to_a_score_has_what_it_costs_to_reach_it() -> None:
     assert set(costs) == {"torch", "jax:fast"}
     assert {msgspec.structs.astuple(cost) for cost in costs.values() if cost} == {(0.02, 0.01, 0.1)}
     assert {each.line.currency for each in entries} == {"EUR"}
+    for each in entries:
+        assert each.line.judged_cost is not None
+        assert each.line.judged_cost.value == pytest.approx(0.02)
     heads = [column.head for column in columns_of([each.line for each in entries])]
-    assert {"time to score", "cost to score", "energy to score"} <= {*heads}
+    assert {"time to a score of 90 %", "cost to score", "energy to score"} <= {*heads}
     [no_cost] = {each.line.absent["cost_to_score"] for each in entries_of(
         [RowsOfRun("a", "a", tuple(rows), run.plan, {})], {}, {})}  # fmt: skip
     assert no_cost
