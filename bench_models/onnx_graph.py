@@ -21,14 +21,14 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Any] = []
 
-    def add(self, operation: str, *inputs: str, to: str = "", **attributes: Any) -> str:
-        name = to or f"{operation.lower()}_{len(self.nodes)}"
+    def add(self, operation: str, *inputs: str, gives: str = "", **attributes: Any) -> str:
+        name = gives or f"{operation.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operation, inputs, [name], name=f"node_{name}", **attributes))
         return name
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
         name = f"constant/{len(self.nodes)}"
-        return self.add("Constant", to=name, value=numpy_helper.from_array(np.asarray(value, dtype)))
+        return self.add("Constant", gives=name, value=numpy_helper.from_array(np.asarray(value, dtype)))
 
     def model(self, spec: Spec, weights: Arrays, batch: int) -> Any:
         return model_of(spec, self.nodes, weights, batch)

@@ -17,9 +17,9 @@ def build(weights: Arrays, batch: int, tokens: int = LENGTH) -> Any:
     unseen = _unseen(graph)
     for name in LAYER_NAMES:
         hidden = _add_layer(graph, name, hidden, unseen)
-    graph.add("Identity", hidden, to="last_hidden_state")
+    graph.add("Identity", hidden, gives="last_hidden_state")
     first = graph.add("Gather", hidden, graph.constant(0, np.int64), axis=1)
-    graph.add("Tanh", graph.linear("pooler.dense", first), to="pooled")
+    graph.add("Tanh", graph.linear("pooler.dense", first), gives="pooled")
     return graph.model(with_sizes(tokens), weights, batch)
 
 

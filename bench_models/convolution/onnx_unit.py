@@ -22,4 +22,4 @@ class ImageGraph(Graph):
 
     def classify(self, image: str, layer: str, output: str) -> str:
         features = self.add("Flatten", self.add("GlobalAveragePool", image))
-        return self.add("Gemm", features, f"{layer}.weight", f"{layer}.bias", to=output, transB=1)
+        return self.add("Gemm", features, f"{layer}.weight", f"{layer}.bias", gives=output, transB=1)

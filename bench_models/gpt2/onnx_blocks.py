@@ -58,13 +58,13 @@ class GPT2Graph(Graph):
     def every_logit(self, hidden: str) -> str:
         self.constants["constant/logits"] = np.array([self.batch, self.tokens, -1])
         logits = self.add("Gemm", self._norm("ln_f", hidden), "wte.weight", transB=1)
-        return self.add("Reshape", logits, "constant/logits", to="logits")
+        return self.add("Reshape", logits, "constant/logits", gives="logits")
 
     def last_logits(self, hidden: str) -> str:
         self.constants["constant/tokens"] = np.array([self.batch, self.tokens, -1])
         self.constants["constant/last"] = np.array(self.tokens - 1)
         last = self.add("Gather", self.add("Reshape", hidden, "constant/tokens"), "constant/last", axis=1)
-        return self.add("Gemm", self._norm("ln_f", last), "wte.weight", to="logits", transB=1)
+        return self.add("Gemm", self._norm("ln_f", last), "wte.weight", gives="logits", transB=1)
 
     def _linear(self, name: str, hidden: str) -> str:
         return self.add("Gemm", hidden, f"{name}.weight", f"{name}.bias", transB=1)
@@ -78,7 +78,7 @@ class GPT2Graph(Graph):
         if past:
             query, *new = (self._by_head(part) for part in separate)
             pairs = zip(past, new, cache, strict=True)
-            keys, values = (self.add("Concat", before, after, to=to, axis=2) for before, after, to in pairs)
+            keys, values = (self.add("Concat", before, after, gives=to, axis=2) for before, after, to in pairs)
         else:
             query, keys, values = (self._by_head(part, to) for part, to in zip(separate, ("", *cache), strict=True))
         turned = self.add("Transpose", keys, perm=[0, 1, 3, 2])
@@ -91,4 +91,4 @@ class GPT2Graph(Graph):
         return scores if past else self.add("Add", scores, "constant/mask")
 
     def _by_head(self, part: str, to: str = "") -> str:
-        return self.add("Transpose", self.add("Reshape", part, "constant/heads"), to=to, perm=[0, 2, 1, 3])
+        return self.add("Transpose", self.add("Reshape", part, "constant/heads"), gives=to, perm=[0, 2, 1, 3])

@@ -71,13 +71,13 @@ class _StepGraph(GPT2Graph):
         places = self.add("Range", known, total, "constant/one")
         before = self.add("Range", "constant/zero", total, "constant/one")
         column = self.add("Reshape", places, "constant/as_column")
-        self.add("LessOrEqual", before, column, to="seen")
+        self.add("LessOrEqual", before, column, gives="seen")
         words = self.add("Gather", "wte.weight", "input_ids")
         return self.add("Reshape", self.add("Add", words, self.add("Gather", "wpe.weight", places)), "constant/rows")
 
     def last_logits(self, hidden: str) -> str:
         last = self.add("Gather", self.add("Reshape", hidden, "constant/tokens"), "constant/last", axis=1)
-        return self.add("Gemm", self._norm("ln_f", last), "wte.weight", to="logits", transB=1)
+        return self.add("Gemm", self._norm("ln_f", last), "wte.weight", gives="logits", transB=1)
 
     def _masked(self, scores: str, past: Sequence[str]) -> str:
         return self.add("Where", "seen", scores, "constant/unseen")

@@ -11,8 +11,8 @@ class TransformerGraph(Graph):
         turned = self.add("Transpose", f"{name}.weight", perm=[1, 0])  # runtimes do so once, when they load it
         return self.add("Add", self.add("MatMul", hidden, turned), f"{name}.bias")
 
-    def layer_norm(self, name: str, hidden: str, epsilon: float, to: str = "") -> str:
-        return self.add("LayerNormalization", hidden, f"{name}.weight", f"{name}.bias", to=to, epsilon=epsilon)
+    def layer_norm(self, name: str, hidden: str, epsilon: float, gives: str = "") -> str:
+        return self.add("LayerNormalization", hidden, f"{name}.weight", f"{name}.bias", gives=gives, epsilon=epsilon)
 
     def attention(self, query: str, key: str, value: str, heads: int, size: int, unseen: str) -> str:
         """``unseen`` is added to the scores: 0, or very low where a query shall not see a key."""
