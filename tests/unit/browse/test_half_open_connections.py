@@ -212,3 +212,16 @@ def test_the_longest_waiting_connection_makes_room_and_an_asking_one_never() -> 
 
 def test_connections_are_a_part_of_the_descriptors() -> None:
     assert 2 <= most_connections() <= 256
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_an_address_of_seventy_thousand_letters_is_refused_and_the_next_one_answered(
+    server: str, tmp_path: Path
+) -> None:
+    with running(server, tmp_path) as run:
+        with socket.create_connection(("127.0.0.1", run.port), timeout=10) as client:
+            client.sendall(b"GET /" + 70_000 * b"a" + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            answer = client.recv(64)
+        assert answer[9:12] in (b"400", b"404", b"414", b"431"), answer
+        assert run.get() == 200
+        assert "Traceback" not in run.errors.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import fairlap
+from command_line import error_code, fairlap
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="mounts are those of Linux")]
 
@@ -42,6 +43,23 @@ def test_a_race_runs_without_files_of_the_kernel(mounts: str, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr
     assert "os.getppid" in done.stdout
+
+
+@pytest.mark.skipif(not _can_mount(), reason="needs unshare and user namespaces")
+def test_a_full_cache_ends_in_one_line_and_loses_nothing_of_the_store(tmp_path: Path) -> None:
+    """The weights and inputs of a model are written there; 64 KiB do not hold them."""
+    (tmp_path / "c").mkdir()
+    store = tmp_path / "s" / "runs.sqlite"
+    assert not fairlap(*RACE, FAIRLAP_STORE=store).returncode
+    small = f"mount -t tmpfs -o size=64k none {tmp_path}/c"
+    before = f"exec unshare -Urm sh -c '{small} && exec \"$@\"' sh"
+    race = ["compare", "resnet50", "--on", "torch", "--blocks", "1", "--quiet", "--threads", "1"]
+    done = fairlap(*race, before=before, FAIRLAP_STORE=store, FAIRLAP_CACHE=tmp_path / "c")
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (1, 2)
+    assert error_code(done) == "E_TENSOR_FILE"
+    [first] = json.loads(fairlap("runs", "--json", FAIRLAP_STORE=store).stdout)
+    assert first["state"] == "finished"
 
 
 def test_a_race_runs_on_one_core(tmp_path: Path) -> None:
