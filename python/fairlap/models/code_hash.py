@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from fairlap.models.registry import package_of_code
+from fairlap.models.registry import packages_of_code
 
 
 def hash_of_code(*folders: Path) -> str:
@@ -19,10 +19,13 @@ def hash_of_code(*folders: Path) -> str:
     return digest.hexdigest()
 
 
+def folders_of_model_code(package: str) -> tuple[Path, ...]:
+    """Of a model that is not a user's. Built-in models share what is beside them."""
+    folders = [Path(str(import_module(each).__file__)).parent for each in packages_of_code(package)]
+    return (folders[0].parent,) if package.startswith("fairlap.bench_models.") else tuple(folders)
+
+
 @cache
 def hash_of_model_code(package: str) -> str:
-    """Of a model's package, with what built-in models share and what turns a reference into losses and gradients."""
-    folder = Path(str(import_module(package_of_code(package)).__file__)).parent
-    if package.startswith("fairlap.bench_models."):
-        folder = folder.parent
-    return hash_of_code(folder, Path(__file__).parent)
+    """Of a model's code, with what turns a reference into losses and gradients."""
+    return hash_of_code(*folders_of_model_code(package), Path(__file__).parent)

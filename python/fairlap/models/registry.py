@@ -98,9 +98,12 @@ def _code_of(package: str, module: str) -> Any:
     return found.Implementation(spec) if hasattr(found, "Implementation") else found
 
 
-def package_of_code(package: str) -> str:
-    """The name to import, of a model that is not a user's."""
-    return package.partition(":")[0]
+def packages_of_code(package: str) -> tuple[str, ...]:
+    """The names to import, of a model that is not a user's: its own, and the one that its spec names for its code."""
+    own = package.partition(":")[0]
+    if _operation_in(package):
+        return (own,)
+    return tuple(dict.fromkeys((own, getattr(import_module(f"{own}.spec"), "IMPLEMENTED_IN", own))))
 
 
 def workload_names() -> list[str]:

@@ -82,6 +82,16 @@ def test_a_contestant_in_a_sandbox_computes_and_reaches_nothing(
     assert "Landlock" in found[named("computes", options=options)]["settings"]["sandbox"]
 
 
+@sandboxed
+@pytest.mark.slow
+def test_built_in_models_that_share_code_with_others_run_in_a_sandbox(folder: Path) -> None:
+    pytest.importorskip("torch")
+    file = folder / "race.json"
+    models = ("empty", "characters", "digits")
+    fairlap("compare", *models, "--on", "torch", "--sandbox", "--blocks", "1", "--seconds", "0.02", "-o", str(file))
+    assert [row["outcome"] for row in json.loads(file.read_text())["rows"]] == 3 * ["finished"]
+
+
 def test_without_a_sandbox_the_row_has_none(folder: Path) -> None:
     found = rows(folder, "--on", named("computes", "reads"))
     assert {row["outcome"] for row in found.values()} == {"finished"}

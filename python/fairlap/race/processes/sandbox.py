@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.command import program_of
 from fairlap.launch.runners import Runner
+from fairlap.models.code_hash import folders_of_model_code
 from fairlap.models.sources.registry import require_kind
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
@@ -41,7 +41,7 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     if not _is_sandboxed(plan, runner.name):
         return None
     work, options = materials.work, runner.name.framework_options
-    readable = [materials.folder, *_folder_of(materials.package)]
+    readable = [materials.folder, *_folders_of(materials.package)]
     readable += [Path(plan.data)] if "/" in plan.data else []
     writable = [runner.scratch]
     if (source := work.source) is not None:
@@ -56,8 +56,7 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)))
 
 
-def _folder_of(package: str) -> list[Path]:
+def _folders_of(package: str) -> list[Path]:
     if Path(package).is_absolute():
         return [Path(package)]
-    found = find_spec(package)
-    return [Path(found.origin).resolve().parent] if found is not None and found.origin is not None else []
+    return [folder.resolve() for folder in folders_of_model_code(package)]
