@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 import shlex
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -80,3 +81,20 @@ def test_the_reference_lists_every_documented_name_of_the_feeder() -> None:
 def test_every_example_program_of_the_documentation_compiles() -> None:
     for program in (TOP / "docs" / "examples").glob("*.py"):
         compile(program.read_text(), str(program), "exec")
+
+
+ARCHITECTURE = (TOP / "docs/explanation/architecture.md").read_text()
+
+
+def test_the_drawn_rooms_are_the_layers_that_are_checked() -> None:
+    layers = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    [drawing] = re.findall(r"^```\n(.*?)^  -+$", ARCHITECTURE, re.MULTILINE | re.DOTALL)
+    drawn = [room for line in drawing.splitlines() for room in line[:40].split()]
+    assert [f"fairlap.{room}" for room in drawn] == layers
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    named = re.findall(r"`([a-z_/]+(?:/|\.py|\.cpp))`", ARCHITECTURE)
+    assert len(named) > 30
+    folders = (TOP, TOP / "python/fairlap", TOP / "cpp")
+    assert not [each for each in named if not any((folder / each).exists() for folder in folders)]
