@@ -11,7 +11,7 @@ import click
 
 from fairlap.cli.output import print_line, progress_notes
 from fairlap.cli.plan_trust import require_allowed
-from fairlap.cli.values import FILE
+from fairlap.cli.values import FILE, RUN
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ _PLAN_OPTIONS = (
     click.option("--dry-run", is_flag=True, help="Show what would race, for how long, and run nothing."),
     click.option("--save-plan", type=FILE, help="Write the plan to a file."),
     click.option("--plan", "plan_file", type=FILE, help="Run a saved plan."),
-    click.option("--resume", metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning."),
+    click.option(
+        "--resume", type=RUN, metavar="RUN", help="Resume an interrupted run: `last`, an id or its beginning."
+    ),
 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from fairlap.cli import completions
 from fairlap.errors import InvalidRequest
 from fairlap.request.commands import command_in
 from fairlap.request.names import Contestants, Device, contestant_named
@@ -17,9 +19,21 @@ from fairlap.request.units import LargestSlowdown, Seconds, Share
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A value that a type or function of the package reads from text."""
 
-    def __init__(self, parse: Callable[[str], Any], name: str) -> None:
+    def __init__(
+        self,
+        parse: Callable[[str], Any],
+        name: str,
+        offers: Callable[[str], Iterable[str]] = lambda typed: (),
+        *,
+        or_file: bool = False,
+    ) -> None:
         self._parse = parse
         self.name = name  # what --help shows, in capitals
+        self._offers, self._or_file = offers, or_file
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(each) for each in self._offers(incomplete) if each.startswith(incomplete)]
+        return found + [CompletionItem(incomplete, type="file")] * self._or_file
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str) or isinstance(value, Device):
@@ -40,7 +54,7 @@ def one_or_more(*offered: str) -> Parsed:
             raise ValueError(f"{(wrong or [text])[0]!r} is not one of {', '.join(offered)}")
         return names
 
-    return Parsed(parse, ",".join(offered))
+    return Parsed(parse, ",".join(offered), lambda typed: completions.one_of_several(offered, typed))
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:
@@ -91,8 +105,12 @@ LARGEST_SLOWDOWN = Parsed(LargestSlowdown, "share")
 DURATION = Parsed(Seconds, "duration")
 DEVICE = Parsed(Device, "device")
 COMMAND = Parsed(command_in, "name=command")
-CONTESTANT = Parsed(contestant_named, "contestant")
-CONTESTANTS = Parsed(Contestants, "a,b,...")
+CONTESTANT = Parsed(contestant_named, "contestant", completions.contestants)
+CONTESTANTS = Parsed(Contestants, "a,b,...", completions.contestants)
+MODEL = Parsed(str, "model", completions.models)
+MODEL_OR_FILE = Parsed(str, "model|file", completions.models, or_file=True)
+RUN = Parsed(str, "run", completions.runs)
+RUN_OR_FILE = Parsed(str, "run|file", completions.runs, or_file=True)
 NAMES = Parsed(_names, "name,...")
 WHOLE_NUMBERS = Parsed(_whole_numbers, "n,...")
 NUMBER_OR_AUTO = Parsed(_number_or_auto, "n|auto")

@@ -12,7 +12,17 @@ from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.scale_options import scale_options
 from fairlap.cli.source_options import source_options
-from fairlap.cli.values import COMMAND, CONTESTANTS, DEVICE, DURATION, NAMES, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.values import (
+    COMMAND,
+    CONTESTANTS,
+    DEVICE,
+    DURATION,
+    MODEL_OR_FILE,
+    NAMES,
+    SHARE,
+    WHOLE_NUMBERS,
+    one_or_more,
+)
 from fairlap.errors import InvalidRequest
 from fairlap.request.race_request import MOST_BATCH
 from fairlap.request.work import Precision
@@ -35,7 +45,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     Race two releases, each in its own environment, and write a page.
 """,
 )
-@click.argument("models", nargs=-1, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
+@click.argument("models", nargs=-1, type=MODEL_OR_FILE, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option(
     "--command",

@@ -11,6 +11,7 @@ from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, progress_notes
 from fairlap.cli.output_options import race_options
 from fairlap.cli.plan_trust import TRUST, require_allowed
+from fairlap.cli.values import RUN_OR_FILE
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
@@ -26,7 +27,7 @@ fairlap rerun last
     Repeat the newest run, in the same order and with the same seeds.
 """,
 )
-@click.argument("run", metavar="RUN|FILE")
+@click.argument("run", type=RUN_OR_FILE, metavar="RUN|FILE")
 @TRUST
 @race_options
 def command(run: str, trust: bool | None, store: bool, quiet: bool, as_json: bool, **given: Any) -> None:

@@ -14,7 +14,7 @@ from fairlap import quantity_text, verdict
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
-from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, SHARE
+from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, MODEL, SHARE
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
@@ -164,7 +164,7 @@ fairlap self-test convnet --on torch --slowdown 2%
     Count how often a true difference of 2 % is found.
 """,
 )
-@click.argument("model")
+@click.argument("model", type=MODEL, metavar="MODEL")
 @click.option("--on", "contestant", required=True, type=CONTESTANT, help="Contestant to race against itself.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs.")
 @click.option("--budget", type=DURATION, help="Go on until decided, or for DURATION, in each run.  [default: 60s]")

@@ -9,6 +9,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
+from fairlap.cli.values import RUN_OR_FILE
 
 
 @click.command(
@@ -19,7 +20,7 @@ fairlap across here.json there.json --price there.json=1.2/h
     Put two machines side by side.
 """,
 )
-@click.argument("runs", nargs=-1, required=True, metavar="RUN|FILE...")
+@click.argument("runs", nargs=-1, required=True, type=RUN_OR_FILE, metavar="RUN|FILE...")
 @click.option(
     "--price",
     "prices",

@@ -9,7 +9,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json, print_line
 from fairlap.cli.output_options import BASELINE, JSON, PRICE_OPTION
-from fairlap.cli.values import FILE
+from fairlap.cli.values import FILE, RUN_OR_FILE
 
 
 @click.command(
@@ -20,7 +20,7 @@ fairlap bundle last -o evidence.fairlap
     Write the newest run with all its evidence.
 """,
 )
-@click.argument("run", metavar="RUN|FILE")
+@click.argument("run", type=RUN_OR_FILE, metavar="RUN|FILE")
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE.fairlap", help="Write the bundle to FILE.")
 @click.option("--no-page", is_flag=True, help="Leave the HTML report out, which needs Altair.")
 @click.option(

@@ -9,7 +9,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
-from fairlap.cli.values import SHARE
+from fairlap.cli.values import RUN_OR_FILE, SHARE
 
 
 @click.command(
@@ -20,8 +20,8 @@ fairlap diff before.json after.json
     Show what changed between two runs.
 """,
 )
-@click.argument("before", metavar="BEFORE")
-@click.argument("after", metavar="AFTER")
+@click.argument("before", type=RUN_OR_FILE, metavar="BEFORE")
+@click.argument("after", type=RUN_OR_FILE, metavar="AFTER")
 @click.option(
     "--margin",
     type=SHARE,

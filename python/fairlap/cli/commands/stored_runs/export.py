@@ -8,6 +8,7 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
+from fairlap.cli.values import RUN_OR_FILE
 
 _FORMATS = ["csv", "json", "jsonl", "md"]
 
@@ -20,7 +21,7 @@ fairlap export last -o rows.csv
     Write the rows of the newest run.
 """,
 )
-@click.argument("run_name", metavar="RUN|FILE")
+@click.argument("run_name", type=RUN_OR_FILE, metavar="RUN|FILE")
 @click.option("--format", "format_name", type=click.Choice(_FORMATS), default="csv", help="Print this.  [default: csv]")
 @OUTPUT
 @JSON

@@ -10,7 +10,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_error, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
-from fairlap.cli.values import LARGEST_SLOWDOWN
+from fairlap.cli.values import LARGEST_SLOWDOWN, RUN_OR_FILE
 
 if TYPE_CHECKING:
     from fairlap.history.gate import Finding
@@ -52,8 +52,8 @@ fairlap gate before.json after.json
     Compare two runs.
 """,
 )
-@click.argument("before", metavar="RUN|BEFORE")
-@click.argument("after", required=False, metavar="[AFTER]")
+@click.argument("before", type=RUN_OR_FILE, metavar="RUN|BEFORE")
+@click.argument("after", required=False, type=RUN_OR_FILE, metavar="[AFTER]")
 @click.option("--baseline", help="Baseline contestant, within one run.")
 @click.option(
     "--candidate",

@@ -9,7 +9,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import JSON, OUTPUT, writable
-from fairlap.cli.values import DATE, NAME, SHARE
+from fairlap.cli.values import DATE, MODEL, NAME, SHARE
 
 
 @click.command(
@@ -20,7 +20,7 @@ fairlap history convnet --since 2026-01-01
     Show when each contestant became slower, and whether it was the machine.
 """,
 )
-@click.argument("model")
+@click.argument("model", type=MODEL, metavar="MODEL")
 @click.option("--on", "on", type=NAME, metavar="NAMES", help="Only these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
 @click.option("--margin", type=SHARE, default="1%", help="Ignore changes smaller than SHARE.  [default: 1%]")

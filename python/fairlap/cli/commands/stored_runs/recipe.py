@@ -8,6 +8,7 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_note
+from fairlap.cli.values import RUN_OR_FILE
 from fairlap.printable import joined_lines
 
 
@@ -19,7 +20,7 @@ fairlap recipe last -o repeat
     Write what repeats the newest run to a folder.
 """,
 )
-@click.argument("run", metavar="RUN|FILE")
+@click.argument("run", type=RUN_OR_FILE, metavar="RUN|FILE")
 @click.option(
     "-o",
     "--output",

@@ -9,6 +9,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_line
 from fairlap.cli.output_options import BASELINE, FOR, OUTPUT, PRICE_OPTION, REQUIRE, writable
+from fairlap.cli.values import RUN_OR_FILE
 
 
 @click.command(
@@ -19,7 +20,7 @@ fairlap report last -o page.html
     Write the newest run as a page.
 """,
 )
-@click.argument("run", metavar="RUN|FILE")
+@click.argument("run", type=RUN_OR_FILE, metavar="RUN|FILE")
 @OUTPUT
 @click.option(
     "--charts",

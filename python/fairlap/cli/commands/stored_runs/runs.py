@@ -13,7 +13,7 @@ import click
 
 from fairlap.cli.output import print_error, print_json, print_line, print_note
 from fairlap.cli.output_options import JSON
-from fairlap.cli.values import DATE
+from fairlap.cli.values import DATE, RUN
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
 
 
 @command.command("remove")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
 def remove(runs: tuple[str, ...]) -> None:
     """Remove runs with all their samples."""
     from fairlap.store.store import open_store
@@ -65,7 +65,7 @@ def remove(runs: tuple[str, ...]) -> None:
 
 
 @command.command("export")
-@click.argument("run")
+@click.argument("run", type=RUN, metavar="RUN")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(run: str, file: Path) -> None:
     """Write one run with all its samples to a file, for another store."""

@@ -12,6 +12,7 @@ from fairlap import quantity_text
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
+from fairlap.cli.values import RUN
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ fairlap show last
     Show the newest run again.
 """,
 )
-@click.argument("run")
+@click.argument("run", type=RUN, metavar="RUN")
 @click.option("--errors", is_flag=True, help="Show numerical errors and the last output of lost processes.")
 @PRICE_OPTION
 @REQUIRE
