@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_weights
-from fairlap.models.registry import find
+from fairlap.models.registry import find, reference_at
 from fairlap.models.spec import LABELS
 from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import LOSS, Batch, State
@@ -61,7 +60,7 @@ def exercise_of(model: str, steps: int, batch: int, training: Training | None = 
     order = np.random.default_rng(1).permutation(len(data.labels))
     rows = np.resize(order, steps * batch).reshape(steps, batch)
     batches = [Batch({name: array[each] for name, array in data.inputs.items()}, data.labels[each]) for each in rows]
-    forward = import_module(f"{found.package}.reference").forward
+    forward = reference_at(found.package).forward
     return Exercise(spec, forward, training or spec.training, State(dict(draw_weights(spec, 0))), batches)
 
 

@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
-from fairlap.models.registry import find
+from fairlap.models.registry import find, reference_at
 from fairlap.models.spec import LABELS, Spec
 from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import LOSS, Batch, State
@@ -45,7 +44,7 @@ def exercise_of(model: str) -> Exercise:
     found = find(model)
     spec = found.spec
     start = State(dict(draw_weights(spec, 0)))
-    forward = import_module(f"{found.package}.reference").forward
+    forward = reference_at(found.package).forward
     return Exercise(spec, forward, spec.training, start, _batches(spec))
 
 

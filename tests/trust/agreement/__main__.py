@@ -16,7 +16,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from .table import as_table
 def write_models(folder: Path) -> None:
     """The files of ONNX Runtime: the graphs that fairlap races."""
     from fairlap.models.draw import draw_weights
-    from fairlap.models.registry import find
+    from fairlap.models.registry import find, implementation_at
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, batch, file in (
@@ -37,7 +36,7 @@ def write_models(folder: Path) -> None:
         ("characters_generate", 1, "characters.onnx"),
     ):
         model = find(name)
-        graph = import_module(f"{model.package}.onnx_model").build(draw_weights(model.spec, 0), batch)
+        graph = implementation_at(model.package, "onnx").build(draw_weights(model.spec, 0), batch)
         (folder / file).write_bytes(graph.SerializeToString())
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap, invoke, output, refusal
+from fairlap.store.store import open_store
+from runs_in_store import keep_whole
+from saved_runs import saved_run
 
 pytestmark = pytest.mark.sanitized
 
@@ -111,11 +114,12 @@ def test_a_dry_run_shows_how_each_contestant_would_be_had() -> None:
 
 def test_a_dry_run_shows_what_the_race_may_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    race = ("--command", "a=true", "--command", "b=true")
+    race = ("mlp", "--on", "torch,jax", "--threads", "1")
     assert "at most 7 s" in " ".join(dry(*race, "--budget", "7s"))
     assert "by the last" not in " ".join(dry(*race, "--blocks", "600"))
-    output("compare", *race, "--blocks", "6", "--quiet")
-    assert ", about " in " ".join(dry(*race, "--blocks", "600"))
+    with open_store() as store:
+        keep_whole(store, saved_run({"torch": 1e6, "jax": 2e6}, blocks=12))  # 24 processes in a second
+    assert "1,200 processes in 600 blocks, about 50 s by the last" in " ".join(dry(*race, "--blocks", "600"))
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,10 @@ def test_a_request_file_and_python_name_the_same_scales(folder: Path) -> None:
     assert [row.threads for row in rows] == [1, 2]
 
 
-def test_a_dry_run_names_the_threads_of_each_block() -> None:
+def test_a_dry_run_names_the_threads_of_each_work() -> None:
     lines = output("compare", "mlp", "--on", "torch", "--threads", "1,2", "--blocks", 1, "--dry-run").splitlines()
-    assert "1 or 2 threads" in lines[0]
-    assert sorted(line.count("1 thread:") + 2 * line.count("2 threads:") for line in lines[1:]) == [1, 2]
+    assert [line.rpartition(" · ")[2] for line in lines[:2]] == ["1 thread", "2 threads"]
+    assert "1 or 2 threads" in lines[2]
 
 
 def test_ranks_that_cannot_share_are_refused_in_a_line() -> None:

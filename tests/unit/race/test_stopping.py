@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from itertools import count
@@ -144,9 +145,9 @@ def test_blocks_from_before_take_nothing_of_the_budget_of_a_race_that_goes_on(mo
     [([], 200), (["--target", "1%"], 60), (["--budget=5m"], 200), (["--target=1%", "--blocks=30"], 30)],
 )
 def test_what_ends_a_race_decides_how_many_blocks_are_drawn(options: list[str], blocks: int) -> None:
-    arguments = ["mlp", "--on", "torch,jax", "--threads", "1", "--conditions", "as-found", "--dry-run", *options]
-    done = CliRunner().invoke(compare, arguments)
-    assert f"in {blocks} blocks" in done.output
+    plan = ["mlp", "--on", "torch,jax", "--threads", "1", "--conditions", "as-found", "--dry-run", "--json"]
+    done = CliRunner().invoke(compare, [*plan, *options])
+    assert len(json.loads(done.stdout)["blocks"]) == blocks
 
 
 def test_a_budget_that_was_given_ends_turns_and_epochs_of_the_first_round_alone(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 
 import msgspec
 import numpy as np
 import pytest
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
-from fairlap.models.registry import find
+from fairlap.models.registry import find, reference_at
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise, distances, trained
 from fairlap.models.training.in_bfloat16 import (
@@ -30,7 +29,7 @@ IN_BFLOAT16: tuple[Precision, ...] = ("bf16", "autocast")
 
 def exercise(precision: Precision, training: Training = SGD, model: str = "mlp") -> Exercise:
     found = find(model)
-    forward = import_module(f"{found.package}.reference").forward
+    forward = reference_at(found.package).forward
     first, second = (Batch(draw_inputs(found.spec, 4, seed), draw_labels(found.spec, 4, seed)) for seed in (1, 2))
     start = State(dict(draw_weights(found.spec, 1)))
     return in_precision(Exercise(found.spec, forward, training, start, [first, second, first]), precision)
