@@ -100,7 +100,7 @@ _DATA = "CASE WHEN json_valid(plan) THEN coalesce(json_extract(plan, '$.data'), 
 def seconds_for_a_process(db: Database, label: str, contestants: int) -> float | None:
     """In the newest finished run of this work, of this one alone, with so many contestants. None without one."""
     found = db.execute(
-        "SELECT wall_s, (SELECT count(*) FROM processes WHERE run = number) FROM runs WHERE state = 'finished'"
+        "SELECT wall_s, (SELECT count(*) FROM processes WHERE run = runs.number) FROM runs WHERE state = 'finished'"
         " AND number IN (SELECT run FROM works WHERE label = ?)"
         " AND (SELECT count(*) FROM works WHERE run = number) = 1"
         " AND (SELECT count(*) FROM contestants WHERE run = number) = ? ORDER BY number DESC LIMIT 1",
