@@ -137,6 +137,7 @@ def test_compare_writes_everything_it_showed(tmp_path: Path) -> None:
         "train_on": None,
         "start": None,
         "load": None,
+        "scale": None,
         "together": [],
     }
     assert work == {**asked, **unasked}

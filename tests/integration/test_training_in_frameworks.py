@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +125,9 @@ def test_training_in_bfloat16_is_right_within_what_it_rounds(
         pytest.skip(f"{name} is not installed here; `make test` installs it and runs this")
     work = Work(model, batch, "train", precision, training=TRAININGS[training])
     process = processes_of_one_block(name, work, threads=1)[name]
+    if precision == "autocast" and name.startswith("tensorflow") and "avx512f" not in Path("/proc/cpuinfo").read_text():
+        assert (process.outcome, process.code) == ("disqualified", "E_PRECISION")  # it narrows nothing there
+        return
     assert process.outcome == "finished", process.message + process.details
     assert process.in_force["precision"] == precision
     assert {error.when for error in process.errors} == CHECKED
