@@ -97,6 +97,8 @@ def test_a_saved_plan_comes_back_equal(tmp_path: Path) -> None:
         (('"format": 2', '"format": 99'), "plan format 99"),
         (('"threads": 2', '"threads": "two"'), r"Expected `int`, got `str` - at `\$.threads`"),
         (('"work": 1', '"work": 7'), "does not run every contestant once"),
+        (('"padding_bytes": ', '"padding_bytes": 1000000000'), "bytes of padding"),
+        (('"padding_bytes": ', '"padding_bytes": -1'), "bytes of padding"),
         (("{", "rubbish"), "is not a plan"),
     ],
 )
