@@ -349,9 +349,8 @@ def load_plan(path: Path) -> Plan:
         if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
             raise InvalidRequest(f"{path}: block {block.number} does not run every contestant once")
         if not 0 <= block.padding_bytes <= _MOST_PADDING_BYTES:
-            raise InvalidRequest(
-                f"{path}: block {block.number} has {block.padding_bytes} bytes of padding, and not 0 to {_MOST_PADDING_BYTES}"
-            )
+            what = f"block {block.number} has {block.padding_bytes} bytes of padding"
+            raise InvalidRequest(f"{path}: {what}, and not 0 to {_MOST_PADDING_BYTES}")
     if any((work.training is not None) != (work.mode == "train") for work in plan.works):
         raise InvalidRequest(f"{path}: works in mode train have an optimizer, and others have none")
     return with_paths_from(plan, path.absolute().parent)
