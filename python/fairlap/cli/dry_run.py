@@ -1,4 +1,4 @@
-"""What --dry-run shows on one screen: what would race, how it would be had, how much of it, and for how long."""
+"""What --dry-run shows on one screen: what would race, how it would run, how much of it, and for how long."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def screen_of(plan: Plan, budget_s: float | None = None) -> list[str]:
     return [
         *shown,
         f"{plan.device}, {threads}, {conditions}",
-        *(f"  {name.text:{width}}  {_how_it_is_had(name, plan)}" for name in plan.contestants),
+        *(f"  {name.text:{width}}  {_how_it_runs(name, plan)}" for name in plan.contestants),
         *(f"  left out: {each.name}: {each.why}" for each in plan.skipped),
         _amount(plan, budget_s),
         f"Seed {plan.seed}. `--json` prints the whole plan, and `--save-plan FILE` writes it.",
     ]
 
 
-def _how_it_is_had(name: ContestantName, plan: Plan) -> str:
+def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     from fairlap.frameworks.command import require_programs
-    from fairlap.frameworks.registry import framework_named, is_importable
+    from fairlap.frameworks.registry import framework_named
     from fairlap.launch.environments import environments
-    from fairlap.launch.runners import requirements_of
+    from fairlap.launch.runners import requirements_of, runs_here
 
     try:
         require_programs([name])
@@ -47,11 +47,11 @@ def _how_it_is_had(name: ContestantName, plan: Plan) -> str:
     if not name.framework:
         return "runs as a program" if shutil.which(name.program) else f"will not run: {name.program} is no program here"
     framework = framework_named(name.framework)
-    if not name.version and (is_importable(framework) or not framework.packages):
+    if runs_here(name, framework):
         return "runs in this environment"
     needed = requirements_of(name, framework, plan.device, plan.precisions)
     made = any(each.requirements == needed for each in environments())
-    return f"runs in an environment of its own: {' '.join(needed)}" + ("" if made else " (will be installed)")
+    return f"runs in a separate environment: {' '.join(needed)}" + ("" if made else " (will be installed)")
 
 
 def _amount(plan: Plan, budget_s: float | None) -> str:

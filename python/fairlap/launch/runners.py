@@ -178,7 +178,7 @@ def _runner(
     behind_server = over_http.OPTION in name.framework_options
     try:
         node_cores = _require_available(process_options_in(settings.options), settings.threads)
-        if not name.version and is_importable(framework):
+        if runs_here(name, framework):
             if behind_server and (lacking := [each for each in over_http.SERVER_MODULES if find_spec(each) is None]):
                 raise NotInstalled(f"its server needs {' and '.join(lacking)}; install fairlap[serve]")
             command = python_worker()
@@ -189,6 +189,11 @@ def _runner(
         return Runner(name, missing=error)
     wanted = _environment(framework, settings)
     return Runner(name, command, wanted, adapter=place_of(name.framework), settings=settings, node_cores=node_cores)
+
+
+def runs_here(name: ContestantName, framework: type[Framework]) -> bool:
+    """In the current environment; others run in one that is made for them."""
+    return not name.version and is_importable(framework)
 
 
 def _environment(framework: type[Framework], settings: Settings) -> dict[str, str]:

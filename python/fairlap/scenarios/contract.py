@@ -122,6 +122,6 @@ def scenario_of(asked: Asked, work: Work) -> Scenario:
 
 @cache
 def _scenarios() -> tuple[Scenario, ...]:
-    """Those of installed packages come first, so that a work may ask for them in a field of its own."""
+    """Those of installed packages come first, so that they can take over works of a built-in one."""
     places = [*sorted(each.value for each in entry_points(group=GROUP)), *_BUILT_IN]
     return tuple(class_at(place, Scenario, "the scenario")() for place in places)  # type: ignore[type-abstract]

@@ -101,7 +101,7 @@ def test_a_dry_run_shows_on_one_screen_what_would_race_and_runs_nothing() -> Non
     assert "Seed 1." in lines[-1]
 
 
-def test_a_dry_run_shows_how_each_contestant_would_be_had() -> None:
+def test_a_dry_run_shows_how_each_contestant_would_run() -> None:
     shown = dry("mlp", "--on", "torch,jax==0.4.30,./nothing", "--threads", "1", "--blocks", "6")
     [torch, jax, program] = [line.split(maxsplit=1) for line in shown if line.startswith("  ")]
     assert torch == ["torch", "runs in this environment"]

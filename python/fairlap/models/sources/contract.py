@@ -32,6 +32,13 @@ class SourceError(FairlapError):
     code = "E_SOURCE"
 
 
+def link_out_of_folder(link: str) -> SourceError:
+    """What refuses a link out of a model's folder without --trust."""
+    return SourceError(
+        f"{link} is a link to a file outside of its folder; add --trust if you trust it", code="E_SOURCE_TRUST"
+    )
+
+
 def known_dtype(name: str, found: str) -> Dtype:
     """Of an input or an output, by NumPy's name."""
     if found not in get_args(Dtype):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import described
-from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.contract import SourceError, link_out_of_folder
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import fill_of, require_known_ranges, rows
@@ -72,10 +72,7 @@ class LocalModel:
             return (folder, *targets.values())
         for file in map(folder.joinpath, [file.name for file in self.files()]):
             if file in targets and not targets[file].is_relative_to(cache):
-                raise SourceError(
-                    f"{self.name}: {file.name} is a link to a file outside of its folder; add --trust if you trust it",
-                    code="E_SOURCE_TRUST",
-                )
+                raise link_out_of_folder(f"{self.name}: {file.name}")
         return (folder, *(target for target in targets.values() if target.is_relative_to(cache)))
 
     def weights(self) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 from fairlap.errors import InvalidRequest
 from fairlap.history.across.lines import Line
 from fairlap.render.across.table import by_work
-from fairlap.render.charts.chart import JudgedAxis, measured_axis, ratio_scale, spec_of
+from fairlap.render.charts.chart import JudgedAxis, axis_value, measured_axis, ratio_scale, spec_of
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import LIGHT
 from fairlap.render.charts.static import FONT, picture
-from fairlap.scenarios.contract import as_time_ns
 
 _COSTS = {"ns": "cost of 1,000 items", "s": "cost of reaching it", "1/s": "cost of 1,000 at this rate"}
 _WIDTH, _HEIGHT = 620, 320
@@ -80,14 +79,15 @@ def _point(line: Line) -> dict[str, Any]:
     judged, cost = line.judged, line.judged_cost
     assert judged is not None
     assert cost is not None
-    low, high = judged.low or judged.value, judged.high or judged.value
-    values = {"judged": judged.value, "judged_low": low, "judged_high": high}
-    if line.judged_unit != "1/s":
-        values = {name: as_time_ns(value, line.judged_unit) for name, value in values.items()}
+    values = {
+        "judged": judged.value,
+        "judged_low": judged.value if judged.low is None else judged.low,
+        "judged_high": judged.value if judged.high is None else judged.high,
+    }
     return {
         "contestant": line.contestant,
         "run": line.run,
-        **values,
+        **{name: axis_value(value, line.judged_unit) for name, value in values.items()},
         "cost": cost.value,
         "cost_low": cost.value if cost.low is None else cost.low,
         "cost_high": cost.value if cost.high is None else cost.high,

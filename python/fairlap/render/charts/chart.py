@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
+from fairlap.scenarios.contract import Unit, as_time_ns
 
 Scope = Literal["work", "both conditions", "batches"]
 """What it draws: the chosen work under the chosen conditions, under both, or at all its batch sizes."""
@@ -67,6 +68,11 @@ _LABELS = {
 def duration_labels() -> str:
     """An expression of Vega that writes nanoseconds as ``quantity_text.duration`` does."""
     return _DURATION
+
+
+def axis_value(value: float, unit: Unit) -> float:
+    """On the axis of what contestants are ranked by: durations in nanoseconds, rates in 1/s."""
+    return value if unit == "1/s" else as_time_ns(value, unit)
 
 
 @dataclass(frozen=True)

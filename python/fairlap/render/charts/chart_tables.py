@@ -11,13 +11,14 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 from fairlap.render.charts import roofline, scaling
+from fairlap.render.charts.chart import axis_value
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.request.work import Precision, Work
 from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import WorkResult
-from fairlap.scenarios.contract import Unit, as_time_ns, of_time_ns
+from fairlap.scenarios.contract import Unit, of_time_ns
 
 Record = dict[str, Any]
 
@@ -90,21 +91,16 @@ def _processes(shown: Results) -> Iterator[Record]:
                 continue
             yield _key(work_result, result.contestant) | {
                 "block": process.block,
-                "judged": _axis_value(judged, row.judged_unit),
+                "judged": axis_value(judged, row.judged_unit),
                 "counts": "counts" if process.block in kept else "left out",
                 "samples": first.samples,
                 "course": first.course,
             }
 
 
-def _axis_value(value: float, unit: Unit) -> float:
-    """Axes of durations are in nanoseconds, those of rates in 1/s."""
-    return value if unit == "1/s" else as_time_ns(value, unit)
-
-
 def _on_axis(found: Estimate, unit: Unit) -> Estimate:
-    low, high = (None if end is None else _axis_value(end, unit) for end in (found.low, found.high))
-    return Estimate(_axis_value(found.value, unit), low, high)
+    low, high = (None if end is None else axis_value(end, unit) for end in (found.low, found.high))
+    return Estimate(axis_value(found.value, unit), low, high)
 
 
 def _figures(shown: Results) -> Iterator[Record]:
@@ -232,7 +228,7 @@ def _precisions(shown: Results) -> Iterator[Record]:
             yield _key(work_result, point.contestant) | {
                 "label": named,
                 "precision": point.precision,
-                "judged": _axis_value(of_time_ns(point.time_ns, unit), unit),
+                "judged": axis_value(of_time_ns(point.time_ns, unit), unit),
                 "error": point.error,
                 "qualified": point.qualified,
                 "frontier": point.on_frontier,

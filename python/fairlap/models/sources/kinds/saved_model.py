@@ -13,7 +13,16 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, cause_of, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
-from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, SourceKind, known_dtype
+from fairlap.models.sources.contract import (
+    Bundle,
+    Forward,
+    Opened,
+    Route,
+    SourceError,
+    SourceKind,
+    known_dtype,
+    link_out_of_folder,
+)
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
@@ -122,10 +131,7 @@ def _require_own_files(source: Source) -> None:
         if not (target.is_file() or target.is_dir()):
             raise SourceError(f"{source.text}/{name} is neither a file nor a folder")
         if not (source.trust or target.is_relative_to(folder)):
-            raise SourceError(
-                f"{source.text}/{name} is a link to a file outside of its folder; add --trust if you trust it",
-                code="E_SOURCE_TRUST",
-            )
+            raise link_out_of_folder(f"{source.text}/{name}")
 
 
 def _reference(saved: SavedFunction, tensors: tuple[Tensor, ...]) -> tuple[Forward, str]:
