@@ -12,7 +12,7 @@ from runs_in_store import keep_whole
 from runs_to_show import HOSTILE, run_of
 from serving import serving
 
-pytest.importorskip("uvicorn", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; Debian has it in the package chromium")
 

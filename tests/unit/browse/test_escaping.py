@@ -10,7 +10,7 @@ from asgi_client import request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("fastapi", reason="needs the extra serve")
+pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
 
 from fairlap.browse.application import application
 from fairlap.browse.list_page import RunList, page_of
@@ -96,7 +96,7 @@ def test_no_text_of_a_run_becomes_html_in_the_list(texts: tuple[str, ...]) -> No
 
 
 def test_names_that_try_to_break_out_are_text_in_every_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("vl_convert", reason="needs the extra report")
+    pytest.importorskip("vl_convert", reason="needs the extra report; `make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     with open_store() as store:
         run = keep_whole(store, run_of(HOSTILE))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from asgi_client import HOST, request
 
-pytest.importorskip("fastapi", reason="needs the extra serve")
+pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
 
 from fairlap.browse.application import application
 from fairlap.machine.serving.guard import Door

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 from fairlap.machine.serving.connections import Connections, most_connections
 
-pytest.importorskip("uvicorn", reason="needs the extra serve")
-pytest.importorskip("prometheus_client", reason="needs the extra watch")
+pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
+pytest.importorskip("prometheus_client", reason="needs the extra watch; `make test` installs it and runs this")
 
 SERVERS = {"serve": ("serve", "--port", "0"), "watch": ("watch", "--serve", "0", "--interval", "0.5")}
 DESCRIPTORS, ATTACKERS = 64, 80

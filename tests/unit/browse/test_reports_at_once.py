@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="needs the extra serve")
-pytest.importorskip("vl_convert", reason="needs the extra report")
+pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
+pytest.importorskip("vl_convert", reason="needs the extra report; `make test` installs it and runs this")
 
 from fairlap.store.store import open_store
 from runs_for_rows import a_run

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from command_line import refusal
 
-pytest.importorskip("uvicorn", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve; `make test` installs it and runs this")
 
 from fairlap.store.store import open_store
 from runs_for_rows import a_run

@@ -13,7 +13,7 @@ import pytest
 from asgi_client import Answer, request
 from command_line import output
 
-pytest.importorskip("fastapi", reason="needs the extra serve")
+pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
 
 from fairlap.browse.application import application
 from fairlap.browse.views import VIEWS
@@ -57,7 +57,7 @@ _QUERIES = {"history": "?model=mlp", "across": "?run={run}"}
 @pytest.mark.parametrize("path", VIEWS)
 def test_every_view_answers_get_and_head(path: str, ids: list[str]) -> None:
     if path in ("/", "/history", "/across") or path.startswith("/runs/{run}"):
-        pytest.importorskip("vl_convert", reason="needs the extra report")
+        pytest.importorskip("vl_convert", reason="needs the extra report; `make test` installs it and runs this")
     query = next((text for name, text in _QUERIES.items() if path.endswith(name)), "")
     url = (path + query).replace("{run}", ids[-1])
     answer = get(url)
@@ -93,7 +93,7 @@ def test_the_run_file_holds_the_samples_and_is_saved_under_its_id(ids: list[str]
 
 
 def test_the_report_may_run_its_own_scripts_and_no_others() -> None:
-    pytest.importorskip("vl_convert", reason="needs the extra report")
+    pytest.importorskip("vl_convert", reason="needs the extra report; `make test` installs it and runs this")
     answer = get("/runs/last")
     policy = answer.headers["content-security-policy"].removesuffix("; frame-ancestors 'none'")
     assert policy.startswith("default-src 'none'; script-src 'sha256-")

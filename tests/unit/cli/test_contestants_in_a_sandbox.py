@@ -85,7 +85,7 @@ def test_a_contestant_in_a_sandbox_computes_and_reaches_nothing(
 @sandboxed
 @pytest.mark.slow
 def test_built_in_models_that_share_code_with_others_run_in_a_sandbox(folder: Path) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
     file = folder / "race.json"
     models = ("empty", "characters", "digits")
     fairlap("compare", *models, "--on", "torch", "--sandbox", "--blocks", "1", "--seconds", "0.02", "-o", str(file))

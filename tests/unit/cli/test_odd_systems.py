@@ -27,7 +27,7 @@ def _can_mount() -> bool:
     return unshare is not None and not subprocess.run([unshare, "-Urm", "true"], capture_output=True).returncode
 
 
-@pytest.mark.skipif(not _can_mount(), reason="needs unshare and user namespaces")
+@pytest.mark.skipif(not _can_mount(), reason="needs unshare; runs on a Linux that allows user namespaces")
 @pytest.mark.parametrize(
     "mounts",
     [
@@ -45,7 +45,7 @@ def test_a_race_runs_without_files_of_the_kernel(mounts: str, tmp_path: Path) ->
     assert "os.getppid" in done.stdout
 
 
-@pytest.mark.skipif(not _can_mount(), reason="needs unshare and user namespaces")
+@pytest.mark.skipif(not _can_mount(), reason="needs unshare; runs on a Linux that allows user namespaces")
 def test_a_full_cache_ends_in_one_line_and_loses_nothing_of_the_store(tmp_path: Path) -> None:
     """The weights and inputs of a model are written there; 64 KiB do not hold them."""
     (tmp_path / "c").mkdir()

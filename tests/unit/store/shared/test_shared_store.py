@@ -97,7 +97,7 @@ def test_lists_and_ids_are_those_of_the_same_runs_in_a_file(shared_url: str) -> 
 
 
 def test_it_is_browsed_as_a_file_is(shared_url: str) -> None:
-    pytest.importorskip("fastapi", reason="needs the extra serve")
+    pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
     from fairlap.browse.application import application
 
     first, second = sent(a_run()), sent(a_run())
