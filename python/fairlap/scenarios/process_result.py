@@ -235,6 +235,16 @@ class ProcessResult(msgspec.Struct):
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in ("interpreter", "fairlap"))
 
 
+def checked(processes: list[ProcessResult]) -> list[ProcessResult]:
+    """Refuse processes that a file says have finished without having any times; no race writes such."""
+    for each in processes:
+        if each.finished and not each.timings:
+            raise msgspec.ValidationError(
+                f"the process of {each.contestant} in block {each.block} finished without any times"
+            )
+    return processes
+
+
 def values_in_force(processes: Iterable[ProcessResult], setting: str) -> list[str]:
     """Each value that the setting had in these processes, once."""
     return sorted({process.in_force[setting] for process in processes if setting in process.in_force})

@@ -23,6 +23,7 @@ from fairlap.results.decision.decision import Decision
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.process_result import checked
 from fairlap.secrets import json_without_secrets
 from fairlap.store.regular_file import content_of
 from fairlap.store.run_ids import id_of, is_an_id
@@ -120,6 +121,7 @@ def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
     try:
         content = content_of(path)
         run = msgspec.json.decode(content, type=kind)
+        checked(run.processes)
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
     except NOT_THE_DOCUMENT as error:

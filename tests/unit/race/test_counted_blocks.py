@@ -164,6 +164,15 @@ def test_a_run_of_another_format_is_refused(tmp_path: Path) -> None:
         load_run(file)
 
 
+def test_a_run_file_whose_finished_process_has_no_times_is_refused(tmp_path: Path) -> None:
+    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
+    processes[5].timings = {}
+    save_run(tmp_path / "run.json", Run(PLAN, processes, {}, {}))
+    with pytest.raises(InvalidRequest, match=r"b in block 2") as refused:
+        load_run(tmp_path / "run.json")
+    assert refused.value.code == "E_RUN_FILE"
+
+
 def test_the_machine_says_what_it_is() -> None:
     facts = machine_facts()
     assert {"cores", "kernel", "architecture", "python"} <= set(facts)
