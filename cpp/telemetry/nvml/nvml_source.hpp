@@ -33,11 +33,13 @@ class NvmlSource final : public Source {
   struct Asked {
     const NvmlFieldValue* what;
     std::uint32_t field;
+    Lane lane;
     Patience patience;
   };
   struct Called {
     const NvmlGetter* what;
     std::uint32_t fields[NvmlGetter::kMostValues];
+    Lane lane;
     Patience patience;
   };
 

@@ -36,6 +36,9 @@ std::chrono::nanoseconds period_of(const std::vector<std::unique_ptr<Source>>& s
   return anybody_in(Lane::slow) ? settings.slow_period : settings.rare_period;
 }
 
+// Of wall time: what is expensive to read is read at the ends of a region anyway, by start() and stop().
+constexpr double kMostShareOfRareCalls = 0.001;
+
 std::uint64_t rounds_in(std::chrono::nanoseconds whole, std::chrono::nanoseconds period) {
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((whole + period / 2) / period));
 }
@@ -170,7 +173,7 @@ std::int64_t Sampler::read_lane(Lane lane) noexcept {
   return engine_now_ns(clock_) - before_ns;
 }
 
-std::int64_t Sampler::read_all(const Lanes& lanes) noexcept {
+Sampler::Costs Sampler::read_all(const Lanes& lanes) noexcept {
   // Power first, in all devices: its moments are then as even as they can be.
   const std::int64_t fast_ns = lanes.fast ? read_lane(Lane::fast) : 0;
   const std::int64_t slow_ns = lanes.slow ? read_lane(Lane::slow) : 0;
@@ -179,7 +182,7 @@ std::int64_t Sampler::read_all(const Lanes& lanes) noexcept {
   rounds_.fetch_add(1);
   if (lanes.slow) slow_rounds_.fetch_add(1);
   if (lanes.rare) rare_rounds_.fetch_add(1);
-  return fast_ns;
+  return {fast_ns, rare_ns};
 }
 
 void Sampler::take_account() noexcept { cpu_ns_.store(cpu_before_ns_ + clock::thread_cpu_ns()); }
@@ -193,6 +196,7 @@ void Sampler::run() noexcept {
   EveryFew slow(rounds_in(settings_.slow_period, period_));
   EveryFew rare(rounds_in(settings_.rare_period, period_));
   CallBudget budget(settings_.most_call_share, period_.count());
+  CallBudget rare_budget(kMostShareOfRareCalls, settings_.rare_period.count());
   while (!sleep_.woken()) {
     const std::int64_t now_ns = clock::monotonic_now_ns();
     if (now_ns < deadlines.next_ns()) {
@@ -200,10 +204,12 @@ void Sampler::run() noexcept {
       continue;
     }
     worst_lateness_ns_.store(std::max(worst_lateness_ns_.load(), now_ns - deadlines.next_ns()));
-    const Lanes lanes{budget.due(), slow.due(deadlines.number()), rare.due(deadlines.number())};
+    const Lanes lanes{budget.due(), slow.due(deadlines.number()),
+                      rare.due(deadlines.number()) && rare_budget.due()};
     if (!lanes.fast) held_back_.fetch_add(1);
-    const std::int64_t fast_ns = read_all(lanes);
-    if (lanes.fast) budget.spent(fast_ns);
+    const Costs costs = read_all(lanes);
+    if (lanes.fast) budget.spent(costs.fast_ns);
+    if (lanes.rare) rare_budget.spent(costs.rare_ns);
     if (lanes.slow) take_account();
     missed_.fetch_add(deadlines.advance(clock::monotonic_now_ns()));
   }

@@ -105,9 +105,15 @@ class Sampler {
     bool rare = true;
   };
 
+  // What the calls of two lanes took.
+  struct Costs {
+    std::int64_t fast_ns = 0;
+    std::int64_t rare_ns = 0;
+  };
+
   void run() noexcept;
-  std::int64_t read_lane(Lane lane) noexcept;          // returns how long that took
-  std::int64_t read_all(const Lanes& lanes) noexcept;  // how long the fast lane took
+  std::int64_t read_lane(Lane lane) noexcept;  // returns how long that took
+  Costs read_all(const Lanes& lanes) noexcept;
   void take_account() noexcept;
   void refuse_in_child() const;
 
