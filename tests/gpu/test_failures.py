@@ -46,7 +46,7 @@ def test_a_kernel_that_breaks_the_context_ends_the_run_with_its_reason_and_the_s
         "import torch\n"
         "from fairlap.engine.cuda.libraries import DeviceFailed\n"
         "from fairlap.engine.cuda.stream_calls import time_on_stream\n"
-        "from fairlap.errors import CallableRaised\n"
+        "from fairlap.engine.measurement import CallableRaised\n"
         "stream = torch.cuda.Stream()\n"
         "table = torch.zeros(10, device='cuda')\n"
         "good = torch.zeros(1, dtype=torch.int64, device='cuda')\n"

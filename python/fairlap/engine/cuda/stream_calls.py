@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, Literal
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import calls_per_sample_wish, given_name, positive_number, stop_rule, truth, warm_up_wish
 from fairlap.engine.clocks import clock_named
+from fairlap.engine.cuda.graph_memory import kept_for_replays
 from fairlap.engine.cuda.libraries import DeviceFailed, cupti_places, native_errors_explained
 from fairlap.engine.cuda.notices import ENDED_BY_THE_DEVICE
 from fairlap.engine.cuda.request import Gate, Method, Rotate, checked_request, works_for
@@ -56,7 +58,8 @@ def time_on_stream(
 
     ``gate`` holds the stream while the host enqueues a sample, so that launch gaps are not in the span; ``auto`` takes
     the best that works and the result names it. ``cache`` is ``warm``, ``flush`` (twice the L2 cache is written before
-    each sample) or ``Rotate``. ``graph`` captures the call once and times its replays. ``guard`` invalidates a
+    each sample) or ``Rotate``. ``graph`` captures the call once and times its replays; meanwhile PyTorch and CuPy allocate
+    from a pool of its own on this thread. ``guard`` invalidates a
     sample whose work outlives its stop event. A sample that is invalid is NaN and counted under ``warnings``.
 
     ``done`` is called with what the call returned: after the stop event in ``device_span``, before it in
@@ -78,7 +81,8 @@ def time_on_stream(
     works = works_for(fn, args, kwargs, done, cache)
     if absent := _native.cuda_absent_because():
         raise NotAvailable(f"there is no CUDA here: {absent}")
-    with native_errors_explained():
+    memory = kept_for_replays(handle.device) if request.graph else nullcontext()
+    with native_errors_explained(), memory:
         record = _native.time_on_stream(
             works,
             handle.address,
