@@ -27,7 +27,8 @@ struct Guard {
 };
 
 // `stream` is where the stop event goes; with `by_context` start, stop and guard are events of the context.
-Guard calibrate_guard(const BorrowedStream& stream, GuardKind kind, bool by_context);
+// `with_completion`: the work has one, so its framework may enqueue functions of the host.
+Guard calibrate_guard(const BorrowedStream& stream, GuardKind kind, bool by_context, bool with_completion);
 
 // Waits for the whole context and records an event after it.
 void record_after_idle(const BorrowedStream& stream, bool by_context, CUevent event);

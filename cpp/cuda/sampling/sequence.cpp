@@ -2,27 +2,12 @@
 
 #include <algorithm>
 
+#include "loop/entered.hpp"
+
 namespace fairlap::cuda {
 namespace {
 
-// The work holds the interpreter lock between these two, so nothing in between may wait for the device.
-class Entered {
- public:
-  explicit Entered(loop::Work& work) noexcept : work_(work) { work_.enter(); }
-  ~Entered() { static_cast<void>(leave()); }
-  Entered(const Entered&) = delete;
-  Entered& operator=(const Entered&) = delete;
-
-  bool leave() noexcept {
-    if (!inside_) return false;
-    inside_ = false;
-    return work_.leave();
-  }
-
- private:
-  loop::Work& work_;
-  bool inside_ = true;
-};
+using loop::Entered;
 
 class ClosedGate {
  public:
@@ -91,6 +76,12 @@ SampleEnd Sequence::take_one() {
   return end;
 }
 
+// A guard that waits must begin when the stop event is noticed. A completion returns only when the framework
+// has been woken, tens of microseconds later, and that would look like work.
+bool Sequence::looks_before_completion() const noexcept {
+  return shape_.method == Method::device_span && shape_.guard == GuardKind::context_sync;
+}
+
 SampleEnd Sequence::make_room() {
   while (in_flight() > 0 && steps_.is_finished(stored_ % shape_.slots)) {
     if (const SampleEnd end = store_oldest(); end != SampleEnd::taken) return end;
@@ -101,7 +92,7 @@ SampleEnd Sequence::make_room() {
 SampleEnd Sequence::store_oldest() {
   const std::size_t slot = stored_ % shape_.slots;
   const bool has_events = shape_.method == Method::device_span || shape_.method == Method::context_span;
-  if (has_events) {
+  if (has_events && !looks_before_completion()) {
     if (const SampleEnd end = steps_.wait_for(slot); end != SampleEnd::taken) return end;
     if (shape_.guard != GuardKind::none) steps_.look_for_hidden_work(slot);
   }
@@ -132,6 +123,10 @@ SampleEnd Sequence::enqueue_span(std::size_t slot) {
     if (!work_.has_completion()) fine = work_.drop() && fine;
     stop = entered.leave() || stop;
     if (shape_.guard == GuardKind::context_event) steps_.record_guard(slot);
+  }
+  if (fine && looks_before_completion()) {
+    if (const SampleEnd end = steps_.wait_for(slot); end != SampleEnd::taken) return end;
+    steps_.look_for_hidden_work(slot);
   }
   // A completion waits for the device, so it comes after the gate is open.
   if (work_.has_completion()) {

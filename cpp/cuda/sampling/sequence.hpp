@@ -94,6 +94,7 @@ class Sequence {
   SampleEnd trace(std::size_t slot);
   SampleEnd issue(std::size_t slot);
   bool call(std::size_t slot);
+  [[nodiscard]] bool looks_before_completion() const noexcept;
 
   SampleSteps& steps_;
   loop::Work& work_;

@@ -20,7 +20,7 @@ bool needs_whole_context(const BorrowedStream& stream, const StreamSettings& set
 }  // namespace
 
 StreamMeans::StreamMeans(const BorrowedStream& stream, const StreamSettings& settings,
-                         const clock::Clock& clock, StreamRecord& record)
+                         const clock::Clock& clock, bool with_completion, StreamRecord& record)
     : stream_(stream), settings_(settings), whole_context_(needs_whole_context(stream, settings)) {
   const RelaxedCapture relaxed(stream.driver());  // Nothing here is part of a capture.
   record.cupti_was_used = Cupti::was_used();
@@ -42,7 +42,7 @@ StreamMeans::StreamMeans(const BorrowedStream& stream, const StreamSettings& set
     record.floor = measure_device_floor(stream, gate_ ? &*gate_ : nullptr, kernels, clock);
     record.floor.gate_release_ns = release_ns;
     if (events.usable) record.floor.context_pair_ns = events.idle_span_ns;
-    if (settings.guard) take_guards(events);
+    if (settings.guard) take_guards(events, with_completion);
   }
   if (settings.flush) {
     flush_.emplace(stream.context());
@@ -90,11 +90,12 @@ void StreamMeans::take_gate(const Kernels* kernels, StreamRecord& record) {
   record.gate = choice.kind;
 }
 
-void StreamMeans::take_guards(const ContextEvents& events) {
+void StreamMeans::take_guards(const ContextEvents& events, bool with_completion) {
   const bool by_context = settings_.method == Method::context_span;
-  waiting_guard_ = calibrate_guard(stream_, GuardKind::context_sync, by_context);
+  waiting_guard_ = calibrate_guard(stream_, GuardKind::context_sync, by_context, with_completion);
   guard_ = waiting_guard_;
-  if (events.usable && !by_context) guard_ = calibrate_guard(stream_, GuardKind::context_event, false);
+  if (events.usable && !by_context)
+    guard_ = calibrate_guard(stream_, GuardKind::context_event, false, with_completion);
 }
 
 // For a moment only, so that what forbids records is known before any work is done.

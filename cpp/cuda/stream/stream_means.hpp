@@ -12,7 +12,7 @@ namespace fairlap::cuda {
 class StreamMeans {
  public:
   StreamMeans(const BorrowedStream& stream, const StreamSettings& settings, const clock::Clock& clock,
-              StreamRecord& record);
+              bool with_completion, StreamRecord& record);
 
   StreamMeans(const StreamMeans&) = delete;  // The steps of the run point into it.
   StreamMeans& operator=(const StreamMeans&) = delete;
@@ -29,6 +29,13 @@ class StreamMeans {
   // A guard that waits for the device after each sample. It needs no gate to be true.
   [[nodiscard]] const Guard& waiting_guard() const noexcept { return waiting_guard_; }
 
+  // The guard of every sample that follows is the one that waits: an event at the return of a call is too
+  // early for work that outlives it.
+  void wait_after_each_sample() noexcept { guard_ = waiting_guard_; }
+
+  // What holds the stream; there must be one.
+  [[nodiscard]] Gate& gate() noexcept { return *gate_; }
+
   // Leaves to the device what it may still use, because it does not answer.
   void abandon() noexcept;
 
@@ -36,7 +43,7 @@ class StreamMeans {
   void wait_for_earlier_work() const;
   void load_kernels(StreamRecord& record);
   void take_gate(const Kernels* kernels, StreamRecord& record);
-  void take_guards(const ContextEvents& events);
+  void take_guards(const ContextEvents& events, bool with_completion);
   void try_records(StreamRecord& record);
 
   const BorrowedStream& stream_;

@@ -37,7 +37,7 @@ class StreamRun {
 
   std::unique_ptr<StreamRecord> run() {
     refuse_a_capturing_stream();
-    means_ = std::make_unique<StreamMeans>(stream_, settings_, clock_, *record_);
+    means_ = std::make_unique<StreamMeans>(stream_, settings_, clock_, work_->has_completion(), *record_);
     shape_ = {.method = settings_.method,
               .flush = settings_.flush,
               .gate = means_->has_gate(),
@@ -66,7 +66,7 @@ class StreamRun {
     const bool any = settings_.warm_up == loop::WarmUpKind::found || settings_.warm_up_calls > 0;
     const bool by_events =
         settings_.method == Method::device_span || settings_.method == Method::context_span;
-    StreamWarmUp warming(settings_, clock_, *means_, *steps_, *record_);
+    StreamWarmUp warming(settings_, stream_, clock_, *means_, *steps_, *record_);
     const std::uint64_t begun = clock_.start();
     SampleEnd end = SampleEnd::taken;
     // Nothing can be captured at its first call: frameworks load, compile and allocate then.

@@ -5,6 +5,7 @@
 
 #include "cuda/activity/spans.hpp"
 #include "cuda/sampling/calls_per_sample.hpp"
+#include "cuda/stream/late_work.hpp"
 #include "loop/steadiness.hpp"
 
 namespace fairlap::cuda {
@@ -17,6 +18,19 @@ constexpr std::size_t kWindowsAtMost = 64;
 constexpr double kLongestNs = 2e9;
 constexpr double kSteadyWithin = 0.02;
 constexpr std::size_t kChoosingSamples = 5;
+
+// A busy host delays its own looks now and then, which is no property of the call.
+constexpr std::uint64_t kFurtherLooks = 8;
+constexpr double kHiddenShare = 1.0 / 3.0;
+
+// An empty kernel takes longer than this; two events with nothing between them differ by less.
+constexpr std::size_t kLooksForLateWork = 5;
+constexpr double kShortestLateWorkNs = 500.0;
+constexpr double kQuantaOfLateWork = 4.0;
+
+constexpr const char* kDidNotReturn =
+    "the call did not return while the stream was held; it waits for the device, or launches more than the "
+    "driver's queue holds";
 
 }  // namespace
 
@@ -67,9 +81,7 @@ void StreamWarmUp::give_up_gate(SampleShape& shape, const std::string& because) 
 
 void StreamWarmUp::give_up_gate_if_timed_out(const Batch& batch, SampleShape& shape) {
   if (batch.gate_timeouts == 0 || !shape.gate) return;
-  give_up_gate(shape,
-               "the call did not return while the stream was held; it waits for the device, or launches more "
-               "than the driver's queue holds");
+  give_up_gate(shape, kDidNotReturn);
 }
 
 SampleEnd StreamWarmUp::first_calls(loop::Work& work, SampleShape& shape) {
@@ -85,12 +97,50 @@ SampleEnd StreamWarmUp::first_calls(loop::Work& work, SampleShape& shape) {
   const std::uint64_t wanted =
       finds_warm_up() ? kFirstSamples : std::min(kFirstSamples, settings_.warm_up_calls);
   if (wanted <= 1) return SampleEnd::taken;
-  const Batch next = take(work, wanted - 1, first, means_.waiting_guard());
-  if (next.hidden > 0 && shape.gate) {
+  if (const SampleEnd end = look_for_hidden_work(work, wanted - 1, first); end != SampleEnd::taken)
+    return end;
+  if (const SampleEnd end = refuse_late_work(work, shape); end != SampleEnd::taken) return end;
+  if (!hides_work_) return SampleEnd::taken;
+  means_.wait_after_each_sample();
+  shape.guard = means_.guard().kind;
+  if (shape.gate) {
     give_up_gate(shape,
                  "the call leaves work running on other streams, which a gate would let run ahead unseen");
   }
-  return next.end;
+  return SampleEnd::taken;
+}
+
+SampleEnd StreamWarmUp::look_for_hidden_work(loop::Work& work, std::uint64_t samples,
+                                             const SampleShape& waited) {
+  const Batch looked = take(work, samples, waited, means_.waiting_guard());
+  if (looked.end != SampleEnd::taken || looked.hidden == 0) return looked.end;
+  const Batch further = take(work, kFurtherLooks, waited, means_.waiting_guard());
+  const auto hidden = static_cast<double>(looked.hidden + further.hidden);
+  hides_work_ = hidden >= kHiddenShare * static_cast<double>(samples + kFurtherLooks);
+  return further.end;
+}
+
+SampleEnd StreamWarmUp::refuse_late_work(loop::Work& work, SampleShape& shape) {
+  if (!shape.gate || !settings_.guard || settings_.graph) return SampleEnd::taken;
+  const std::uint64_t left =
+      settings_.warm_up_calls - std::min(settings_.warm_up_calls, record_.warm_up_calls);
+  const std::size_t looks =
+      finds_warm_up() ? kLooksForLateWork : std::min<std::size_t>(kLooksForLateWork, left);
+  const auto limit = std::chrono::nanoseconds(static_cast<std::int64_t>(settings_.timeout_s * 1e9));
+  const LateWork late = look_for_late_work(stream_, means_.gate(), work, looks, limit);
+  record_.warm_up_calls += late.calls;
+  if (late.end != SampleEnd::taken) return late.end;
+  if (!late.held) {
+    give_up_gate(shape, kDidNotReturn);
+    return SampleEnd::taken;
+  }
+  const double allowed_ns =
+      record_.floor.empty_pair_ns + std::max(kShortestLateWorkNs, kQuantaOfLateWork * quantum_ns());
+  if (late.longest_ns <= allowed_ns) return SampleEnd::taken;
+  throw Unavailable("device_span is not available here: the call returns before its work is on " +
+                    stream_.name() +
+                    ", as where a framework launches from a thread of its own, so an event at its return is "
+                    "older than the work; use method='context_span' with done=, or method='kernel_sum'");
 }
 
 SampleEnd StreamWarmUp::settle(loop::Work& work, SampleShape& shape) {

@@ -151,6 +151,13 @@ TEST("a guard that waits looks after every sample") {
               "wait1 look store1");
 }
 
+TEST("a guard that waits looks before a completion, which wakes the host late") {
+  Scene scene;
+  scene.work.completes = true;
+  scene.take({Method::device_span, false, false, GuardKind::context_sync, 1, 4});
+  CHECK_EQUAL(scene.story.text, "( start0 call stop ) wait0 look ( complete drop ) store0");
+}
+
 TEST("a span over the context begins when it is idle and ends when the completion returns") {
   Scene scene;
   scene.work.completes = true;
