@@ -60,6 +60,7 @@ class Quantity:
     samples: Buffer = field(repr=False)
     resolution_ns: float
     floor: Mapping[str, float]
+    gate: str = ""  # what held the stream during a span; "none" leaves launch gaps in it
 
     @property
     def values(self) -> npt.NDArray[np.float64]:

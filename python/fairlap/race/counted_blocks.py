@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.meters import disturbances
+from fairlap.race.equal_gates import held_alike, held_unlike
 from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.stolen_time import StolenTime, stolen_time
@@ -174,6 +175,14 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         if name in found.ranked
     }
     complete = sorted(set.intersection(*(set(own) for own in ranked.values()))) if ranked else []
+    held = [block for block in complete if _held_alike(ranked, block)]
+    if len(held) < 2 <= len(complete):
+        unlike = next(block for block in complete if block not in held)
+        quantity = next(iter(ranked.values()))[unlike].headline_quantity
+        who = held_unlike({name: own[unlike] for name, own in ranked.items()}, quantity)
+        why = f"spans with launch gaps in them and spans without are not compared ({who}); use --method context_span"
+        return replace(found, gated=GatedBlocks(tuple(held)), why_no_verdict=why)
+    complete = held
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < _FEWEST_RANKED:
         dropped = sum(each.code == EXCEEDED for each in unqualified.values())
@@ -195,6 +204,11 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
     return replace(found, gated=gated, compared=compared, table=table)
+
+
+def _held_alike(ranked: Mapping[str, Mapping[int, ProcessResult]], block: int) -> bool:
+    processes = [own[block] for own in ranked.values()]
+    return held_alike(processes, processes[0].headline_quantity)
 
 
 def inputs_at_fault(work: Work, by_contestant: Mapping[str, Sequence[ProcessResult]]) -> str:

@@ -205,13 +205,18 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
     """The fastest against the others by the quantities of a GPU, none of which is what a user waits for, and by the
     time and the steps to a score."""
     first = work_result.contestants[0].contestant
-    return [
-        f"By {other.metric.name}: {verdict.sentence(each)}"
-        for other in work_result.other_quantities
-        if other.metric in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING
-        for each in other.comparisons
-        if first in (each.a, each.b) and each.ratio != 1.0  # such as of steps, of which all took as many
-    ]
+    lines = []
+    for other in work_result.other_quantities:
+        if other.metric not in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING:
+            continue
+        if other.why_not:
+            lines.append(f"Not compared by {other.metric.name}, with launch gaps in some only: {other.why_not}.")
+        lines += [
+            f"By {other.metric.name}: {verdict.sentence(each)}"
+            for each in other.comparisons
+            if first in (each.a, each.b) and each.ratio != 1.0  # such as of steps, of which all took as many
+        ]
+    return lines
 
 
 def _limits(work_result: WorkResult) -> list[str]:

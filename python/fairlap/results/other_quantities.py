@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fairlap import verdict
 from fairlap.race.counted_blocks import block_times_ns
+from fairlap.race.equal_gates import held_alike, held_unlike
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -33,6 +34,7 @@ class QuantityComparisons:
     metric: verdict.Metric
     comparisons: tuple[verdict.Comparison, ...]
     without: tuple[str, ...]  # contestants that lack this quantity
+    why_not: str = ""  # all have it, and it is not compared
 
 
 def compare_other_quantities(
@@ -45,28 +47,65 @@ def compare_other_quantities(
             continue
         if metric == verdict.LATENCY and headline != verdict.REPORTED_TIME:  # compared as the time of a step, or not
             continue
-        values: dict[str, list[float | None]] = {
-            name: [read(process, work) for process in processes] for name, processes in processes_by_contestant.items()
-        }
-        if metric == STEP_TIME:  # from rounds, so that noise cancels
-            values = {name: list(own) for name, own in block_times_ns(processes_by_contestant).items()}
+        if metric in QUANTITIES_OF_LEARNING and not any(
+            process.learning for own in processes_by_contestant.values() for process in own
+        ):
+            continue
+        values = _values(metric, read, work, processes_by_contestant)
         if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
-        if metric in QUANTITIES_OF_LEARNING:
-            if not any(process.learning for own in processes_by_contestant.values() for process in own):
-                continue
-            # Leaving out blocks in which some did not reach the score would favour those.
-            values = {name: own if None not in own else [None] * len(own) for name, own in values.items()}
-        have = _in_common_blocks({name: own for name, own in values.items() if any(v is not None for v in own)})
-        if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
-            metric = verdict.TIME_TO_FIRST_GRADIENT
-        comparisons: tuple[verdict.Comparison, ...] = ()
-        enough = len(have) > 1 and (metric not in QUANTITIES_OF_A_DEVICE or len(have) == len(values))
-        if enough and min(map(len, have.values())) > 1:
-            figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
-            comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.label)])
-        found.append(QuantityComparisons(metric, comparisons, tuple(name for name in values if name not in have)))
+        found.append(_compared(metric, values, work, processes_by_contestant))
     return tuple(found)
+
+
+def _values(
+    metric: verdict.Metric,
+    read: Callable[[ProcessResult, Work], float | None],
+    work: Work,
+    processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
+) -> dict[str, list[float | None]]:
+    values: dict[str, list[float | None]]
+    if metric == STEP_TIME:  # from rounds, so that noise cancels
+        values = {name: list(own) for name, own in block_times_ns(processes_by_contestant).items()}
+    else:
+        values = {name: [read(process, work) for process in own] for name, own in processes_by_contestant.items()}
+    if metric in QUANTITIES_OF_LEARNING:
+        # Leaving out blocks in which some did not reach the score would favour those.
+        return {name: own if None not in own else [None] * len(own) for name, own in values.items()}
+    return values
+
+
+def _compared(
+    metric: verdict.Metric,
+    values: dict[str, list[float | None]],
+    work: Work,
+    processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
+) -> QuantityComparisons:
+    why_not = ""
+    without = tuple(name for name, own in values.items() if all(each is None for each in own))
+    if metric == DEVICE_SPAN and not without:
+        values, why_not = _held_alike(values, processes_by_contestant)
+    have = {} if why_not else _in_common_blocks({name: own for name, own in values.items() if name not in without})
+    if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
+        metric = verdict.TIME_TO_FIRST_GRADIENT
+    comparisons: tuple[verdict.Comparison, ...] = ()
+    enough = len(have) > 1 and (metric not in QUANTITIES_OF_A_DEVICE or not without)
+    if enough and min(map(len, have.values())) > 1:
+        figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
+        comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.label)])
+    return QuantityComparisons(metric, comparisons, without, why_not)
+
+
+def _held_alike(
+    values: Mapping[str, Sequence[float | None]], processes_by_contestant: Mapping[str, Sequence[ProcessResult]]
+) -> tuple[dict[str, list[float | None]], str]:
+    """Only the blocks in which all were held by the same gate; and who was not, where fewer than two are left."""
+    blocks = list(zip(*processes_by_contestant.values(), strict=True))
+    alike = [held_alike(block, "device_span_ns") for block in blocks]
+    kept = {name: [v if same else None for v, same in zip(own, alike, strict=True)] for name, own in values.items()}
+    if sum(alike) > 1 or all(alike):
+        return kept, ""
+    return kept, held_unlike(dict(zip(values, blocks[alike.index(False)], strict=True)), "device_span_ns")
 
 
 def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str, list[float]]:

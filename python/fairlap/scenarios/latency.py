@@ -55,6 +55,7 @@ def measured_message(
             resolution_ns=quantity.resolution_ns,
             # JSON has no NaN or infinity.
             floor={key: value if math.isfinite(value) else None for key, value in quantity.floor.items()},
+            gate=quantity.gate,
         )
         for name, quantity in measured.items()
     ]

@@ -106,6 +106,7 @@ class MeasuredQuantity(msgspec.Struct, frozen=True):
     resolution_ns: float
     floor: dict[str, float | None] = {}
     unit: Literal["ns"] = "ns"
+    gate: str = ""  # what held the device's stream, in a span of it
 
 
 class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):

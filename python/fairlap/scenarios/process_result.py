@@ -82,6 +82,7 @@ class Timing(msgspec.Struct, frozen=True):
     course: str  # flat, warm-up, slow-down, none
     method: str
     resolution_ns: float
+    gate: str = ""  # what held the device's stream, in a span of it; "none" leaves launch gaps in it
 
 
 class SmallestMemory(msgspec.Struct, frozen=True):

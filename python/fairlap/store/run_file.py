@@ -182,6 +182,7 @@ def _work_result(results: Results, found: WorkResult) -> dict[str, Any]:
                 "metric": other.metric.name,
                 "comparisons": [_comparison(each) for each in other.comparisons],
                 "without": other.without,
+                "why_not": other.why_not or None,
             }
             for other in found.other_quantities
         ],

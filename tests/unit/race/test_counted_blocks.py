@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from fairlap.results.other_quantities import (
     DEVICE_SPAN,
     KERNEL_SUM,
     TIME_TO_FIRST_INFERENCE,
+    QuantityComparisons,
     compare_other_quantities,
 )
 from fairlap.results.results import results_of
@@ -230,6 +232,46 @@ def test_a_quantity_of_a_device_that_one_of_three_lacks_is_not_compared_between_
     found = {each.metric: each for each in compare_other_quantities(WORK, compared, LATENCY)}
     assert found[DEVICE_SPAN].comparisons == ()
     assert found[DEVICE_SPAN].without == ("c",)
+
+
+def held(made: ProcessResult, quantity: str, gate: str) -> ProcessResult:
+    made.timings[quantity] = msgspec.structs.replace(made.timings[quantity], gate=gate)
+    return made
+
+
+def test_spans_behind_a_gate_are_not_compared_with_spans_that_contain_launch_gaps() -> None:
+    """On an H100 one of three processes lost its gate: its kernel of 5.7 us read as 28.7 us."""
+
+    def compared(gates_of_b: Sequence[str]) -> dict[str, list[ProcessResult]]:
+        spans = {name: [on_device(block, name, 1e6, device_span_ns=5e5) for block in range(8)] for name in "ab"}
+        for each in spans["a"]:
+            held(each, "device_span_ns", "stream_wait")
+        for each, gate in zip(spans["b"], gates_of_b, strict=True):
+            held(each, "device_span_ns", gate)
+        return spans
+
+    def of_span(gates_of_b: Sequence[str]) -> QuantityComparisons:
+        found = compare_other_quantities(WORK, compared(gates_of_b), LATENCY)
+        return next(each for each in found if each.metric == DEVICE_SPAN)
+
+    [span] = of_span(["none", *["stream_wait"] * 7]).comparisons
+    assert span.blocks == 7
+    unequal = of_span(["none"] * 7 + ["stream_wait"])
+    assert (unequal.comparisons, unequal.without) == ((), ())
+    assert unequal.why_not == "a behind stream_wait, b without a gate"
+
+
+def test_a_race_by_spans_counts_only_blocks_in_which_all_were_held_alike() -> None:
+    processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
+    for each in processes:
+        held(each, "wall_ns", "none" if (each.contestant, each.block) in (("b", 2), ("b", 5)) else "spin")
+    [found] = work_blocks(PLAN, processes, "controlled")
+    assert found.gated.kept == (0, 1, 3, 4, 6, 7)
+    for each in processes:
+        held(each, "wall_ns", "none" if each.contestant == "b" else "spin")
+    [found] = work_blocks(PLAN, processes, "controlled")
+    assert found.table is None
+    assert "b without a gate" in found.why_no_verdict
 
 
 def test_a_row_names_how_the_device_was_timed_or_why_it_was_not() -> None:

@@ -115,7 +115,8 @@ def _quantity(
         )
     if column in ("device_span_ns", "context_span_ns"):
         resolution_ns = floor.get("event_quantum_ns", 0.0) / record.calls_per_sample
-        return Quantity(column, _span_method(column, record, request), samples, resolution_ns, floor)
+        gate = record.gate.name if column == "device_span_ns" else ""
+        return Quantity(column, _span_method(column, record, request), samples, resolution_ns, floor, gate)
     resolution_ns = floor.get("record_step_ns", 1.0) / record.calls_per_sample
     return Quantity(column, f"activity records of CUPTI {record.cupti_version}", samples, resolution_ns, floor)
 

@@ -102,12 +102,20 @@ def _timing(samples_ns: np.ndarray, measured: Measured, quantity: MeasuredQuanti
         calls_per_sample=measured.calls_per_sample,
         method=quantity.method,
         resolution_ns=quantity.resolution_ns,
+        gate=quantity.gate,
         whose=result.contestant,
     )
 
 
 def timing_of(
-    samples_ns: np.ndarray, *, in_rounds: bool, calls_per_sample: int, method: str, resolution_ns: float, whose: str
+    samples_ns: np.ndarray,
+    *,
+    in_rounds: bool,
+    calls_per_sample: int,
+    method: str,
+    resolution_ns: float,
+    whose: str,
+    gate: str = "",
 ) -> Timing:
     """Of all samples of a process by one quantity, as they are stored. In rounds all of them count; in one turn those
     from which it was steady."""
@@ -126,6 +134,7 @@ def timing_of(
         course=steady.course.value,
         method=method,
         resolution_ns=resolution_ns,
+        gate=gate,
     )
 
 
