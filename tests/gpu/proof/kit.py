@@ -19,7 +19,8 @@ from pathlib import Path
 from .machine import KIT
 
 NEEDED = (
-    *("click", "msgspec", "nvidia-ml-py", "numpy", "pybind11", "pytest", "pytest-timeout", "rich", "ruptures", "scipy"),
+    *("click", "hypothesis", "msgspec", "nvidia-ml-py", "numpy", "pybind11", "pytest", "pytest-timeout", "rich"),
+    *("ruptures", "scipy"),
 )
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _WHEELS, _UNPACKED = "wheels", "unpacked"

@@ -53,7 +53,7 @@ def test_wheels_are_fetched_for_the_python_of_the_other_machine(tmp_path: Path) 
 def test_the_kit_has_all_that_fairlap_and_its_tests_need_without_a_framework() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.split(r"[<>=\[]", each)[0] for each in project["dependencies"]}
-    assert needed | {"pybind11", "pytest", "pytest-timeout"} == set(kit.NEEDED)
+    assert needed | {"hypothesis", "pybind11", "pytest", "pytest-timeout"} == set(kit.NEEDED)
 
 
 def test_what_pip_cannot_fetch_is_one_line_and_a_status(

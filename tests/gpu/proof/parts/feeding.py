@@ -19,7 +19,7 @@ BATCHES_MIB: tuple[int, ...] = (1, 4, 16, 64)
 WANTED_SHARE = {1: 0.90, 4: 0.97, 16: 0.97, 64: 0.97}  # of the machine's own rate
 FEED_S = 1.5
 TURNS = 3  # of the machine's own rate and the feeder's
-OVERLAP_MIB, OVERLAP_BATCHES = 16, 200
+OVERLAP_MIB, OVERLAP_BATCHES = 16, 400
 SLOTS = 6
 _WORKERS = (0, 2, 4)
 _DATA_MIB = 512
@@ -128,11 +128,14 @@ def _overlap(record: PartRecord) -> None:
     """Time the batches alone, the work alone, and both: how much of the shorter hides behind the longer."""
     context, samples = PrimaryContext(), _samples()
     stream, spinner = context.new_stream(), Spinner()
-    work_ns = round(OVERLAP_MIB * MIB / pinned_rate_gb_per_s(context, OVERLAP_MIB * MIB))
 
     def fed(work: Callable[[], None]) -> float:
         with _feeder_of(samples, OVERLAP_MIB, shuffled=False) as feeder:
             return _taken(feeder, context, stream, lambda number, _: number < OVERLAP_BATCHES, work)[1]
+
+    fed(lambda: None)
+    copies_s = fed(lambda: None)
+    work_ns = round(copies_s * 1e9 / OVERLAP_BATCHES)  # as long as the feeder takes, however fast the link is
 
     def worked() -> float:
         begun = time.perf_counter()
@@ -141,8 +144,8 @@ def _overlap(record: PartRecord) -> None:
         context.synchronize()
         return time.perf_counter() - begun
 
-    fed(lambda: None), worked()
-    copies_s, work_s = fed(lambda: None), worked()
+    worked()
+    work_s = worked()
     both_s = fed(lambda: spinner.spin_ns(stream, work_ns))
     hidden = (copies_s + work_s - both_s) / min(copies_s, work_s)
     record.row(

@@ -59,7 +59,7 @@ def jax_work() -> Work:
     if not any(device.platform == "gpu" for device in jax.devices()):
         raise NotHere("this JAX has no CUDA", "jax")
     a = jax.random.normal(jax.random.key(1), (SIZE, SIZE))
-    multiply = jax.jit(jax.numpy.matmul)
+    multiply = jax.jit(partial(jax.numpy.matmul, precision="highest"))  # in IEEE float32, as the others do
     jax.block_until_ready(multiply(a, a))
     from fairlap.frameworks.adapter_parts.jax_on_device import stream_of_xla
 
