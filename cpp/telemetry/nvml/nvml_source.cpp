@@ -56,6 +56,7 @@ NvmlSource::NvmlSource(std::shared_ptr<NvmlSession> session, unsigned int index)
   }
   find_field_values();
   find_getters();
+  keep_an_only_counter();
   values_.resize(asked_.size());
   due_.reserve(asked_.size());
   conclude();
@@ -111,6 +112,23 @@ void NvmlSource::find_getters() {
       }
     }
     if (code == NVML_SUCCESS) called_.push_back(called);
+  }
+}
+
+// Where power cannot be read, its counter is all that tells the energy of a region, however expensive it is.
+void NvmlSource::keep_an_only_counter() {
+  const auto is_named = [this](std::uint32_t number, const char* name) {
+    return fields()[number].name == name;
+  };
+  for (std::uint32_t number = 0; number < fields().size(); ++number) {
+    if (is_named(number, "power_instant_w") && fields()[number].present()) return;
+  }
+  for (Asked& asked : asked_) {
+    if (is_named(asked.field, "energy_j")) field(asked.field).lane = asked.lane = asked.what->lane;
+  }
+  for (Called& called : called_) {
+    if (is_named(called.fields[0], "energy_j"))
+      field(called.fields[0]).lane = called.lane = called.what->lane;
   }
 }
 

@@ -45,6 +45,7 @@ class NvmlSource final : public Source {
 
   void find_field_values();
   void find_getters();
+  void keep_an_only_counter();
   void read_field_values(Lane lane, Recorder& recorder) noexcept;
   void ask_for(Asked& asked) noexcept;
   void ask_those_due(Recorder& recorder) noexcept;

@@ -24,6 +24,7 @@ METHODS: tuple[Method, ...] = ("device_span", "context_span", "kernel_sum")
 HIDDEN = "hidden"
 _SHARE_OF_TIME = 0.5  # of the headline's, for each
 _WARM_UP_CALLS = 12  # three of them alone, and some to see whether work comes after its call has returned
+_MOST_HIDDEN = 0.1  # of the samples; a busy host delays the look at some
 _OF_A_SHORT_MEASUREMENT = ("W_FEW_SAMPLES", "W_WARM_UP_NOT_SETTLED")
 
 
@@ -108,6 +109,12 @@ def _measure(
     if not np.isfinite(quantity.values).any():
         reasons = ", ".join(f"{reason} in {count}" for reason, count in measurement.invalid.items())
         raise NotAvailable(f"no sample is valid: {reasons}")
+    hidden = measurement.invalid.get("hidden_work", 0)
+    if hidden > _MOST_HIDDEN * measurement.samples:
+        raise NotAvailable(
+            f"work was still running after the stop event in {hidden:,} of {measurement.samples:,} samples, and the "
+            "others are those that happened to be over in time"
+        )
     how = "" if stream == HIDDEN or contestant.stream is None else f", its stream by {contestant.stream.how}"
     found.measured[quantity.name] = replace(quantity, method=f"{quantity.method}{how}")
 
