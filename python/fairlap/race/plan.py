@@ -338,22 +338,27 @@ def save_plan(plan: Plan, path: Path) -> None:
 def load_plan(path: Path) -> Plan:
     """Read a saved plan; errors name the place in the file."""
     try:
-        plan = msgspec.json.decode(path.read_bytes(), type=Plan)
+        plan = checked_plan(msgspec.json.decode(path.read_bytes(), type=Plan))
     except OSError as error:
         raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
     except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"{path} is not a plan: {error}") from None
     if plan.format != PLAN_FORMAT:
         raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")
-    for block in plan.blocks:
-        if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
-            raise InvalidRequest(f"{path}: block {block.number} does not run every contestant once")
-        if not 0 <= block.padding_bytes <= _MOST_PADDING_BYTES:
-            what = f"block {block.number} has {block.padding_bytes} bytes of padding"
-            raise InvalidRequest(f"{path}: {what}, and not 0 to {_MOST_PADDING_BYTES}")
     if any((work.training is not None) != (work.mode == "train") for work in plan.works):
         raise InvalidRequest(f"{path}: works in mode train have an optimizer, and others have none")
     return with_paths_from(plan, path.absolute().parent)
+
+
+def checked_plan(plan: Plan) -> Plan:
+    """Refuse one from a file whose parts do not fit each other. Raises msgspec.ValidationError."""
+    for block in plan.blocks:
+        if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
+            raise msgspec.ValidationError(f"block {block.number} does not run every contestant once")
+        if not 0 <= block.padding_bytes <= _MOST_PADDING_BYTES:
+            what = f"block {block.number} has {block.padding_bytes} bytes of padding"
+            raise msgspec.ValidationError(f"{what}, and not 0 to {_MOST_PADDING_BYTES}")
+    return plan
 
 
 def with_paths_from(plan: Plan, folder: Path) -> Plan:

@@ -12,9 +12,9 @@ from fairlap.machine.device_roofs import kept_roofs_of_device, roofs_of_device
 from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.plan import Plan
+from fairlap.race.plan import Plan, checked_plan
 from fairlap.race.settings_search import SettingsSearch
-from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.process_result import ProcessResult, checked
 
 RUN_FORMAT = 3
 
@@ -38,6 +38,19 @@ class Run(msgspec.Struct):
     def searches(self) -> tuple[SettingsSearch, ...]:
         """For the settings of contestants such as torch:best; part of the plan, so that it can be run again."""
         return self.plan.searches
+
+
+def checked_run(run: Run) -> Run:
+    """Refuse one from a file whose parts do not fit each other; no race writes such. Raises msgspec.ValidationError."""
+    labels = {work.label for work in checked_plan(run.plan).works}
+    names = {name.text for name in run.plan.contestants}
+    for each in checked(run.processes):
+        whose = f"the process of {each.contestant!r:.200} in block {each.block}"
+        if each.contestant not in names:
+            raise msgspec.ValidationError(f"{whose} is of no contestant of the plan")
+        if each.work not in labels:
+            raise msgspec.ValidationError(f"{whose} did {each.work!r:.200}, which the plan does not have")
+    return run
 
 
 def roofs_for(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlap.errors import FairlapError, InvalidRequest, shortened
+from fairlap.json_errors import NOT_THE_DOCUMENT
 
 CHANGED = "samples are not what was written"
 
@@ -69,6 +70,8 @@ def readable_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise store_error(error, path) from error
+    except NOT_THE_DOCUMENT as error:  # in a cell
+        raise damaged(path, shortened(str(error))) from None
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:

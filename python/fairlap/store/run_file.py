@@ -18,12 +18,11 @@ from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
-from fairlap.race.run import RUN_FORMAT, Run
+from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.results.decision.decision import Decision
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
-from fairlap.scenarios.process_result import checked
 from fairlap.secrets import json_without_secrets
 from fairlap.store.regular_file import content_of
 from fairlap.store.run_ids import id_of, is_an_id
@@ -121,7 +120,7 @@ def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
     try:
         content = content_of(path)
         run = msgspec.json.decode(content, type=kind)
-        checked(run.processes)
+        checked_run(run)
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
     except NOT_THE_DOCUMENT as error:

@@ -17,9 +17,9 @@ from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.plan import Plan
+from fairlap.race.plan import Plan, checked_plan
 from fairlap.race.resume import whole_blocks
-from fairlap.race.run import RUN_FORMAT, Run
+from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store import run_ids
 from fairlap.store.database import Database
@@ -224,7 +224,7 @@ class Store:
                 roofs = msgspec.json.decode(texts[3], type=Roofs | None)
                 processes, profiles = stored_processes(db, number), stored_profiles(db, number)
                 facts = (machine, wall_s, began_at, ended_early, fairlap, version)
-                return Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs)
+                return checked_run(Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs))
             except NOT_THE_DOCUMENT as error:
                 raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
 
@@ -234,7 +234,7 @@ class Store:
         with self._reading() as db:
             plan, machine = db.execute("SELECT plan, machine FROM runs WHERE id = ?", (run,)).fetchone()
         try:
-            return msgspec.json.decode(plan, type=Plan), msgspec.json.decode(machine, type=dict[str, str])
+            return checked_plan(msgspec.json.decode(plan, type=Plan)), msgspec.json.decode(machine, type=dict[str, str])
         except NOT_THE_DOCUMENT as error:
             raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
 

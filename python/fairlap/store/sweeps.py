@@ -13,7 +13,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.machine.roofs import Roofs
-from fairlap.race.plan import Plan
+from fairlap.race.plan import Plan, checked_plan
 from fairlap.race.run import Run
 from fairlap.store import run_ids
 from fairlap.store.database import Database
@@ -87,7 +87,7 @@ def load_sweep(store: Store, name: str) -> Sweep:
                 run,
                 request,
                 machine,
-                msgspec.json.decode(plan, type=Plan),
+                checked_plan(msgspec.json.decode(plan, type=Plan)),
                 msgspec.json.decode(facts, type=dict[str, str]),
                 began_at,
                 dict(db.execute("SELECT block, host FROM sweep_blocks WHERE run = ?", (run_number,)).fetchall()),

@@ -19,7 +19,7 @@ from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
-from fairlap.scenarios.process_result import ProcessResult, checked
+from fairlap.scenarios.process_result import ProcessResult
 from fairlap.secrets import without_secrets
 from fairlap.store.database import Database
 from fairlap.store.errors import CHANGED
@@ -127,7 +127,7 @@ def remove_other_blocks(db: Database, run: int, blocks: Set[int]) -> None:
 def stored_processes(db: Database, run: int) -> list[ProcessResult]:
     """In the order in which they were stored."""
     found = db.execute("SELECT process FROM processes WHERE run = ? ORDER BY number", (run,))
-    return checked([msgspec.json.decode(text, type=ProcessResult) for (text,) in found])
+    return [msgspec.json.decode(text, type=ProcessResult) for (text,) in found]
 
 
 def store_profile(db: Database, run: int, result: ProfileResult) -> None:

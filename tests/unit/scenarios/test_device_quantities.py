@@ -22,7 +22,7 @@ def quantities(monkeypatch: pytest.MonkeyPatch, hidden: int) -> Any:
             warnings=(),
             samples=SAMPLES,
             invalid={"hidden_work": hidden} if method == "device_span" and hidden else {},
-            headline=Quantity(f"{method}_ns", "events", values, 32.0, {}),
+            headline=Quantity(f"{method}_ns", "events", values.data, 32.0, {}),
         )
 
     monkeypatch.setattr("fairlap.engine.cuda.stream_calls.time_on_stream", timed)
