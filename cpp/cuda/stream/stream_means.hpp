@@ -33,8 +33,8 @@ class StreamMeans {
   // early for work that outlives it.
   void wait_after_each_sample() noexcept { guard_ = waiting_guard_; }
 
-  // What holds the stream; there must be one.
-  [[nodiscard]] Gate& gate() noexcept { return *gate_; }
+  // What holds the stream, if anything does.
+  [[nodiscard]] Gate* gate() noexcept { return gate_ ? &*gate_ : nullptr; }
 
   // Leaves to the device what it may still use, because it does not answer.
   void abandon() noexcept;

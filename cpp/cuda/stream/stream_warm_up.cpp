@@ -121,13 +121,14 @@ SampleEnd StreamWarmUp::look_for_hidden_work(loop::Work& work, std::uint64_t sam
 }
 
 SampleEnd StreamWarmUp::refuse_late_work(loop::Work& work, SampleShape& shape) {
-  if (!shape.gate || !settings_.guard || settings_.graph) return SampleEnd::taken;
+  Gate* const gate = means_.gate();
+  if (gate == nullptr || !shape.gate || !settings_.guard || settings_.graph) return SampleEnd::taken;
   const std::uint64_t left =
       settings_.warm_up_calls - std::min(settings_.warm_up_calls, record_.warm_up_calls);
   const std::size_t looks =
       finds_warm_up() ? kLooksForLateWork : std::min<std::size_t>(kLooksForLateWork, left);
   const auto limit = std::chrono::nanoseconds(static_cast<std::int64_t>(settings_.timeout_s * 1e9));
-  const LateWork late = look_for_late_work(stream_, means_.gate(), work, looks, limit);
+  const LateWork late = look_for_late_work(stream_, *gate, work, looks, limit);
   record_.warm_up_calls += late.calls;
   if (late.end != SampleEnd::taken) return late.end;
   if (!late.held) {
