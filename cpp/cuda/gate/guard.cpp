@@ -25,8 +25,8 @@ constexpr int kLooks = 9;
 constexpr double kSmallestTailNs = 5'000.0;
 constexpr double kSmallestTailAfterWaitingNs = 20'000.0;
 
-// Nor from a function of the host that a framework enqueues behind its work to learn of its end: JAX's is
-// done some 10 to 20 us later on an H100.
+// Nor from what a framework enqueues behind its work to learn of its end. On an H100 JAX's context came to
+// rest 8 to 35 us after its work: 97 of 100 samples were above the one, none above the other.
 constexpr double kSmallestTailOfACompletionNs = 30'000.0;
 
 void wait_for(const Driver& driver, CUevent event) {
