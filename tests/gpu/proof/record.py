@@ -34,7 +34,7 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Step:
-    """One piece of a part; it starts only if enough time is left for it."""
+    """One piece of a part; it starts only if enough time is left for it. One that needs no time sums up the others."""
 
     name: str
     needs_s: float
@@ -100,7 +100,10 @@ class PartRecord:
         """Run each step; one that fails or has no time left is skipped with the reason."""
         for step in steps:
             if step.name in self._content["done"]:
-                continue
+                if step.needs_s > 0:
+                    continue
+                self._content["done"].remove(step.name)  # what it sums up may have grown
+                self._forget_what_was_not_done()
             if deadline.left_s() < step.needs_s:
                 reason = f"no time left: it needs {step.needs_s:.0f} s; continue with --resume"
                 self._leave_out(step.name, reason, for_want_of_time=True)

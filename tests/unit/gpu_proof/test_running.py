@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from gpu.proof.record import Json
+from gpu.proof.record import Deadline, Json, PartRecord, Step, read
 from gpu.proof.running import run_part
 
 from .made_up_parts import Make, part_that
@@ -100,7 +101,7 @@ def test_resumed_a_part_does_only_what_was_not_done(part_that: Make, tmp_path: P
         def second():
             record.row("figures", ns=2)
             {trouble}
-        record.take([Step("first", 0, lambda: record.row("figures", ns={first})), Step("second", 0, second)], deadline)
+        record.take([Step("first", 1, lambda: record.row("figures", ns={first})), Step("second", 0, second)], deadline)
         """
     before = ran(part_that, tmp_path, steps.format(first=1, trouble="raise ValueError"))
     assert before["status"] == "failed"
@@ -108,3 +109,23 @@ def test_resumed_a_part_does_only_what_was_not_done(part_that: Make, tmp_path: P
     assert part["status"] == "finished"
     # The failed step's figures are gone; the first was not run again.
     assert [row["ns"] for row in part["tables"]["figures"]] == [1, 2]
+
+
+def test_what_sums_up_is_done_anew_when_a_part_is_resumed(tmp_path: Path) -> None:
+    """A first GPU's page said that no sanitizer was there, beside two rows of one."""
+
+    def part(record: PartRecord, files: tuple[str, ...]) -> None:
+        def count() -> None:
+            record.goal("files", "all", len(record.rows("files")), "", reached=True)
+
+        steps = [Step(name, 1.0, partial(record.row, "files", name=name)) for name in files]
+        record.take([*steps, Step("summary", 0, count)], Deadline(60))
+        record.end()
+
+    path = tmp_path / "part.json"
+    part(PartRecord(path, 1, "made up"), ("a",))
+    part(PartRecord(path, 1, "made up", resume=True), ("a", "b"))
+    content = read(path)
+    assert content is not None
+    assert [goal["figure"] for goal in content["goals"]] == [2]
+    assert [row["name"] for row in content["tables"]["files"]] == ["a", "b"]
