@@ -13,6 +13,10 @@ namespace {
 // numbered its interface 18 then.
 constexpr std::uint32_t kOldestVersion = 18;
 
+// CUDA 13.0 before its Update 1, whose notes list a deadlock in cuptiActivityDisable and a crash in
+// cuptiActivityFlushAll.
+constexpr std::uint32_t kVersionThatHangs = 130'000;
+
 std::atomic<bool> used{false};
 
 std::string hint(CUptiResult result) {
@@ -43,6 +47,18 @@ const Cupti& Cupti::of_this_process(const std::vector<std::string>& places) {
   if (!cupti) cupti = open(places);
   used = true;
   return *cupti;
+}
+
+std::string Cupti::why_not_of_version(std::uint32_t version) {
+  if (version < kOldestVersion) {
+    return "CUPTI version " + std::to_string(version) + "; version " + std::to_string(kOldestVersion) +
+           " (CUDA 11.8) or later is needed";
+  }
+  if (version == kVersionThatHangs) {
+    return "CUDA 13.0 before Update 1, and may hang or crash; install a later one, such as nvidia-cuda-cupti "
+           "13.0.85";
+  }
+  return "";
 }
 
 bool Cupti::was_used() noexcept { return used; }
@@ -76,9 +92,8 @@ std::unique_ptr<const Cupti> Cupti::open(const std::vector<std::string>& places)
   FAIRLAP_CUPTI_FUNCTIONS(FAIRLAP_FIND)
 #undef FAIRLAP_FIND
   cupti->check("cuptiGetVersion", cupti->cuptiGetVersion(&cupti->version_));
-  if (cupti->version_ < kOldestVersion) {
-    throw Unavailable(library->path() + " is of CUPTI version " + std::to_string(cupti->version_) +
-                      "; version " + std::to_string(kOldestVersion) + " (CUDA 11.8) or later is needed");
+  if (const std::string why = why_not_of_version(cupti->version_); !why.empty()) {
+    throw Unavailable(library->path() + " is of " + why);
   }
   return cupti;
 }

@@ -49,6 +49,9 @@ class Cupti {
   FAIRLAP_CUPTI_FUNCTIONS(FAIRLAP_MEMBER)
 #undef FAIRLAP_MEMBER
 
+  // Empty where records can be taken with a CUPTI of this version.
+  static std::string why_not_of_version(std::uint32_t version);
+
  private:
   Cupti() = default;
   static std::unique_ptr<const Cupti> open(const std::vector<std::string>& places);

@@ -176,6 +176,14 @@ TEST("records of every layout generation are read alike") {
   }
 }
 
+// Notes of CUPTI for CUDA 13.0 Update 1: "a potential deadlock" in cuptiActivityDisable, "a potential crash"
+// in cuptiActivityFlushAll. An H100 with nvidia-cuda-cupti 13.0.85 reports 130001.
+TEST("the version whose successor mended a deadlock is refused, and its neighbours are not") {
+  for (const std::uint32_t version : {17U, 130000U}) CHECK(!cuda::Cupti::why_not_of_version(version).empty());
+  for (const std::uint32_t version : {18U, 28U, 130001U, 130100U})
+    CHECK_EQUAL(cuda::Cupti::why_not_of_version(version), "");
+}
+
 TEST("an incomplete record costs the samples that it may belong to, and no others") {
   struct Case {
     fake_cupti_spoiling spoiling;
