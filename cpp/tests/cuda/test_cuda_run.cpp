@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include "tests/check.hpp"
 #include "tests/cuda/cuda_at_work.hpp"
@@ -23,6 +24,37 @@ std::size_t invalid_in(std::span<const double> values) {
   for (const double value : values) invalid += std::isnan(value) ? 1 : 0;
   return invalid;
 }
+
+// Launches when the engine has seen the call return, as another thread of a framework would.
+class LaunchedLate final : public loop::Work {
+ public:
+  explicit LaunchedLate(std::uint64_t stream) : stream_(stream) {}
+
+  void enter() noexcept override {}
+  bool leave() noexcept override {
+    launch();
+    return false;
+  }
+  bool call() noexcept override {
+    due_ = true;
+    return true;
+  }
+  bool wait() noexcept override {
+    launch();
+    return true;
+  }
+  bool drop() noexcept override { return true; }
+  bool stop_requested() noexcept override { return false; }
+  [[nodiscard]] bool has_completion() const noexcept override { return true; }
+
+ private:
+  void launch() noexcept {
+    if (std::exchange(due_, false)) fake_cuda_kernel(stream_, "late", 3000);
+  }
+
+  std::uint64_t stream_;
+  bool due_ = false;
+};
 
 }  // namespace
 
@@ -236,22 +268,8 @@ TEST("work that outlives the stop event invalidates the sample") {
 // Seen on an H100 with JAX 0.11.2: the kernel comes some 30 us after the call has returned.
 TEST("a span is refused where the work comes onto the stream after its call has returned") {
   const EngineAtWork at_work;
-  std::thread launcher;
-  ScriptedWork work(
-      [&] {
-        if (launcher.joinable()) launcher.join();
-        launcher = std::thread([&] {
-          std::this_thread::sleep_for(std::chrono::microseconds(100));
-          fake_cuda_kernel(at_work.stream, "late", 3000);
-        });
-        return true;
-      },
-      [&] {
-        launcher.join();
-        return true;
-      });
+  LaunchedLate work(at_work.stream);
   StreamSettings settings = quick_settings(8);
-  settings.warm_up_calls = 8;
   CHECK(contains(message_of([&] { time_it(at_work, work, settings); }), "returns before its work"));
   settings.method = Method::context_span;
   CHECK_EQUAL(time_it(at_work, work, settings)->table->valid(), 8U);
