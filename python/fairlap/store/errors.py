@@ -72,6 +72,8 @@ def readable_errors(path: Path) -> Iterator[None]:
         raise store_error(error, path) from error
     except NOT_THE_DOCUMENT as error:  # in a cell
         raise damaged(path, shortened(str(error))) from None
+    except TypeError as error:  # SQLite keeps a value of any type in any column
+        raise damaged(path, f"a cell has another type than fairlap wrote: {shortened(str(error))}") from error
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:

@@ -181,12 +181,13 @@ def keep_rows(db: Database, rows: Iterable[Row]) -> None:
 
 
 def kept_rows(db: Database, run: str) -> list[Row] | None:
-    """None where an older fairlap stored them with other columns: they are computed again from the processes."""
+    """None where an older fairlap stored them with other columns, or a cell is not what fairlap wrote: they are
+    computed again from the processes."""
     found = db.execute("SELECT * FROM rows WHERE run = ? ORDER BY rowid", (run,))
     names = [column[0] for column in found.description]
     try:
         return [row_of(dict(zip(names, cells, strict=True))) for cells in found]
-    except (KeyError, ValueError):  # msgspec's own error is a ValueError, and so is an absent value without a reason
+    except (KeyError, ValueError, TypeError):  # msgspec's own error is a ValueError, as is an absent value without why
         return None
 
 

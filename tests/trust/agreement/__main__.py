@@ -2,7 +2,7 @@
 
 python -m tests.trust.agreement                              all cases, ten pairs of each: hours on two cores
 python -m tests.trust.agreement --only latency,train --pairs 6 --threads 2
-python -m tests.trust.agreement --on torch
+python -m tests.trust.agreement --on torch,jax --device cuda:0 --threads 1 --out build/trust/cuda
 python -m tests.trust.agreement --pairs 0                    only the table of all pairs in --out so far
 
 The loops are in by_hand/ and import nothing of fairlap. Pairs are added to those of earlier commands, so that a table
@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases, separated by commas")
     parser.add_argument("--on", default="", help="contestants, separated by commas")
     parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=Path("build/trust"))
     given = parser.parse_args()
     write_models(given.out / "models")
@@ -65,7 +66,7 @@ def main() -> None:
             if str(threads) not in given.threads.split(",") or not on:
                 continue
             for number in range(given.pairs):
-                for pair in pairs_of(cases, threads, number, given.out / "models", on):
+                for pair in pairs_of(cases, threads, number, given.out / "models", on, given.device):
                     print(
                         f"{pair.case}, {pair.contestant}, {pair.threads}: {pair.fairlap / pair.by_hand:.3f}", flush=True
                     )

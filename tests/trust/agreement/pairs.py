@@ -21,6 +21,7 @@ from .cases import Case, Row
 
 LEVEL = 0.05
 LIMIT_S = 600
+DEVICE = "AGREEMENT_DEVICE"
 PORTS = ("AGREEMENT_PORT", "AGREEMENT_SECOND_PORT")  # at which ranks meet
 
 
@@ -57,21 +58,25 @@ class Agreement:
 
 
 def pairs_of(
-    cases: Sequence[Case], threads: int, number: int, models: Path, contestants: Sequence[str]
+    cases: Sequence[Case], threads: int, number: int, models: Path, contestants: Sequence[str], device: str
 ) -> Iterator[Pair]:
     """Of cases with one command: it runs once with all of the contestants, then the loops of each of them, since it
     finds what some loops are given. The order of the contestants is turned round in every other pair."""
-    rows, cores = rows_and_cores(cases[0], threads, contestants)
+    rows, cores = rows_and_cores(cases[0], threads, contestants, device)
     for name in contestants if number % 2 else reversed(contestants):
         for case in cases if name in rows else ():
             figure = case.figure(rows[name])
-            yield Pair(case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models, cores))
+            yield Pair(case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models, cores, device))
 
 
-def rows_and_cores(case: Case, threads: int, contestants: Sequence[str]) -> tuple[Mapping[str, Row], Sequence[int]]:
+def rows_and_cores(
+    case: Case, threads: int, contestants: Sequence[str], device: str
+) -> tuple[Mapping[str, Row], Sequence[int]]:
     """The rows by contestant, and the cores that the block drew: the loops run on the same."""
     on = [] if "--command" in case.command else ["--on", ",".join(contestants)]
     command = [*case.command, *on, "--threads", str(threads), "--blocks", "1", "--data-seed", "0", "--json", "--quiet"]
+    if device != "cpu":
+        command += ["--device", device]
     if "--command" in case.command:
         command = [each for each in command if each not in ("--data-seed", "0")]
     ran = subprocess.run([sys.executable, "-m", "fairlap", *command], capture_output=True, text=True, check=False)
@@ -86,10 +91,12 @@ def rows_and_cores(case: Case, threads: int, contestants: Sequence[str]) -> tupl
     return rows, run["plan"]["blocks"][0]["cores"]
 
 
-def by_hand(case: Case, contestant: str, threads: int, row: Row, models: Path, cores: Sequence[int]) -> float:
+def by_hand(
+    case: Case, contestant: str, threads: int, row: Row, models: Path, cores: Sequence[int], device: str
+) -> float:
     command = case.by_hand(contestant, threads, row, models)
     ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
-    variables = {**os.environ, **OFFLINE, **CONTROLLED_MEMORY, **ports}
+    variables = {**os.environ, **OFFLINE, **CONTROLLED_MEMORY, **ports, DEVICE: device}
     ran = subprocess.run(
         command,
         capture_output=True,

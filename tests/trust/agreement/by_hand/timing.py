@@ -37,7 +37,12 @@ def median_call_ns(call: Callable[[], Any]) -> float:
     return median(taken_ns)
 
 
-def seconds_of_steps(step: Callable[..., Any], batches_of_an_epoch: Callable[[], list[Any]], steps: int) -> float:
+def seconds_of_steps(
+    step: Callable[..., Any],
+    batches_of_an_epoch: Callable[[], list[Any]],
+    steps: int,
+    wait: Callable[[], Any] = lambda: None,
+) -> float:
     """All batches are made before: making them between epochs lets the threads of a framework fall asleep."""
     batches: list[Any] = []
     while len(batches) < steps:
@@ -45,6 +50,7 @@ def seconds_of_steps(step: Callable[..., Any], batches_of_an_epoch: Callable[[],
     began_ns = perf_counter_ns()
     for batch in batches[:steps]:
         step(*batch)
+    wait()
     return (perf_counter_ns() - began_ns) / 1e9
 
 

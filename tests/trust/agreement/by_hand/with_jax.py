@@ -217,5 +217,6 @@ def ranks():
 
 
 if __name__ == "__main__":
+    jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
     report({each.__name__: each for each in scenarios})

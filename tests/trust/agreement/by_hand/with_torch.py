@@ -1,5 +1,6 @@
 """Loops as a user of PyTorch writes them: the first argument is the scenario, the second the number of threads."""
 
+import os
 import sys
 from functools import partial
 
@@ -18,6 +19,22 @@ from timing import (
 from torch import nn
 from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention
 from two_ranks import TwoRanks
+
+DEVICE = os.environ.get("AGREEMENT_DEVICE", "cpu")
+
+
+def wait():
+    """A call on a GPU is over when the device is done, not when it returns."""
+    if DEVICE != "cpu":
+        torch.cuda.synchronize()
+
+
+def waited(call):
+    def until_done(*given):
+        call(*given)
+        wait()
+
+    return until_done
 
 
 class ConvNet(nn.Module):
@@ -42,13 +59,13 @@ def convnet():
 def latency(batch=8):
     model, image = convnet().eval(), torch.randn(int(batch), 3, 64, 64)
     with torch.inference_mode():
-        return median_call_ns(lambda: model(image))
+        return median_call_ns(waited(lambda: model(image)))
 
 
 def grad():
     model, image, labels = convnet(), torch.randn(8, 3, 64, 64), torch.randint(10, (8,))
     parameters = list(model.parameters())
-    return median_call_ns(lambda: torch.autograd.grad(cross_entropy(model(image), labels), parameters))
+    return median_call_ns(waited(lambda: torch.autograd.grad(cross_entropy(model(image), labels), parameters)))
 
 
 def stepping(model, rate):
@@ -65,7 +82,7 @@ def stepping(model, rate):
 
 def train():
     step = stepping(convnet(), 1e-4)
-    return median_call_ns(partial(step, torch.randn(8, 3, 64, 64), torch.randint(10, (8,))))
+    return median_call_ns(waited(partial(step, torch.randn(8, 3, 64, 64), torch.randint(10, (8,)))))
 
 
 def to_score(steps):
@@ -73,8 +90,8 @@ def to_score(steps):
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    images = torch.from_numpy((digits.images / 16).astype(np.float32)[:, None])
-    labels = torch.from_numpy(digits.target)
+    images = torch.from_numpy((digits.images / 16).astype(np.float32)[:, None]).to(DEVICE)
+    labels = torch.from_numpy(digits.target).to(DEVICE)
     step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
     warm_up(partial(step, images[:32], labels[:32]))
     step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
@@ -83,19 +100,24 @@ def to_score(steps):
         order = torch.randperm(1437)[: 1437 // 32 * 32]
         return list(zip(images[order].split(32), labels[order].split(32), strict=True))
 
-    return seconds_of_steps(step, batches, int(steps))
+    return seconds_of_steps(step, batches, int(steps), wait)
+
+
+def on_device(batch):
+    batch = torch.from_numpy(batch)
+    return batch if DEVICE == "cpu" else batch.pin_memory().to(DEVICE, non_blocking=True)
 
 
 def fed():
     """Nanoseconds for each batch, taken from a large array in random order."""
     model = convnet().eval()
     with torch.inference_mode():
-        return fed_batch_ns(torch.randn(680, 3, 64, 64).numpy(), model, torch.from_numpy)
+        return fed_batch_ns(torch.randn(680, 3, 64, 64, device="cpu").numpy(), waited(model), on_device)
 
 
 def one_image():
     model, image = convnet().eval(), torch.randn(1, 3, 64, 64)
-    return lambda: model(image)
+    return waited(lambda: model(image))
 
 
 def at_rate(rate_per_s):
@@ -199,5 +221,7 @@ def ranks():
 
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
+    torch.set_default_device(DEVICE)
+    torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
     report({each.__name__: each for each in scenarios})
