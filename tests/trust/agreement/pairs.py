@@ -66,7 +66,9 @@ def pairs_of(
     for name in contestants if number % 2 else reversed(contestants):
         for case in cases if name in rows else ():
             figure = case.figure(rows[name])
-            yield Pair(case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models, cores, device))
+            yield Pair(
+                case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models, cores, device)
+            )
 
 
 def rows_and_cores(
