@@ -141,10 +141,10 @@ class Contestant:
     or the loss and its gradients, or a step of training, for which inputs include "labels" where the loss has some.
     Such callables take turns while they are timed, so they should share everything but their inputs; a result need not
     outlive the next call of any of them. ``done`` waits for all that such a call returned; None when calls return when
-    done. On a GPU the worker waits for the device after it, so None also stands for calls that return when all their
-    work is enqueued. ``outputs`` turns what a call returned into NumPy arrays by the spec's names; in mode "grad" they
-    are "loss" and "grad/<weight>" in the weight's own layout, in mode "train" the "loss". ``weights`` reads the weights
-    back out of the framework, by the spec's names and in its layout, for hashing.
+    done. On a GPU the worker waits for the device in place of None, which also stands for calls that return when all
+    their work is enqueued. ``outputs`` turns what a call returned into NumPy arrays by the spec's names; in mode "grad"
+    they are "loss" and "grad/<weight>" in the weight's own layout, in mode "train" the "loss". ``weights`` reads the
+    weights back out of the framework, by the spec's names and in its layout, for hashing.
     """
 
     bind: Callable[[Arrays], Callable[[], Any]]

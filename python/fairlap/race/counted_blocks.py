@@ -98,14 +98,17 @@ def work_blocks(
     """
     every = (_blocks_of(plan, work, processes, conditions) for work in plan.works)
     found = [each for each in every if each is not None]
-    return found if on_any_machine or plan.device != "cpu" else [_claimable(plan, each) for each in found]
+    return found if on_any_machine else [_claimable(plan, each) for each in found]
 
 
 def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
     """Without a table if its ratios would be those of the load."""
     if found.table is None:
         return found
-    why, code = found.stolen.refusal(threads=plan.threads_of(found.work))
+    on_cpu = plan.device == "cpu"
+    why, code = (
+        found.stolen.refusal(threads=plan.threads_of(found.work)) if on_cpu else found.stolen.refusal_on_device()
+    )
     if not code:
         return found
     return replace(found, table=None, compared={}, why_no_verdict=f"{why} [{code}]", no_verdict_code=code)

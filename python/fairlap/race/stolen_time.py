@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairlap import quantity_text
-from fairlap.meters import disturbances
+from fairlap.meters import device_neighbours, disturbances
 from fairlap.scenarios.process_result import ProcessResult
 
 E_BUSY_MACHINE = "E_BUSY_MACHINE"
@@ -36,10 +36,13 @@ class StolenTime:
     throttled_blocks: int = 0
     blocks: int = 0
     meets_barriers: bool = True  # a contestant that computes on more than one thread
+    holding_device: float = 0.0  # processes of others with memory on the GPU
+    computing_on_device: float = 0.0  # those of them that computed there
 
     @property
     def is_worth_saying(self) -> bool:
-        return self.least >= _WORTH_SAYING or self.hypervisor >= _WORTH_SAYING or self.is_throttled
+        of_cores = self.least >= _WORTH_SAYING or self.hypervisor >= _WORTH_SAYING
+        return of_cores or self.is_throttled or self.holding_device > 0
 
     @property
     def is_throttled(self) -> bool:
@@ -55,6 +58,12 @@ class StolenTime:
             return f"{self.what}; race on a quiet machine, or with fewer --threads", E_BUSY_MACHINE
         return "", ""
 
+    def refusal_on_device(self) -> tuple[str, str]:
+        """Likewise of a race on a GPU, where other processes computed meanwhile."""
+        if self.computing_on_device > 0:
+            return f"{self.what}; end them, or race on another device", E_BUSY_MACHINE
+        return "", ""
+
     @property
     def what(self) -> str:
         """What was taken, by what, and from which contestant."""
@@ -67,7 +76,16 @@ class StolenTime:
             parts.append(f"{took}threads waited for a core, in each second: {each}")
         if self.hypervisor >= _WORTH_SAYING:
             parts.append(f"the hypervisor took {quantity_text.share(self.hypervisor)} of the CPU time from all")
+        if self.holding_device > 0:
+            parts.append(self._on_device)
         return "; ".join(parts)
+
+    @property
+    def _on_device(self) -> str:
+        others = quantity_text.count(round(self.holding_device), "other process")
+        if self.computing_on_device > 0:
+            return f"{others} held the GPU, and its kernels took turns with theirs (`fairlap doctor` names them)"
+        return f"{others} held memory of the GPU, and were not seen to compute (`fairlap doctor` names them)"
 
 
 def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
@@ -85,6 +103,8 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
         sum(map(_is_throttled, blocks.values())),
         len(blocks),
         any(map(_computes_on_several_threads, finished)),
+        _median_of_blocks(blocks, device_neighbours.HOLDING, max),
+        _median_of_blocks(blocks, device_neighbours.COMPUTING, max),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from fairlap.meters import disturbances
+from fairlap.meters import device_neighbours, disturbances
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.race.run import Run
@@ -143,3 +143,22 @@ def test_contestants_that_compute_on_one_thread_are_compared_on_a_busy_machine(
     [work_result] = shown(processes).work_results
     assert bool(work_result.comparisons) is claimed
     assert work_result.busy is not None
+
+
+@pytest.mark.parametrize(
+    ("holding", "computing", "code", "warns"), [(0, 0, "", False), (1, 0, "", True), (2, 1, E_BUSY_MACHINE, True)]
+)
+def test_processes_of_others_on_the_gpu_are_said_and_none_may_compute(
+    holding: int, computing: int, code: str, warns: bool
+) -> None:
+    read = {device_neighbours.HOLDING: float(holding), device_neighbours.COMPUTING: float(computing)}
+    plan = msgspec.structs.replace(PLAN, device="cuda:0")
+    [work_result] = shown(processes_with(read, read), plan).work_results
+    assert (work_result.basis.no_verdict_code, work_result.busy is not None) == (code, warns)
+    assert (work_result.comparisons == ()) is bool(code)
+
+
+def test_waiting_threads_refuse_no_race_on_a_gpu() -> None:
+    plan = msgspec.structs.replace(PLAN, device="cuda:0")
+    [work_result] = shown(waiting(1.3, 1.0), plan).work_results
+    assert work_result.comparisons

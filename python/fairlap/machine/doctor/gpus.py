@@ -6,6 +6,7 @@ import os
 
 from fairlap.machine.doctor.finding import Examined, Finding
 from fairlap.machine.gpu import Gpu
+from fairlap.machine.processes import process_name
 
 # Bits of the reasons why a clock is not at its highest.
 _IDLE = 0x1
@@ -78,7 +79,7 @@ def _processes(gpu: Gpu) -> Finding | None:
     return Finding(
         "gpu_processes",
         "bad",
-        f"{len(others)} compute on it: {', '.join(map(str, others[:5]))}",
+        f"{len(others)} compute on it: {', '.join(f'{process_name(pid)} ({pid})' for pid in others[:5])}",
         "kernels of several processes take turns on the device, so every result includes some of theirs",
         "end them, or choose another device: fairlap compare --device cuda:N",
         gpu.index,

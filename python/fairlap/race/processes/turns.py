@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.meters.device_neighbours import DeviceNeighbours
 from fairlap.meters.disturbances import DisturbanceMeter, WaitingMeter
 from fairlap.meters.memory import memory_of
 from fairlap.race.plan import Block, Plan
@@ -36,10 +37,10 @@ def run_alone(run: ProcessRun) -> None:
         run.begin_to_prepare()
         run.prepared()
         run.check_answers()
-        meter, waiting = DisturbanceMeter(), WaitingMeter(run.pid)
+        meter, waiting, on_device = DisturbanceMeter(), WaitingMeter(run.pid), DeviceNeighbours(run.plan.device)
         with waiting.turn():
             run.measure_in_one_turn()
-        run.result.machine = meter.readings() | waiting.readings()
+        run.result.machine = meter.readings() | waiting.readings() | on_device.readings()
         run.go_on_from_checkpoint()
         while run.trains_on:
             run.train_for_an_epoch()
@@ -68,7 +69,11 @@ def run_in_rounds(
                 run.check_answers()
                 run.rounds = rounds
                 run.warm_up()
-        meter, waiting = DisturbanceMeter(), [WaitingMeter(run.pid) for run in runs]
+        meter, waiting, on_device = (
+            DisturbanceMeter(),
+            [WaitingMeter(run.pid) for run in runs],
+            DeviceNeighbours(plan.device),
+        )
         order = random.Random(f"{plan.seed} {block.number}")
         for number in range(rounds):
             if number >= _FEWEST_ROUNDS and not may_go_on():
@@ -76,7 +81,7 @@ def run_in_rounds(
             for place in order.sample(range(len(runs)), len(runs)):
                 with runs[place].awake(), waiting[place].turn():
                     runs[place].take_a_turn()
-        shared = meter.readings()
+        shared = meter.readings() | on_device.readings()
         readings = [shared | own.readings() for own in waiting]  # of the rounds alone, not of epochs and trials
         _train_in_turns(runs, order)
         _serve_in_turns(runs, order)

@@ -1,7 +1,8 @@
 """Truth: spin kernels measure their length with the device's timer, and each method is compared with that.
 
 No framework takes part. A method's reading includes the start and end of a kernel, which the kernel cannot see; its
-reading of a kernel that does not spin is therefore its floor, and errors are given with and without it.
+reading of a kernel that does not spin is therefore its floor, and errors are given with and without it. All lengths and
+the floor are read in turns, since what a launch takes changes within seconds: on one H100 from 3.1 to 4.9 us.
 """
 
 from __future__ import annotations
@@ -20,12 +21,25 @@ LONGEST_IN_ONE_INTERVAL_NS = 100_000
 ABOVE_NS = 5_000  # a single pair of events resolves no less
 DIFFERENCE_ROUNDS = 7
 LITTLE_WORK_CYCLES = 20_000
-LEAST_SAMPLES, MOST_SAMPLES, SECONDS_FOR_ONE = 30, 1_000, 0.6
-FLOOR_SAMPLES = 300
+TURNS = 5
+LEAST_SAMPLES, MOST_SAMPLES, SECONDS_FOR_ONE = 10, 200, 0.12  # of a length in a turn
 # Starting and ending a kernel takes two to seven microseconds that no timestamp inside it sees: that is the floor.
 # Above it a figure is off by the steps of two clocks, and by the parts per million by which they run apart.
 MOST_OVER_FLOOR_NS, MOST_OF_LENGTH = 500, 0.001
 MOST_FLOOR_NS = {"kernel_sum": 10_000, "device_span, gate stream_wait": 15_000}
+
+
+@dataclass(frozen=True)
+class Spun:
+    """What was read of spins of one length in one turn, and what they measured themselves."""
+
+    read_ns: float
+    truth_ns: float
+    result: Any
+
+    @property
+    def error_ns(self) -> float:
+        return self.read_ns - self.truth_ns
 
 
 @dataclass(frozen=True)
@@ -43,9 +57,9 @@ WAYS = (
     Way("device_span, gate spin", {"method": "device_span", "gate": "spin"}),
     Way("device_span, no gate", {"method": "device_span", "gate": "none"}),
     Way(f"device_span, {IN_ONE_INTERVAL} in one", {"method": "device_span"}, calls=IN_ONE_INTERVAL),
-    Way("context_span", {"method": "context_span"}, hidden=True),
+    Way("kernel_sum", {"method": "kernel_sum"}),
+    Way("context_span", {"method": "context_span"}, hidden=True),  # last: launches after it take longer
 )
-BY_RECORDS = Way("kernel_sum", {"method": "kernel_sum"})  # last, because CUPTI stays active in the process
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
@@ -60,10 +74,12 @@ def run(record: PartRecord, deadline: Deadline) -> None:
     record.take([Step("floor", 5, the_floor)], deadline)
     context = PrimaryContext()
     bench = _Bench(context, Spinner(), context.new_stream(), record)
-    steps = [Step(f"truth by {way.name}", 25, _with(bench.truth, way)) for way in WAYS]
-    steps += [Step("100 ns in 2 us, many in one interval", 15, _with(bench.difference, WAYS[3]))]
-    steps += [Step(f"truth by {BY_RECORDS.name}", 25, _with(bench.truth, BY_RECORDS))]
-    steps += [Step("100 ns in 2 us, records", 15, _with(bench.difference, BY_RECORDS))]
+    *others, in_one, by_records, by_context = WAYS
+    steps = [Step(f"truth by {way.name}", 12, _with(bench.truth, way)) for way in (*others, in_one)]
+    steps += [Step("100 ns in 2 us, many in one interval", 8, _with(bench.difference, in_one))]
+    steps += [Step(f"truth by {by_records.name}", 12, _with(bench.truth, by_records))]
+    steps += [Step("100 ns in 2 us, records", 8, _with(bench.difference, by_records))]
+    steps += [Step(f"truth by {by_context.name}", 12, _with(bench.truth, by_context))]
     record.take([*steps, Step("goals", 0, bench.goals)], deadline)
     context.synchronize()
 
@@ -80,26 +96,29 @@ class _Bench:
         self._record = record
 
     def truth(self, way: Way) -> None:
-        floor_ns, floor_truth_ns, _ = self._spun(way, 0, FLOOR_SAMPLES)
+        longest_ns = LONGEST_IN_ONE_INTERVAL_NS if way.calls > 1 else max(LENGTHS_NS)
+        turns = [{length_ns: self._spun(way, length_ns) for length_ns in (0, *LENGTHS_NS) if length_ns <= longest_ns}]
+        turns += [{length_ns: self._spun(way, length_ns) for length_ns in turns[0]} for _ in range(TURNS - 1)]
         for length_ns in LENGTHS_NS:
-            if way.calls > 1 and length_ns > LONGEST_IN_ONE_INTERVAL_NS:
+            if length_ns not in turns[0]:
                 continue
-            wanted = round(SECONDS_FOR_ONE * 1e9 / (length_ns * way.calls + 20_000))
-            read_ns, truth_ns, result = self._spun(way, length_ns, min(MOST_SAMPLES, max(LEAST_SAMPLES, wanted)))
-            error_ns = read_ns - truth_ns
+            read = [turn[length_ns] for turn in turns]
+            over_floor_ns = [turn[length_ns].error_ns - turn[0].error_ns for turn in turns]
             self._record.row(
                 "truth",
                 method=way.name,
                 asked_ns=length_ns,
-                truth_ns=truth_ns,
-                read_ns=read_ns,
-                error_ns=error_ns,
-                floor_ns=floor_ns - floor_truth_ns,
-                error_over_floor_ns=error_ns - (floor_ns - floor_truth_ns),
-                samples=result.samples,
-                invalid=sum(result.invalid.values()),
-                host_ns_per_sample=result.elapsed_s * 1e9 / max(1, result.samples),
-                gate=result.settings.get("gate", ""),
+                truth_ns=median(each.truth_ns for each in read),
+                read_ns=median(each.read_ns for each in read),
+                error_ns=median(each.error_ns for each in read),
+                floor_ns=median(turn[0].error_ns for turn in turns),
+                error_over_floor_ns=median(over_floor_ns),
+                least_over_floor_ns=min(over_floor_ns),
+                most_over_floor_ns=max(over_floor_ns),
+                samples=sum(each.result.samples for each in read),
+                invalid=sum(sum(each.result.invalid.values()) for each in read),
+                host_ns_per_sample=median(each.result.elapsed_s * 1e9 / max(1, each.result.samples) for each in read),
+                gate=read[0].result.settings.get("gate", ""),
             )
 
     def difference(self, way: Way) -> None:
@@ -134,7 +153,7 @@ class _Bench:
     def goals(self) -> None:
         rows = self._record.rows("truth")
         single = [row for row in rows if row["method"] == WAYS[0].name and row["asked_ns"] >= ABOVE_NS]
-        records = [row for row in rows if row["method"] == BY_RECORDS.name]
+        records = [row for row in rows if row["method"] == "kernel_sum"]
         for label, found in (
             ("kernel_sum: largest error over its floor", records),
             ("gated device_span: largest error over its floor, from 5 us", single),
@@ -159,11 +178,16 @@ class _Bench:
             why="not measured; see the skipped steps" if figure is None else "",
         )
 
-    def _spun(self, way: Way, length_ns: int, samples: int) -> tuple[float, float, Any]:
+    def _spun(self, way: Way, length_ns: int) -> Spun:
+        wanted = round(SECONDS_FOR_ONE * 1e9 / (length_ns * way.calls + 20_000))
         self._spinner.lengths_ns()
-        result = self._timed(way, lambda: self._spinner.spin_ns(self._stream, length_ns), samples)
+        result = self._timed(
+            way,
+            lambda: self._spinner.spin_ns(self._stream, length_ns),
+            min(MOST_SAMPLES, max(LEAST_SAMPLES, wanted)),
+        )
         self._context.synchronize()
-        return result.median_ns, float(median(self._spinner.lengths_ns())), result
+        return Spun(result.median_ns, float(median(self._spinner.lengths_ns())), result)
 
     def _timed(self, way: Way, work: Callable[[], None], samples: int) -> Any:
         from fairlap.engine.cuda.stream_calls import time_on_stream

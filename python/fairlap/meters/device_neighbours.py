@@ -1,0 +1,56 @@
+"""Which processes of others hold a GPU while contestants are measured on it, and whether they computed, by NVML.
+
+Kernels of several processes take turns on a device for milliseconds at a time. With four other races on one H100, a
+call of 20 us took 370 us.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from fairlap.machine.cuda_devices import Board, board_of
+from fairlap.machine.gpu import NvmlAbsent, open_nvml, or_none
+from fairlap.machine.processes import process_ids, process_stat
+
+HOLDING = "others on the device"  # how many processes of others held it
+COMPUTING = "others computing on the device"  # how many of those NVML saw compute
+
+
+class DeviceNeighbours:
+    """From its making to ``readings``. Nothing is read of a processor, and nothing where NVML numbers processes in
+    another way than this machine, as in a container with process ids of its own."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._since_us = int(1e6 * time.time())
+
+    def readings(self) -> dict[str, float]:
+        board = "" if self._device == "cpu" else board_of(self._device)
+        if not isinstance(board, Board) or not board.is_whole:
+            return {}
+        try:
+            with open_nvml() as nvml:
+                return self._of_board(nvml, board)
+        except NvmlAbsent:
+            return {}
+
+    def _of_board(self, nvml: Any, board: Board) -> dict[str, float]:
+        handle = or_none(nvml.nvmlDeviceGetHandleByIndex, board.index)
+        listed = None if handle is None else or_none(nvml.nvmlDeviceGetComputeRunningProcesses_v3, handle)
+        holding, own = {process.pid for process in listed or ()}, own_processes()
+        if not holding & own:
+            return {}
+        samples = or_none(nvml.nvmlDeviceGetProcessUtilization, handle, self._since_us) or ()
+        computing = {each.pid for each in samples if each.smUtil and each.timeStamp >= self._since_us}
+        return {HOLDING: float(len(holding - own)), COMPUTING: float(len((computing & holding) - own))}
+
+
+def own_processes() -> set[int]:
+    """This process, and all that it started."""
+    parents = {pid: stat.parent for pid in process_ids() if (stat := process_stat(pid)) is not None}
+    own = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in own} - own:
+        own |= more
+    return own
