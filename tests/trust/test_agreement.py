@@ -49,7 +49,7 @@ RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on 
 @pytest.mark.parametrize(("case", "contestant"), RUNS)
 def test_every_loop_reports_its_figure(case: Case, contestant: str, tmp_path: Path) -> None:
     write_models(tmp_path)
-    assert by_hand(case, contestant, 1, ROW, tmp_path, sorted(os.sched_getaffinity(0))) > 0
+    assert by_hand(case, contestant, 1, ROW, tmp_path, sorted(os.sched_getaffinity(0)), "cpu") > 0
 
 
 @pytest.mark.parametrize(

@@ -110,17 +110,13 @@ def by_the_item(spec: Spec, batch: int) -> Spec:
     )
 
 
-def require_feedable(text: str, spec: Spec, work: Work, device: str) -> None:
+def require_feedable(text: str, spec: Spec, work: Work) -> None:
     """Raise InvalidRequest for data that cannot be fed to this work, before the race starts."""
     if work.mode == "grad":
         message = f"{work.label}: --data feeds inference and training; race steps with --mode train"
         raise InvalidRequest(message, code="E_DATA")
     if work.precisions != ("fp32",):
         raise InvalidRequest(f"{work.label}: --data feeds float32 only; leave out --precision", code="E_DATA")
-    if device != "cpu":
-        raise InvalidRequest(
-            f"--data is fed in host memory, not on {device}; leave out --data or --device", code="E_DATA"
-        )
     for tensor in (*spec.inputs, *spec.outputs):
         if not tensor.shape or tensor.shape[0] != BATCH or BATCH in tensor.shape[1:]:
             message = f"{spec.name} cannot be fed: the first axis of {tensor.name} is not the batch"

@@ -1,14 +1,19 @@
-"""fairlap's feeder as a pipeline: one feeder per input, all with the same seed, so that their samples match."""
+"""fairlap's feeder as a pipeline: one feeder per input, all with the same seed, so that their samples match.
+
+On a GPU batches are copied out of pinned memory ahead of the call, on a stream of the feeder's own. Only the numbers of
+samples stay in host memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
 from fairlap.engine import Batch, Feeder
+from fairlap.frameworks.contract import Fed
 from fairlap.models.arrays import Arrays
 
 SLOTS = 4
@@ -18,17 +23,24 @@ _CAUSES = ("source_ns", "staging_ns", "no_slot_ns")
 class NativePipeline(Pipeline):
     description = "fairlap"
 
-    def __init__(self, job: Job, hand_over: Callable[[Batch], Any]) -> None:
+    def __init__(self, job: Job, fed: Fed) -> None:
         sources: dict[str, Any] = dict(job.files)
         if job.numbered:
             sources[NUMBERS] = np.arange(job.samples, dtype=np.int64)
-        self._hand_over = hand_over
+        self._fed = fed
         self._held: dict[str, Batch] = {}
+        self._handed_over: dict[str, Any] = {}
         self._feeders: dict[str, Feeder] = {}
         try:
             for name, source in sources.items():
                 self._feeders[name] = Feeder(
-                    source, batch=job.batch, slots=SLOTS, seed=job.seed, epochs=job.epochs, last="drop"
+                    source,
+                    batch=job.batch,
+                    slots=SLOTS,
+                    seed=job.seed,
+                    epochs=job.epochs,
+                    last="drop",
+                    device="cpu" if name == NUMBERS else fed.device,
                 )
         except BaseException:
             self.close()
@@ -36,27 +48,34 @@ class NativePipeline(Pipeline):
         self._each = tuple(self._feeders.items())
 
     def take(self) -> Mapping[str, Any] | None:
-        held, hand_over = self._held, self._hand_over
+        held, hand_over = self._held, self._fed.hand_over
         taken = {}
         for name, feeder in self._each:
             batch = feeder.next()
             if batch is None:
                 return None
             held[name] = batch
-            taken[name] = hand_over(batch)
+            taken[name] = np.from_dlpack(batch) if name == NUMBERS else hand_over(batch)
+        self._handed_over = taken
         return taken
 
     def arrays(self) -> Arrays:
-        return {name: np.from_dlpack(batch) for name, batch in self._held.items()}
+        if self._fed.device == "cpu":
+            return {name: np.from_dlpack(batch) for name, batch in self._held.items()}
+        read = self._fed.read
+        return {name: each if name == NUMBERS else read(each) for name, each in self._handed_over.items()}
 
     def release(self) -> None:
+        self._handed_over = {}
         for batch in self._held.values():
             batch.release()
 
     def waits_ns(self) -> dict[str, int]:
-        """Summed over the inputs, which are taken one after the other."""
+        """Summed over the inputs, which are taken one after the other. A batch is staged when it is where the
+        contestant takes it, so on a GPU the way there is part of staging."""
         stalls_of_feeders = [feeder.stalls for feeder in self._feeders.values()]
         causes = {cause: sum(getattr(stalls, cause) for stalls in stalls_of_feeders) for cause in _CAUSES}
+        causes["staging_ns"] += sum(stalls.link_ns or 0 for stalls in stalls_of_feeders)
         return {WAITED: sum(causes.values()), **causes}
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class Pipeline(ABC):
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """NumPy views of the held batch."""
+        """The held batch in NumPy: views of it, or on a GPU copies of what is there now."""
 
     @abstractmethod
     def release(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairlap.data.pipeline import Job, Pipeline
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.contract import Fed
+from fairlap.frameworks.contract import Fed, Unsupported
 
 OPTION, WORKERS = "feed", "workers"
 OURS = "fairlap"
@@ -22,6 +22,9 @@ class Choice:
 
     def opened(self, job: Job, fed: Fed) -> Pipeline:
         """Import only the chosen pipeline."""
+        if self.pipeline != OURS and fed.device != "cpu":
+            why = f"{OPTION}={self.pipeline} hands over batches in host memory, not on {fed.device}"
+            raise Unsupported(f"{why}; leave {OPTION}= out")
         if self.pipeline == "dataloader":
             from fairlap.data.torch_pipeline import DataLoaderPipeline
 
@@ -32,7 +35,7 @@ class Choice:
             return TfDataPipeline(job)
         from fairlap.data.native_pipeline import NativePipeline
 
-        return NativePipeline(job, fed.hand_over)
+        return NativePipeline(job, fed)
 
 
 def choice_in(options: Mapping[str, str], framework: str) -> Choice:

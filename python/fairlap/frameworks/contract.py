@@ -57,6 +57,8 @@ class Fed:
 
     hand_over: Callable[[Batch], Any]  # a batch of the feeder as the framework takes it, its memory shared
     run: Callable[[Mapping[str, Any]], Any]  # one unit of work on what was handed over, by the names that bind takes
+    device: str = "cpu"  # on which it takes them
+    read: Callable[[Any], npt.NDArray[Any]] = np.asarray  # of one that was handed over on a GPU, in host memory
 
 
 @dataclass(frozen=True)

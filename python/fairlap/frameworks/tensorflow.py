@@ -152,7 +152,7 @@ class TensorFlow(Framework):
                 training.held_bytes,
             ),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
-            fed=Fed(_lent_tensor, step),
+            fed=Fed(_lent_tensor, step) if wanted.device == "cpu" else None,
             profiler=Profiler("tf.profiler", _record),
             compilation=partial(_compilation, work, eager, function, wanted.variant),
             **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),

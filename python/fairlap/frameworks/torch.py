@@ -139,7 +139,7 @@ class Torch(Framework):
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
-            fed=Fed(_lent_tensor, _runner(forward, _places(held, work))),
+            fed=_fed(_runner(forward, _places(held, work)), wanted.device),
             profiler=Profiler(
                 "torch.profiler", _record, partial(self._bind_to_profile, work, wanted, held, uncompiled)
             ),
@@ -209,7 +209,7 @@ class Torch(Framework):
             weights=partial(_weights, work, model),
             in_force={**in_force, **training.in_force(), **({RANKS: exchange} if exchange else {})},
             training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
-            fed=Fed(_lent_tensor, lambda tensors: training.step(*parts(tensors))),
+            fed=_fed(lambda tensors: training.step(*parts(tensors)), wanted.device),
             profiler=Profiler("torch.profiler", _record),
             stream=on_device(wanted.device).get("stream"),
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
@@ -312,6 +312,14 @@ def _runner(forward: Callable[..., Any], places: list[str]) -> Callable[[Mapping
     if places:
         return lambda tensors: forward(*[tensors[name] for name in places])
     return lambda tensors: forward(**tensors)
+
+
+def _fed(run: Callable[[Mapping[str, Any]], Any], device: str) -> Fed:
+    if device == "cpu":
+        return Fed(_lent_tensor, run)
+    from torch.utils.dlpack import from_dlpack  # it names the current stream, which waits for the copy
+
+    return Fed(from_dlpack, run, device, lambda tensor: tensor.cpu().numpy())
 
 
 def _lent_tensor(batch: Any) -> Any:

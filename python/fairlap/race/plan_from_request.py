@@ -86,7 +86,7 @@ def plan_of(
     best_budget_s, most_epochs = _best_budget_s(request), _most_epochs(request)
     offered = _works(request, scales, notify)
     works = tuple(work for work, _ in offered)
-    data = require_data(request.data, offered, device)
+    data = require_data(request.data, offered)
     if request.to_score is not None:
         for work, spec in offered:
             require_learnable(work, spec)

@@ -60,8 +60,9 @@ class FedCalls:
                 if len(numbers) < self._checked_batches:
                     found |= _under(f"{len(numbers)}/", self._checked_call(inputs, seen))
                 # After the call, so that a batch overwritten during the work is detected.
+                seen = dict(pipeline.arrays())
                 wrong += sum(_rows_that_differ(seen[name], rows.rows(arrived)) for name, rows in files.items())
-                proven_bytes += sum(each.nbytes for each in seen.values())
+                proven_bytes += sum(seen[name].nbytes for name in files)
                 numbers.append(arrived)
                 del taken, inputs, seen
                 pipeline.release()

@@ -49,9 +49,13 @@ def test_samples_that_happened_to_be_over_in_time_are_no_figure(
 
 def test_a_call_ends_with_the_wait_of_its_framework_or_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind JAX's own wait, one for the device added up to 0.09 ms on an H100: no loop by hand has both."""
-    monkeypatch.setattr(COMPLETION, lambda device: f"the wait for device {device}")
+    waited_for: list[int] = []
+    monkeypatch.setattr(COMPLETION, lambda device: lambda _: waited_for.append(device))
     held = Contestant(lambda _: lambda: None, None, lambda _: {}, lambda: {}, {})
-    assert with_completion(held, 1).done == "the wait for device 1"
+    wait = with_completion(held, 1).done
+    assert wait is not None
+    wait(None)
+    assert waited_for == [1]
     assert with_completion(replace(held, done=print), 1).done is print
 
 

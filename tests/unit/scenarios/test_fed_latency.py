@@ -26,13 +26,14 @@ def doubling(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {"y": 2 * inputs["x"]}
 
 
+HOST = Fed(np.from_dlpack, doubling)
 CONTESTANT = Contestant(
     bind=lambda inputs: lambda: doubling(inputs),
     done=None,
     outputs=lambda result: {name: np.array(value, np.float32) for name, value in result.items()},
     weights=dict,
     in_force={},
-    fed=Fed(np.from_dlpack, doubling),
+    fed=HOST,
 )
 
 
@@ -42,7 +43,7 @@ class Unfaithful(Pipeline):
     description = "unfaithful"
 
     def __init__(self, job: Job, change: Change) -> None:
-        self._faithful = NativePipeline(job, np.from_dlpack)
+        self._faithful = NativePipeline(job, HOST)
         self._change = change
         self._number = 0
         self._held: dict[str, Any] = {}
@@ -99,7 +100,7 @@ def test_rows_of_several_inputs_belong_together(tmp_path: Path) -> None:
     for name in ("x", "z"):
         np.save(tmp_path / f"{name}.npy", np.arange(SAMPLES * 3, dtype=np.float32).reshape(SAMPLES, 3))
     files = {name: str(tmp_path / f"{name}.npy") for name in ("x", "z")}
-    pipeline = NativePipeline(Job(files, SAMPLES, BATCH, 1, epochs=3), np.from_dlpack)
+    pipeline = NativePipeline(Job(files, SAMPLES, BATCH, 1, epochs=3), HOST)
     taken = 0
     while (batch := pipeline.take()) is not None:
         np.testing.assert_array_equal(batch["x"], batch["z"])
@@ -187,7 +188,7 @@ def test_measured_calls_report_their_waits_and_the_parts_add_up_to_the_whole(tmp
 
 def test_closing_a_pipeline_early_releases_every_slot(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     np.save(tmp_path / "x.npy", np.zeros((SAMPLES, 3), np.float32))
-    pipeline = NativePipeline(Job({"x": str(tmp_path / "x.npy")}, SAMPLES, BATCH, 1), np.from_dlpack)
+    pipeline = NativePipeline(Job({"x": str(tmp_path / "x.npy")}, SAMPLES, BATCH, 1), HOST)
     pipeline.take()
     pipeline.close()
     assert not recwarn.list

@@ -44,7 +44,7 @@ FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
 """``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""
 
 
-def require_data(text: str | None, works: Iterable[tuple[Work, Spec]], device: str) -> str:
+def require_data(text: str | None, works: Iterable[tuple[Work, Spec]]) -> str:
     """As the plan holds it: empty where nothing is fed, else a path from the root on, to be raced from anywhere."""
     if text is None:
         return ""
@@ -57,7 +57,7 @@ def require_data(text: str | None, works: Iterable[tuple[Work, Spec]], device: s
     except ValueError as error:
         raise InvalidRequest(f"{text!r} is no path: {error}") from None
     for work, spec in works:
-        require_feedable(whole, fed_spec(spec, work), work, device)
+        require_feedable(whole, fed_spec(spec, work), work)
     return whole
 
 
@@ -208,7 +208,7 @@ class Feeding:
 
 def data_for(plan: Plan, materials: Materials) -> FedData:
     spec = fed_spec(materials.spec, materials.work)
-    require_feedable(plan.data, spec, materials.work, plan.device)
+    require_feedable(plan.data, spec, materials.work)
     if plan.data == SYNTHETIC:
         return drawn_data(spec, materials.work.batch, plan.data_seed, materials.folder)
     return users_data(Path(plan.data), spec, materials.work.batch)

@@ -34,7 +34,7 @@ def folder_with(folder: Path, labels: Any, images: int = 10) -> Path:
 def required(path: Path, mode: Mode = "train") -> str:
     spec = find("digits").spec
     work = WORK if mode == "train" else Work("digits", BATCH, mode)
-    return require_data(str(path), [(work, spec)], "cpu")
+    return require_data(str(path), [(work, spec)])
 
 
 GOOD = np.arange(10, dtype=np.int32)
