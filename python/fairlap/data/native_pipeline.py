@@ -6,6 +6,7 @@ samples stay in host memory.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,13 @@ from fairlap.frameworks.contract import Fed
 from fairlap.models.arrays import Arrays
 
 SLOTS = 4
+_MOST_THREADS = 8
 _CAUSES = ("source_ns", "staging_ns", "no_slot_ns")
+
+
+def _threads_beside_a_gpu() -> int:
+    """While a GPU works its host does little else. On a CPU a second thread would take a core from the contestant."""
+    return max(1, min(_MOST_THREADS, len(os.sched_getaffinity(0)) - 1))
 
 
 class NativePipeline(Pipeline):
@@ -40,6 +47,7 @@ class NativePipeline(Pipeline):
                     seed=job.seed,
                     epochs=job.epochs,
                     last="drop",
+                    threads=1 if fed.device == "cpu" else _threads_beside_a_gpu(),
                     device="cpu" if name == NUMBERS else fed.device,
                 )
         except BaseException:

@@ -28,10 +28,10 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_ALONE, _PATH_BENEATH = 1, 1
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1, 2, 4, 8, 1 << 14
 _ACCESS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}  # by version; later ones have 16
 _DEVICE_CALLS = 1 << 15
-_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | _DEVICE_CALLS  # the others are for folders
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_CALLS  # the others are for folders
 _TCP, _OUTSIDE_SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 
 _SYSTEM = (
@@ -52,13 +52,14 @@ _OWNED_BY_OTHERS = 0b110  # files of other users, within the folders that are le
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _AS_FAST = 4  # before Linux 5.16 a filter otherwise turns speculative loads off, which slows everything down
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
-_LOAD, _JUMP_EQUAL, _JUMP_ANY_BIT, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_LOAD, _AND, _JUMP_EQUAL, _JUMP_ANY_BIT, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x35, 0x06
+_FIRST_ARGUMENT, _SECOND_ARGUMENT = 16, 24
 _CLONE_THREAD = 0x10000
 _X32 = 0x40000000  # a second table of system calls on x86-64
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}  # the call seccomp
 _GET_AND_SET_CAPABILITIES = ((125, 126), (90, 91))
 _DENIED = """
-socket 41 198        connect 42 203           bind 49 200             listen 50 201
+connect 42 203
 io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427
 ptrace 101 117       process_vm_readv 310 270 process_vm_writev 311 271 pidfd_getfd 438 438   kcmp 312 272
 bpf 321 280          perf_event_open 298 241  userfaultfd 323 282     open_by_handle_at 304 265
@@ -79,12 +80,20 @@ _OF_PROCESSES = """
 execve 59 221        execveat 322 281         fork 57 -               vfork 58 -
 kill 62 129          tkill 200 130            pidfd_send_signal 424 424
 """
+_OF_SOCKETS = """
+bind 49 200          listen 50 201
+"""  # CUDA listens on a socket of its own when it starts
+_SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
 _CLONE, _CLONE3 = (56, 220), (435, 435)
-_WITH_ONE_ARGUMENT = (((53, 199), int(socket.AF_UNIX)), ((302, 261), 0))  # socketpair; prlimit64 of this process alone
+_PRLIMIT = (302, 261)
+_KIND_BITS = 0xF  # the others are flags
 
 _OURS = Path(__file__).parents[1]
+_OWN_THREADS = Path("/proc/self/task")
+_GPUS = ("nvidia*", "dri")
 
 _confined = False
+_held: list[int] = []
 
 
 def landlock_version() -> int:
@@ -111,11 +120,12 @@ def is_confined() -> bool:
 
 
 def confine(
-    readable: Iterable[Path], writable: Iterable[Path], *, starts: Starts = "nothing", devices: Iterable[Path] = ()
+    readable: Iterable[Path], writable: Iterable[Path], *, starts: Starts = "nothing", gpu: bool = False
 ) -> None:
     """Leave these files and folders, Python's own, and the system's libraries. What the kernel lacks is left out: see
     ``landlock_version``. Child processes have other entries of /proc than this one, so where it starts some, all of
-    /proc is left.
+    /proc is left. ``gpu`` leaves NVIDIA's devices, and what CUDA does when it starts: it names its threads, and listens
+    on a Unix socket. Nothing can be connected or sent to another one.
 
     Threads that exist already keep their files.
     """
@@ -128,9 +138,9 @@ def confine(
     if has_seccomp():
         _drop_capabilities()
     if version := landlock_version():
-        _restrict_files(version, readable, writable, devices, starts)
+        _restrict_files(version, readable, writable, starts, gpu=gpu)
     if has_seccomp():
-        _filter_calls(starts)
+        _filter_calls(starts, gpu=gpu)
 
 
 def _drop_capabilities() -> None:
@@ -160,7 +170,7 @@ def _lower(which: int, wanted: int) -> None:
 
 
 def _restrict_files(
-    version: int, readable: Iterable[Path], writable: Iterable[Path], devices: Iterable[Path], starts: Starts
+    version: int, readable: Iterable[Path], writable: Iterable[Path], starts: Starts, *, gpu: bool
 ) -> None:
     handled = (1 << _ACCESS_BITS.get(version, 16)) - 1
     ruleset = struct.pack("=QQQ", handled, _TCP, _OUTSIDE_SCOPES)[: 8 if version < 4 else 16 if version < 6 else 24]
@@ -172,8 +182,12 @@ def _restrict_files(
     try:
         for path in (*map(Path, (*_SYSTEM, *of_processes)), *_of_libraries(), *_of_python(), *readable):
             _allow(rules, path, reads)
+        devices = [path for pattern in _GPUS for path in Path("/dev").glob(pattern)] if gpu else []
         for path in (Path(os.devnull), *devices):
             _allow(rules, path, handled & (_READ_FILE | _READ_DIR | _WRITE_FILE | _DEVICE_CALLS))
+        if gpu:
+            _held.append(os.open(_OWN_THREADS, os.O_PATH | os.O_CLOEXEC))  # a rule lasts as long as its file is known
+            _allow(rules, _OWN_THREADS, handled & (_READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE))
         for path in writable:
             _allow(rules, path, handled if starts == "programs" else handled & ~_EXECUTE)
         for path in (Path(sys.executable), *Path("/").glob("lib*/ld-*")) if starts == "python" else ():
@@ -224,27 +238,50 @@ def _folder_of(module: object) -> str:
     return os.path.dirname(file) if isinstance(file, str) and hasattr(module, "__path__") else ""  # noqa: PTH120
 
 
-def _filter_calls(starts: Starts) -> None:
+def _filter_calls(starts: Starts, *, gpu: bool) -> None:
     column, machine, seccomp = _MACHINES[platform.machine()]
     denied = _numbers(_DENIED, column) + (_numbers(_OF_PROCESSES, column) if starts == "nothing" else [])
+    denied += [] if gpu else [_SOCKET[column], *_numbers(_OF_SOCKETS, column)]
     program = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, machine), (_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
     program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for number in denied:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
     for number in _numbers(_DONE_IN_NAME, column):
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | 0)]
-    for numbers, first in _WITH_ONE_ARGUMENT:
-        program += [(_JUMP_EQUAL, 0, 4, numbers[column]), (_LOAD, 0, 0, 16), (_JUMP_EQUAL, 1, 0, first)]
-        program += [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+    program += _of_this_process_alone(_PRLIMIT[column])
+    for numbers in (_SOCKETPAIR, _SOCKET) if gpu else (_SOCKETPAIR,):
+        program += _of_connected_unix_sockets(numbers[column])
     if starts == "nothing":
         # The flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone.
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
-        program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, 16), (_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
+        program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
+        program += [(_JUMP_ANY_BIT, 1, 0, _CLONE_THREAD)]
         program += [(_RETURN, 0, 0, _FAIL | errno.EPERM)]
     program += [(_RETURN, 0, 0, _ALLOW)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in program))
     whole = struct.pack("@HP", len(program), ctypes.addressof(code))
     _checked(_syscall(seccomp, _SET_MODE_FILTER, _ALL_THREADS | _AS_FAST, whole))
+
+
+def _of_this_process_alone(number: int) -> list[tuple[int, int, int, int]]:
+    """The process is named by the first argument."""
+    ends = [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+    return [(_JUMP_EQUAL, 0, 4, number), (_LOAD, 0, 0, _FIRST_ARGUMENT), (_JUMP_EQUAL, 1, 0, 0), *ends]
+
+
+def _of_connected_unix_sockets(number: int) -> list[tuple[int, int, int, int]]:
+    """Streams and sequenced packets. A socket for datagrams can send to any other one without being connected."""
+    return [
+        (_JUMP_EQUAL, 0, 8, number),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_JUMP_EQUAL, 0, 4, int(socket.AF_UNIX)),
+        (_LOAD, 0, 0, _SECOND_ARGUMENT),
+        (_AND, 0, 0, _KIND_BITS),
+        (_JUMP_EQUAL, 2, 0, int(socket.SOCK_STREAM)),
+        (_JUMP_EQUAL, 1, 0, int(socket.SOCK_SEQPACKET)),
+        (_RETURN, 0, 0, _FAIL | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
 
 
 def _numbers(table: str, column: int) -> list[int]:

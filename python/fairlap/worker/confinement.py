@@ -24,6 +24,5 @@ def confined(wanted: Sandbox) -> dict[str, str]:
     writable.append(Path(tempfile.mkdtemp(prefix="home-", dir=writable[-1])))
     os.environ["FAIRLAP_CACHE"] = wanted.writable[-1]  # the user's is for all races
     readable = [*map(Path, wanted.readable), Path("/sys"), moved_home(writable)]
-    devices = [*Path("/dev").glob("nvidia*"), Path("/dev/dri")]
-    confine(readable, [*writable, SHARED_MEMORY], starts="programs", devices=devices)
+    confine(readable, [*writable, SHARED_MEMORY], starts="programs", gpu=wanted.gpu)
     return {SANDBOX: found}

@@ -54,10 +54,11 @@ class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
 
 
 class Sandbox(msgspec.Struct, frozen=True):
-    """What a worker leaves itself before it imports the framework, besides that, Python, and the GPUs' devices."""
+    """What a worker leaves itself before it imports the framework, besides that and Python."""
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]  # the last one is the race's folder for temporary files
+    gpu: bool = False
 
 
 class Prepare(Message, frozen=True):

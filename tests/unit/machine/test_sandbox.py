@@ -22,7 +22,14 @@ import json, os, resource, shutil, socket, subprocess, sys, threading
 from pathlib import Path
 from fairlap.machine.sandbox import confine
 folder = Path(sys.argv[1])
-confine([folder / "model"], [folder / "own"], starts=sys.argv[2])
+from fairlap.machine.scratch_folder import SHARED_MEMORY
+outside = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+outside.bind(str(folder / "outside"))
+server = socket.socket(socket.AF_UNIX)
+server.bind(str(folder / "server"))
+server.listen()
+gpu = sys.argv[2] == "gpu"
+confine([folder / "model"], [folder / "own"], starts="programs" if gpu else sys.argv[2], gpu=gpu)
 parent = f"/proc/{os.getppid()}/environ"
 
 def in_thread():
@@ -30,6 +37,25 @@ def in_thread():
     thread = threading.Thread(target=lambda: found.append(sum(range(1000))))
     thread.start(); thread.join()
     return found
+
+def named():
+    thread = threading.Thread(target=lambda: Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("x"))
+    caught = []
+    threading.excepthook = lambda raised: caught.append(raised.exc_value)
+    thread.start(); thread.join()
+    if caught: raise caught[0]
+
+def listening():
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as made:
+        made.bind("\\0fairlap-" + str(os.getpid()))
+        made.listen()
+
+def connected(kind):
+    with socket.socket(socket.AF_UNIX, kind) as made:
+        made.connect(str(folder / "server"))
+
+def datagram():
+    socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", str(folder / "outside"))
 
 def python():
     return subprocess.run([sys.executable, "-c", f"open({str(folder / 'secret')!r})"], stderr=-1).returncode
@@ -51,6 +77,16 @@ tries = dict(
     tcp=lambda: socket.create_connection(("127.0.0.1", int(sys.argv[3])), 1),
     unix=lambda: socket.socket(socket.AF_UNIX),
     pair=lambda: socket.socketpair(),
+    datagram=datagram,
+    datagrams=lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+    raw=lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW),
+    udp=lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9)),
+    netlink=lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW),
+    stream=lambda: connected(socket.SOCK_STREAM),
+    packets=lambda: connected(socket.SOCK_SEQPACKET),
+    listening=listening,
+    named=named,
+    kernel=lambda: open("/proc/sys/kernel/core_pattern", "r+b").close(),
     commands=lambda: Path(f"/proc/{os.getppid()}/cmdline").read_bytes(),
     itself=lambda: Path("/proc/self/maps").read_bytes()[:9],
     processor=lambda: Path("/sys/devices/system/cpu/online").read_text(),
@@ -111,6 +147,15 @@ def test_programs_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
     assert found["python"] == "1"
     processes = {"python", "fork", "shell", "commands"}
     assert {name for name, outcome in found.items() if outcome is not None} == {*INSIDE, *processes}
+
+
+def test_with_a_gpu_threads_are_named_and_a_socket_may_listen_but_nothing_is_reached(tmp_path: Path) -> None:
+    """CUDA 13.0 starts no context otherwise: it opens /proc/self/task/*/comm for writing, and binds a Unix socket that
+    it listens on, as seen on an H100."""
+    found = outcomes(tmp_path, "gpu")
+    processes = {"python", "fork", "shell", "commands"}
+    reached = {name for name, outcome in found.items() if outcome is not None}
+    assert reached == {*INSIDE, *processes, "named", "listening", "unix"}
 
 
 def test_what_the_kernel_lacks_is_left_out(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
         readable += [Path(folder), program_of(words_of(options[RUN]), folder).parent]
     if runner.name.framework == CALLABLES:  # a callable, of a module in the current folder or in a checkout
         readable += [Path.cwd(), Path(options.get(PATH) or ".").absolute()]
-    return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)))
+    return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)), gpu=plan.device != "cpu")
 
 
 def _folders_of(package: str) -> list[Path]:
