@@ -28,7 +28,7 @@ class Lending : public std::enable_shared_from_this<Lending> {
   [[nodiscard]] const SampleArray& delivered() const noexcept { return delivered_; }
   [[nodiscard]] std::size_t bytes_per_sample() const noexcept { return bytes_per_sample_; }
 
-  // Between claim and publication, by the thread that fills.
+  // Before the slot is filled, by the thread that began it.
   void set_samples(std::size_t slot, std::size_t samples) noexcept;
   [[nodiscard]] std::size_t samples_in(std::size_t slot) const noexcept { return cards_[slot].samples; }
 

@@ -33,7 +33,7 @@ class Source {
   // Copies neighbouring samples, whole, or throws SourceFailed.
   virtual void read(std::uint64_t first, std::size_t samples, std::byte* to) const = 0;
 
-  // Called once for each batch: throws SourceFailed when the source is no longer what it was.
+  // Called before samples are taken from it: throws SourceFailed when the source is no longer what it was.
   virtual void check_still_there() const = 0;
 
  private:

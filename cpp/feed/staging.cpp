@@ -15,12 +15,18 @@ namespace {
 constexpr std::chrono::nanoseconds kBetweenQuestions = std::chrono::milliseconds(50);
 constexpr std::chrono::microseconds kShortestPause(10);
 constexpr std::chrono::microseconds kLongestPause(1000);
+// Copying this much takes tens of microseconds; taking a chunk takes a fraction of one.
+constexpr std::size_t kChunkBytes = std::size_t{256} << 10U;
 
 std::uint64_t now_ns() noexcept { return clock::MonotonicRaw::now_ns(); }
 
 OrderSettings over_all(OrderSettings settings, const Source& source) {
   settings.samples = source.array().samples;
   return settings;
+}
+
+std::size_t samples_of_a_chunk(std::size_t bytes_per_sample) {
+  return (kChunkBytes + bytes_per_sample - 1) / bytes_per_sample;
 }
 
 }  // namespace
@@ -30,10 +36,13 @@ Staging::Staging(std::unique_ptr<Source> source, const StagingSettings& settings
       gather_(*source_, settings.gather),
       order_(over_all(settings.order, *source_)),
       batch_(settings.order.batch),
+      chunk_(samples_of_a_chunk(gather_.delivered().bytes_per_sample())),
       batches_(order_.batches()),
       lending_(std::make_shared<Lending>(settings.slots, batch_, gather_.delivered(), settings.link)),
       works_(settings.slots),
       forks_(forks_behind_us()),
+      drawn_(batch_),
+      drawn_count_(order_.draw(drawn_)),
       stalls_(now_ns()),
       crew_(std::make_unique<Crew>()) {
   if (settings.threads == 0) throw BadFeed("a feeder needs at least one thread");
@@ -69,14 +78,61 @@ Staging::~Staging() {
 
 bool Staging::in_a_child() const noexcept { return forks_behind_us() != forks_; }
 
-bool Staging::claim(Slots::Begun& begun) {
-  const std::scoped_lock lock(claiming_);
+// A chunk of the open batch, or else of the next one, which a thread opens while the others wait. False when
+// there is nothing more to fill.
+bool Staging::take(Chunk& chunk) {
+  std::condition_variable& opened = crew_->opened;
+  std::unique_lock lock(taking_);
+  while (true) {
+    opened.wait(lock, [this] { return ended_ || open_.chunks_left > 0 || !opening_; });
+    if (lending_->slots().closed()) ended_ = true;
+    if (ended_) {
+      opened.notify_all();
+      return false;
+    }
+    if (open_.chunks_left > 0) {
+      const std::size_t samples = open_.samples_left / open_.chunks_left;
+      chunk = {open_.slot, open_.first, samples};
+      open_.first += samples;
+      open_.samples_left -= samples;
+      if (--open_.chunks_left == 0) opened.notify_one();  // to open the next
+      return true;
+    }
+    opening_ = true;
+    lock.unlock();
+    const bool is_open = open_next();
+    lock.lock();
+    opening_ = false;
+    if (!is_open) ended_ = true;
+  }
+}
+
+// By one thread at a time. False at the end and once the feeder is closed.
+bool Staging::open_next() {
   Slots& slots = lending_->slots();
-  if (batches_ != 0 && begun_ == batches_) return false;
-  if (!slots.wait_until_one_is_empty()) return false;
-  begun = slots.begin_filling();
-  ++begun_;
-  lending_->set_samples(begun.slot, order_.draw(works_[begun.slot].samples));
+  if (drawn_count_ == 0 || !slots.wait_until_one_is_empty()) return false;
+  const std::size_t slot = slots.begin_filling().slot;
+  const std::size_t count = drawn_count_;
+  Work& work = works_[slot];
+  std::swap(work.samples, drawn_);
+  lending_->set_samples(slot, count);
+  work.failed = false;
+  work.reading_ns = work.filling_ns = 0;
+  try {
+    if (!wait_until_unused(slot)) return false;
+    work.opened_ns = now_ns();
+    const std::size_t chunks = std::max<std::size_t>(1, count / chunk_);
+    work.chunks_left = chunks;
+    {
+      const std::scoped_lock lock(taking_);
+      open_ = {.slot = slot, .samples_left = count, .chunks_left = chunks};
+    }
+    if (chunks > 1) crew_->opened.notify_all();
+  } catch (const std::exception& error) {
+    note_failure(work, 0, error);
+    slots.publish(slot, 0);
+  }
+  drawn_count_ = order_.draw(drawn_);
   return true;
 }
 
@@ -98,23 +154,50 @@ bool Staging::wait_until_unused(std::size_t slot) {
 }
 
 void Staging::fill_until_the_end(std::span<std::byte> scratch) {
-  Slots::Begun begun;
-  while (claim(begun)) {
-    Work& work = works_[begun.slot];
-    std::uint64_t source_ns = 0;
-    work.failed = false;
-    try {
-      if (!wait_until_unused(begun.slot)) return;
-      const std::span<const std::uint64_t> samples(work.samples);
-      const std::size_t count = lending_->samples_in(begun.slot);
-      source_ns = gather_.fill(samples.first(count), lending_->slots().memory(begun.slot), scratch);
-      if (Link* const link = lending_->link()) link->send(begun.slot, count * lending_->bytes_per_sample());
-    } catch (const std::exception& error) {
-      work.failed = true;
-      work.failure = error.what();
-    }
-    lending_->slots().publish(begun.slot, source_ns);
+  Chunk chunk;
+  while (take(chunk)) {
+    fill(chunk, scratch);
+    if (--works_[chunk.slot].chunks_left == 0) deliver(chunk.slot);
   }
+}
+
+void Staging::fill(const Chunk& chunk, std::span<std::byte> scratch) {
+  Work& work = works_[chunk.slot];
+  const std::uint64_t began_ns = now_ns();
+  try {
+    const std::span<const std::uint64_t> samples(work.samples);
+    std::byte* const to = lending_->slots().memory(chunk.slot) + chunk.first * lending_->bytes_per_sample();
+    work.reading_ns += gather_.fill(samples.subspan(chunk.first, chunk.samples), to, scratch);
+  } catch (const std::exception& error) {
+    note_failure(work, chunk.first, error);
+  }
+  work.filling_ns += now_ns() - began_ns;
+}
+
+// By the thread that filled the last chunk. Threads read at the same time, so that what they read together
+// can take longer than the filling took; the same share of that was reading.
+void Staging::deliver(std::size_t slot) {
+  Work& work = works_[slot];
+  try {
+    Link* const link = lending_->link();
+    if (link != nullptr && !work.failed) {
+      link->send(slot, lending_->samples_in(slot) * lending_->bytes_per_sample());
+    }
+  } catch (const std::exception& error) {
+    note_failure(work, 0, error);
+  }
+  const auto took_ns = static_cast<double>(now_ns() - work.opened_ns);
+  const double at_once = std::max(1.0, static_cast<double>(work.filling_ns) / std::max(1.0, took_ns));
+  lending_->slots().publish(slot, static_cast<std::uint64_t>(static_cast<double>(work.reading_ns) / at_once));
+}
+
+// Of several failures the first one in the batch's order counts, which does not depend on the threads.
+void Staging::note_failure(Work& work, std::size_t first, const std::exception& error) {
+  const std::scoped_lock lock(failing_);
+  if (work.failed && work.failed_at < first) return;
+  work.failed = true;
+  work.failed_at = first;
+  work.failure = error.what();
 }
 
 void Staging::refuse_in_a_child() const {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -46,8 +49,11 @@ struct StagingSettings {
   MakeLink link;  // none: batches stay in host memory
 };
 
-// Threads that fill slots with batches ahead of the consumer. Several batches may be in the making; they
-// are delivered in order. A thread's failure reaches the consumer in place of the batch it concerns.
+// Threads that fill slots with batches ahead of the consumer. They fill one batch together, in chunks of
+// whole samples, and begin the next one when no chunk is left to take: so few slots keep many threads at
+// work, and the batch that is wanted first is ready first. A batch that is not worth sharing is one chunk,
+// and several of those are in the making at once. Batches are delivered in order. A thread's failure reaches
+// the consumer in place of the batch it concerns.
 class Staging {
  public:
   Staging(std::unique_ptr<Source> source, const StagingSettings& settings);
@@ -83,13 +89,35 @@ class Staging {
   [[nodiscard]] StallTimes stalls() const;
 
  private:
-  struct Work {  // what one slot is filled with
+  // What one slot is filled with. Several threads fill it; the last one delivers it.
+  struct Work {
     std::vector<std::uint64_t> samples;
-    std::string failure;
+    std::uint64_t opened_ns = 0;
+    std::atomic<std::size_t> chunks_left = 0;
+    std::atomic<std::uint64_t> filling_ns = 0;  // of all threads together
+    std::atomic<std::uint64_t> reading_ns = 0;  // how much of that was reading
     bool failed = false;
+    std::size_t failed_at = 0;  // the first sample of the chunk that failed
+    std::string failure;
+  };
+  // The batch whose chunks are being taken: one at a time.
+  struct Open {
+    std::size_t slot = 0;
+    std::size_t first = 0;         // of the samples that nobody has taken
+    std::size_t samples_left = 0;  // and how many they are
+    std::size_t chunks_left = 0;
+  };
+  struct Chunk {
+    std::size_t slot = 0;
+    std::size_t first = 0;
+    std::size_t samples = 0;
   };
   void fill_until_the_end(std::span<std::byte> scratch);
-  bool claim(Slots::Begun& begun);
+  bool take(Chunk& chunk);
+  bool open_next();
+  void fill(const Chunk& chunk, std::span<std::byte> scratch);
+  void deliver(std::size_t slot);
+  void note_failure(Work& work, std::size_t first, const std::exception& error);
   bool wait_until_unused(std::size_t slot);
   Delivered settle(const Slots::Arrived& arrived, std::uint64_t now_ns);
   [[nodiscard]] bool all_held() const;
@@ -100,14 +128,21 @@ class Staging {
   Gather gather_;
   Order order_;
   std::size_t batch_;
+  std::size_t chunk_;  // samples of the smallest one
   std::uint64_t batches_;
   std::shared_ptr<Lending> lending_;
   std::vector<Work> works_;
   std::vector<std::vector<std::byte>> scratches_;
   std::uint64_t forks_;  // when it was made
 
-  std::mutex claiming_;  // slot, batch number and samples are taken together, so that their orders agree
-  std::uint64_t begun_ = 0;
+  std::mutex taking_;
+  Open open_;
+  bool opening_ = false;  // One thread opens the next batch, so that slots, numbers and samples agree.
+  bool ended_ = false;
+  // The samples of the batch after the open one, drawn while that one is filled.
+  std::vector<std::uint64_t> drawn_;
+  std::size_t drawn_count_ = 0;  // 0 at the end
+  std::mutex failing_;
 
   std::mutex closing_;  // a thread is joined by one
   Turn consuming_;
@@ -118,6 +153,7 @@ class Staging {
   // Apart, so that a forked child can leave it where it is.
   struct Crew {
     std::shared_ptr<Lending> lending;
+    std::condition_variable opened;  // or somebody has to open, or all is over
     std::vector<std::thread> threads;
   };
   std::unique_ptr<Crew> crew_;  // last, since its threads use all the others

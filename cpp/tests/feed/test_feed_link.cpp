@@ -46,9 +46,12 @@ class ScriptedLink final : public Link {
     std::vector<std::uintptr_t> used;
     int unknown = 0;
     bool all_named = false;
+    ScriptedLink* link = nullptr;
   };
   ScriptedLink(const HostSlots& host, Script& script)
-      : host_(host), script_(script), memory_(host.stride * host.count), slots_(host.count) {}
+      : host_(host), script_(script), memory_(host.stride * host.count), slots_(host.count) {
+    script_.link = this;
+  }
   ~ScriptedLink() override { ++script_.dropped; }
 
   [[nodiscard]] dlpack::Device device() const noexcept override { return {dlpack::kDeviceCuda, 3}; }
@@ -111,6 +114,20 @@ std::vector<std::int64_t> all_of(Staging& staging) {
   return out;
 }
 
+// Of samples with 64 KiB each, whose numbers must be all the same.
+std::vector<std::int64_t> first_of_each_sample(Staging& staging) {
+  std::vector<std::int64_t> out;
+  for (Staging::Delivered got = staging.next(10s); got.is_batch; got = staging.next(10s)) {
+    const auto* row = static_cast<const std::int64_t*>(staging.lending()->link()->memory(got.ticket.slot));
+    for (std::size_t sample = 0; sample < got.samples; ++sample, row += 8192) {
+      CHECK(std::count(row, row + 8192, *row) == 8192);
+      out.push_back(*row);
+    }
+    staging.lending()->give_back(got.ticket);
+  }
+  return out;
+}
+
 void check_stalls_add_up(const StallTimes& stalls) {
   const auto parts = static_cast<double>(stalls.consumer_ns + stalls.source_ns + stalls.staging_ns +
                                          stalls.link_ns + stalls.no_slot_ns);
@@ -163,6 +180,43 @@ TEST("the stall times distinguish work on the device from the link") {
   const StallTimes stalls = stalls_after_all(script);
   CHECK(stalls.no_slot_ns > 150'000'000);
   CHECK(stalls.no_slot_ns > 5 * stalls.link_ns);
+}
+
+// Sample i is 64 KiB of the number i, read from somewhere while the only slot is, or is not, in use.
+class WatchingSource final : public Source {
+ public:
+  explicit WatchingSource(const ScriptedLink::Script& script)
+      : Source({ElementType::int64, {8192}, 80}), script_(script) {}
+  [[nodiscard]] const std::byte* in_place(std::uint64_t /*sample*/) const noexcept override {
+    return nullptr;
+  }
+  void read(std::uint64_t first, std::size_t samples, std::byte* to) const override {
+    if (script_.link->use_of(0) != SlotUse::none) throw SourceFailed("the slot is still in use");
+    for (std::uint64_t sample = first; sample < first + samples; ++sample) {
+      const std::vector<std::uint64_t> row(8192, sample);
+      std::memcpy(to, row.data(), 8192 * 8);
+      to += 8192 * 8;
+    }
+  }
+  void check_still_there() const override {}
+
+ private:
+  const ScriptedLink::Script& script_;
+};
+
+TEST("what several threads fill is sent once and whole, and no chunk is written while the slot is in use") {
+  ScriptedLink::Script script;
+  script.copying = 3ms;
+  script.working = 3ms;
+  StagingSettings settings;
+  settings.order.batch = 16;
+  settings.slots = 1;
+  settings.threads = 4;
+  settings.link = [&script](const HostSlots& host) { return std::make_unique<ScriptedLink>(host, script); };
+  Staging staging(std::make_unique<WatchingSource>(script), settings);
+  const std::vector<std::int64_t> fed = first_of_each_sample(staging);
+  CHECK(fed == std::vector<std::int64_t>(numbers().begin(), numbers().begin() + 80));
+  CHECK_EQUAL(script.sends.load(), 5);
 }
 
 TEST("a copy that fails comes in place of its batch") {

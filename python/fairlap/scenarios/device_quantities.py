@@ -38,8 +38,9 @@ class DeviceQuantities:
 
 def with_completion(contestant: Contestant, device: int) -> Contestant:
     """On a GPU a call ends as in the loop that an expert would write: when the framework's own wait has returned, or,
-    where it has none, when the device has done all its work. On one core of a machine with an H100, a wait for the device
-    after JAX's own made its calls of 0.16 ms 0.09 ms longer: it spins on the core that JAX's threads need. Profiles are by the device's own records.
+    where it has none, when the device has done all its work. On one core of a machine with an H100, a wait for the
+    device after JAX's own made its calls of 0.16 ms 0.09 ms longer: it spins on the core that JAX's threads need.
+    Profiles are by the device's own records.
     """
     from fairlap.engine.cuda.device_completion import device_completion
     from fairlap.scenarios.untimed.device_profile import device_profiler
