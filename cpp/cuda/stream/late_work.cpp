@@ -1,7 +1,7 @@
 #include "cuda/stream/late_work.hpp"
 
-#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "cuda/activity/spans.hpp"
 #include "cuda/driver/owned.hpp"
@@ -34,7 +34,8 @@ class Look {
       return;
     }
     const CurrentContext current(driver_, stream_.context().handle());
-    found.longest_ns = std::max(found.longest_ns, span_ns(driver_, returned_.handle(), later_.handle()));
+    spans_ns_.push_back(span_ns(driver_, returned_.handle(), later_.handle()));
+    found.usual_ns = median_of(spans_ns_);
   }
 
  private:
@@ -87,6 +88,7 @@ class Look {
   std::chrono::nanoseconds limit_;
   Event returned_;
   Event later_;
+  std::vector<double> spans_ns_;
 };
 
 }  // namespace

@@ -15,7 +15,9 @@ struct LateWork {
   SampleEnd end = SampleEnd::taken;
   bool held = true;  // false: the call did not return while the stream was held, so nothing is known
   std::size_t calls = 0;
-  double longest_ns = 0.0;  // that the device worked between the return and a while later
+  // The median over the calls of what the device did between the return and a while later: kernels of another
+  // process may come in between in some.
+  double usual_ns = 0.0;
 };
 
 // Holds the stream through each call and a while beyond, so that the two events after the call enclose

@@ -137,7 +137,7 @@ SampleEnd StreamWarmUp::refuse_late_work(loop::Work& work, SampleShape& shape) {
   }
   const double allowed_ns =
       record_.floor.empty_pair_ns + std::max(kShortestLateWorkNs, kQuantaOfLateWork * quantum_ns());
-  if (late.longest_ns <= allowed_ns) return SampleEnd::taken;
+  if (late.usual_ns <= allowed_ns) return SampleEnd::taken;
   throw Unavailable("device_span is not available here: the call returns before its work is on " +
                     stream_.name() +
                     ", as where a framework launches from a thread of its own, so an event at its return is "

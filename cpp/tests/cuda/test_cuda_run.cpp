@@ -25,10 +25,12 @@ std::size_t invalid_in(std::span<const double> values) {
   return invalid;
 }
 
-// Launches when the engine has seen the call return, as another thread of a framework would.
+// Launches when the engine has seen the call return, as another thread of a framework would; or within the
+// call, once so many were late.
 class LaunchedLate final : public loop::Work {
  public:
-  explicit LaunchedLate(std::uint64_t stream) : stream_(stream) {}
+  explicit LaunchedLate(std::uint64_t stream, int late_calls = 1'000'000)
+      : stream_(stream), late_calls_(late_calls) {}
 
   void enter() noexcept override {}
   bool leave() noexcept override {
@@ -37,6 +39,7 @@ class LaunchedLate final : public loop::Work {
   }
   bool call() noexcept override {
     due_ = true;
+    if (--late_calls_ < 0) launch();
     return true;
   }
   bool wait() noexcept override {
@@ -53,6 +56,7 @@ class LaunchedLate final : public loop::Work {
   }
 
   std::uint64_t stream_;
+  int late_calls_;
   bool due_ = false;
 };
 
@@ -273,6 +277,17 @@ TEST("a span is refused where the work comes onto the stream after its call has 
   CHECK(contains(message_of([&] { time_it(at_work, work, settings); }), "returns before its work"));
   settings.method = Method::context_span;
   CHECK_EQUAL(time_it(at_work, work, settings)->table->valid(), 8U);
+}
+
+// Seen on an H100 beside other processes, whose kernels came between the two events of some looks.
+TEST("what comes late in two looks of five is no habit of the call") {
+  const EngineAtWork at_work;
+  StreamSettings settings = quick_settings(8);
+  settings.warm_up_calls = 12;
+  LaunchedLate work(at_work.stream, 5);  // the looks begin with the fourth call
+  CHECK_EQUAL(time_it(at_work, work, settings)->table->valid(), 8U);
+  LaunchedLate mostly_late(at_work.stream, 6);
+  CHECK(contains(message_of([&] { time_it(at_work, mostly_late, settings); }), "returns before its work"));
 }
 
 TEST("a host that is late once does not cost the gate") {
