@@ -53,7 +53,7 @@ _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _AS_FAST = 4  # before Linux 5.16 a filter otherwise turns speculative loads off, which slows everything down
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _LOAD, _AND, _JUMP_EQUAL, _JUMP_ANY_BIT, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x35, 0x06
-_FIRST_ARGUMENT, _SECOND_ARGUMENT = 16, 24
+_FIRST_ARGUMENT, _BYTES_OF_AN_ARGUMENT = 16, 8
 _CLONE_THREAD = 0x10000
 _X32 = 0x40000000  # a second table of system calls on x86-64
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}  # the call seccomp
@@ -85,7 +85,19 @@ bind 49 200          listen 50 201
 """  # CUDA listens on a socket of its own when it starts
 _SOCKET, _SOCKETPAIR = (41, 198), (53, 199)
 _CLONE, _CLONE3 = (56, 220), (435, 435)
-_PRLIMIT = (302, 261)
+_OF_ITSELF_ALONE: tuple[tuple[tuple[int, int], tuple[int, ...]], ...] = (
+    ((302, 261), (0,)),  # prlimit64, whose process is the first argument
+    ((203, 122), (0,)),  # sched_setaffinity
+    ((142, 118), (0,)),  # sched_setparam
+    ((144, 119), (0,)),  # sched_setscheduler
+    ((314, 274), (0,)),  # sched_setattr
+    ((141, 140), (0, 0)),  # setpriority of a process, and of which
+    ((251, 30), (1, 0)),  # ioprio_set, likewise
+    ((256, 238), (0,)),  # migrate_pages
+    ((279, 239), (0,)),  # move_pages
+)
+"""System calls that reach any process of the same user, and the first arguments with which they reach only this one. A
+contestant could move its rivals to one core otherwise."""
 _KIND_BITS = 0xF  # the others are flags
 
 _OURS = Path(__file__).parents[1]
@@ -248,7 +260,8 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
     for number in _numbers(_DONE_IN_NAME, column):
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | 0)]
-    program += _of_this_process_alone(_PRLIMIT[column])
+    for numbers, first in _OF_ITSELF_ALONE:
+        program += _only_with(numbers[column], first)
     for numbers in (_SOCKETPAIR, _SOCKET) if gpu else (_SOCKETPAIR,):
         program += _of_connected_unix_sockets(numbers[column])
     if starts == "nothing":
@@ -263,10 +276,15 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
     _checked(_syscall(seccomp, _SET_MODE_FILTER, _ALL_THREADS | _AS_FAST, whole))
 
 
-def _of_this_process_alone(number: int) -> list[tuple[int, int, int, int]]:
-    """The process is named by the first argument."""
-    ends = [(_RETURN, 0, 0, _FAIL | errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
-    return [(_JUMP_EQUAL, 0, 4, number), (_LOAD, 0, 0, _FIRST_ARGUMENT), (_JUMP_EQUAL, 1, 0, 0), *ends]
+def _only_with(number: int, first: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """The arguments that it may have."""
+    looks: list[tuple[int, int, int, int]] = []
+    for place, value in enumerate(first):
+        to_the_refusal = 2 * (len(first) - place - 1) + 1
+        looks += [(_LOAD, 0, 0, _FIRST_ARGUMENT + place * _BYTES_OF_AN_ARGUMENT)]
+        looks += [(_JUMP_EQUAL, 0, to_the_refusal, value)]
+    ends = [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
+    return [(_JUMP_EQUAL, 0, len(looks) + len(ends), number), *looks, *ends]
 
 
 def _of_connected_unix_sockets(number: int) -> list[tuple[int, int, int, int]]:
@@ -275,7 +293,7 @@ def _of_connected_unix_sockets(number: int) -> list[tuple[int, int, int, int]]:
         (_JUMP_EQUAL, 0, 8, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
         (_JUMP_EQUAL, 0, 4, int(socket.AF_UNIX)),
-        (_LOAD, 0, 0, _SECOND_ARGUMENT),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT + _BYTES_OF_AN_ARGUMENT),
         (_AND, 0, 0, _KIND_BITS),
         (_JUMP_EQUAL, 2, 0, int(socket.SOCK_STREAM)),
         (_JUMP_EQUAL, 1, 0, int(socket.SOCK_SEQPACKET)),

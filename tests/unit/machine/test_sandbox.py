@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -30,7 +31,14 @@ server.bind(str(folder / "server"))
 server.listen()
 gpu = sys.argv[2] == "gpu"
 confine([folder / "model"], [folder / "own"], starts="programs" if gpu else sys.argv[2], gpu=gpu)
-parent = f"/proc/{os.getppid()}/environ"
+parent, rival = f"/proc/{os.getppid()}/environ", int(sys.argv[4])
+io_of_a_process, io_idle = 1, 3 << 13
+
+def call(number, *arguments):
+    import ctypes
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.syscall(number, *arguments) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
 
 def in_thread():
     found = []
@@ -95,6 +103,16 @@ tries = dict(
     shell=lambda: subprocess.run(["/bin/sh", "-c", "true"]),
     fork=lambda: os._exit(0) if os.fork() == 0 else None,
     parent=lambda: os.kill(os.getppid(), 0),
+    moved=lambda: os.sched_setaffinity(rival, {min(os.sched_getaffinity(0))}),
+    slowed=lambda: os.setpriority(os.PRIO_PROCESS, rival, 10),
+    slowed_all=lambda: os.setpriority(os.PRIO_USER, 0, 10),
+    slowed_group=lambda: os.setpriority(os.PRIO_PGRP, 0, 10),
+    last=lambda: os.sched_setscheduler(rival, os.SCHED_BATCH, os.sched_param(0)),
+    parameters=lambda: os.sched_setparam(rival, os.sched_param(0)),
+    disk=lambda: call({"x86_64": 251, "aarch64": 30}[os.uname().machine], io_of_a_process, rival, io_idle),
+    own_cores=lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)),
+    own_priority=lambda: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0)),
+    own_class=lambda: os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)),
     limits=lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU),
     own_limits=lambda: resource.getrlimit(resource.RLIMIT_CPU),
     environment=lambda: Path(parent).read_bytes(),
@@ -109,15 +127,39 @@ for name, act in tries.items():
 print(json.dumps(done))
 """
 INSIDE = {"model", "own", "touched", "numpy", "threads", "pair", "itself", "processor", "copied", "own_limits"}
+INSIDE |= {"own_cores", "own_priority", "own_class"}
+RIVAL = """
+import sys, time
+from fairlap.machine.sandbox import confine
+confine([], [])
+print(flush=True)
+time.sleep(600)
+"""
+
+
+def scheduling(pid: int) -> tuple[Any, ...]:
+    return os.sched_getaffinity(pid), os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)
 
 
 def outcomes(tmp_path: Path, mode: str) -> dict[str, Any]:
     for name in ("model", "secret"):
         (tmp_path / name).write_text(name)
     (tmp_path / "own").mkdir()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        arguments = [sys.executable, "-P", "-c", PROGRAM, str(tmp_path), mode, str(server.getsockname()[1])]
+    python = [sys.executable, "-P", "-c"]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        subprocess.Popen(
+            [*python, RIVAL], stdout=subprocess.PIPE
+        ) as rival,  # with as few rights, so that it may be moved
+    ):
+        assert rival.stdout is not None
+        rival.stdout.readline()
+        before = scheduling(rival.pid)
+        arguments = [*python, PROGRAM, str(tmp_path), mode, str(server.getsockname()[1]), str(rival.pid)]
         done = subprocess.run(arguments, capture_output=True, check=True)
+        after = scheduling(rival.pid)
+        rival.kill()
+    assert after == before
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
