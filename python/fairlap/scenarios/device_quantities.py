@@ -112,15 +112,15 @@ def _measure(
         if notice.code not in _OF_A_SHORT_MEASUREMENT
     ]
     quantity = measurement.headline
-    if not np.isfinite(quantity.values).any():
-        reasons = ", ".join(f"{reason} in {count}" for reason, count in measurement.invalid.items())
-        raise NotAvailable(f"no sample is valid: {reasons}")
     hidden = measurement.invalid.get("hidden_work", 0)
     if hidden > _MOST_HIDDEN * measurement.samples:
         raise NotAvailable(
-            f"work was still running after the stop event in {hidden:,} of {measurement.samples:,} samples, and the "
-            "others are those that happened to be over in time"
+            f"in {hidden:,} of {measurement.samples:,} samples work was still running after the stop event; any others "
+            "happened to be over in time"
         )
+    if not np.isfinite(quantity.values).any():
+        reasons = ", ".join(f"{reason} in {count}" for reason, count in measurement.invalid.items())
+        raise NotAvailable(f"no sample is valid: {reasons}")
     how = "" if stream == HIDDEN or contestant.stream is None else f", its stream by {contestant.stream.how}"
     found.measured[quantity.name] = replace(quantity, method=f"{quantity.method}{how}")
 

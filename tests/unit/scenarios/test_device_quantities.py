@@ -36,7 +36,7 @@ def quantities(monkeypatch: pytest.MonkeyPatch, hidden: int) -> Any:
     return device_quantities(contestant, lambda: None, seconds=1.0, samples=None, calls_per_sample=1)
 
 
-@pytest.mark.parametrize(("hidden", "measured"), [(0, True), (82, True), (83, False), (827, False)])
+@pytest.mark.parametrize(("hidden", "measured"), [(0, True), (82, True), (83, False), (827, False), (829, False)])
 def test_samples_that_happened_to_be_over_in_time_are_no_figure(
     monkeypatch: pytest.MonkeyPatch, hidden: int, measured: bool
 ) -> None:
@@ -44,6 +44,7 @@ def test_samples_that_happened_to_be_over_in_time_are_no_figure(
     found = quantities(monkeypatch, hidden)
     assert ("device_span_ns" in found.measured) is measured
     assert ("device_span_ns" in found.absent) is not measured
+    assert measured or f"in {hidden} of 829 samples" in found.absent["device_span_ns"]
     assert {"context_span_ns", "kernel_sum_ns"} <= set(found.measured)
 
 

@@ -36,6 +36,9 @@ FAR_BELOW = 0.1
 LEAST_OVERHEAD = 0.5
 """Of a call: what an empty one takes at least where the overhead is said to bound it."""
 
+MOST_OVERHEAD = 1.5
+"""Of a call: an empty one that takes longer was timed under another load, and says nothing."""
+
 _NS_PER_S = 1e9
 
 
@@ -57,7 +60,8 @@ class LeastTimes:
     def bound(self, call_ns: float) -> Bound | None:
         """The longest of the three; None where it explains too little of the time."""
         if self.overhead_ns is not None and self.overhead_ns >= self.roofs_ns:
-            return "overhead-bound" if self.overhead_ns >= LEAST_OVERHEAD * call_ns else None
+            explains = LEAST_OVERHEAD * call_ns <= self.overhead_ns <= MOST_OVERHEAD * call_ns
+            return "overhead-bound" if explains else None
         if self.roofs_ns < FAR_BELOW * call_ns:
             return None
         return "compute-bound" if self.compute_ns >= self.memory_ns else "memory-bound"
@@ -67,6 +71,9 @@ class LeastTimes:
         of_roof = f"the {nearer} roof explains {quantity_text.share(self.roofs_ns / call_ns)} of its time"
         if self.overhead_ns is None:
             return f"{of_roof}, and {no_overhead}"
+        if self.overhead_ns > MOST_OVERHEAD * call_ns:
+            took = quantity_text.duration(self.overhead_ns)
+            return f"{of_roof}, and an empty call took {took}, under another load than this one"
         return f"{of_roof}, and an empty call {quantity_text.share(self.overhead_ns / call_ns)} of its time"
 
     def evidence(self, call_ns: float) -> str:
