@@ -12,7 +12,7 @@ from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import save_run
 from gpu.proof.parts import race
-from gpu.proof.record import Deadline, PartRecord, read
+from gpu.proof.record import WITHOUT, Deadline, PartRecord, read
 from runs_for_rows import a_run
 
 BOTH = "torch,torch:compile"
@@ -56,7 +56,7 @@ def with_device_span(process: ProcessResult) -> None:
 def test_the_headline_of_a_race_is_wall_time_and_the_device_stands_beside_it(
     record: PartRecord, tmp_path: Path
 ) -> None:
-    keep(record, race.RACES[0], tmp_path, with_device_span)
+    keep(record, race.PUBLISHED, tmp_path, with_device_span)
     eager, compiled = sorted(record.rows("races"), key=lambda row: str(row["contestant"]))
     assert (eager["contestant"], eager["outcome"]) == ("torch", "finished")
     assert eager["median_ns"] == pytest.approx(2e6, rel=0.01)
@@ -70,8 +70,8 @@ def test_the_headline_of_a_race_is_wall_time_and_the_device_stands_beside_it(
     [ratio] = record.rows("times faster than PyTorch eager")
     assert ratio["ratio"] == pytest.approx(2.0, rel=0.01)
     goals = {goal["goal"]: goal for goal in content_of(record, tmp_path)["goals"]}
-    assert goals[f"{race.RACES[0].name}: contestants with a wrong answer"]["reached"]
-    assert goals[f"{race.RACES[0].name}: torch:compile over torch (published: 1.87)"]["reached"]
+    assert goals[f"{race.PUBLISHED.name}: contestants with a wrong answer"]["reached"]
+    assert goals[f"{race.PUBLISHED.name}: torch:compile over torch (published: 1.87)"]["reached"]
 
 
 def test_a_wrong_answer_in_a_race_is_a_goal_that_was_missed(record: PartRecord, tmp_path: Path) -> None:
@@ -104,6 +104,7 @@ def test_every_step_of_the_part_is_taken_on_a_cpu(
         "EAGER": "onnxruntime",
         "COMPILED": "torch",
         "RACES": (first, second),
+        "PUBLISHED": first,
         "BLOCKS": 1,
         "MEASURED_S": 0.02,
         "AA_BLOCKS": 6,
@@ -136,3 +137,11 @@ def test_a_race_that_leaves_no_file_fails_with_the_last_line_that_it_printed(
         race._raced(record, Deadline(60), race.RACES[0])
     with pytest.raises(RuntimeError, match=r"none\.so"):
         race._against_itself(record, Deadline(60))
+
+
+def test_what_is_to_be_done_without_does_not_race(record: PartRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime without CUDA was raced on an H100, although the proof was told to do without it."""
+    monkeypatch.setattr(race, "find_spec", lambda _: True)
+    assert race._here(record) == list(race.CONTESTANTS)
+    monkeypatch.setenv(WITHOUT, "torch,onnxruntime")
+    assert race._here(record) == ["jax", "tensorflow:graph"]
