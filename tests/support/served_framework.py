@@ -1,5 +1,6 @@
 """A framework whose calls take a known time, asleep. Some variants cheat under load, where threads other than the main
-one make the calls: one way each."""
+one make the calls: one way each. Another writes a file when two of those threads are in a call at once.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +20,35 @@ from fairlap.models.workload import Workload
 
 CALL_S = {"": 0.002, "slower": 0.003}
 _HERE = Path(__file__).parent
+MET = "FAIRLAP_TEST_MET"  # names the file
+_WAIT_S = 0.05
+
+
+class Meeting:
+    """Of threads that are in a call at the same time. Until there was one, each waits a while for another."""
+
+    def __init__(self) -> None:
+        self._lock, self._met, self._present = threading.Lock(), threading.Event(), 0
+
+    def attend(self) -> None:
+        with self._lock:
+            self._present += 1
+            if self._present > 1:
+                Path(os.environ[MET]).touch()
+                self._met.set()
+        self._met.wait(_WAIT_S)
+        with self._lock:
+            self._present -= 1
+
+
+_MEETING = Meeting()
 
 
 class Served(Framework):
     name = "served"
     packages = ("numpy",)
     module = "numpy"
-    variants = ("", "slower", "drops", "keeps", "wrong", "hangs")
+    variants = ("", "slower", "drops", "keeps", "wrong", "hangs", "together")
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         with phase("build"):
@@ -45,6 +68,8 @@ class Served(Framework):
                     return None
                 if cheats and wanted.variant == "hangs" and number == 50:
                     time.sleep(1000)
+                if cheats and wanted.variant == "together":
+                    _MEETING.attend()
                 time.sleep(CALL_S.get(wanted.variant, CALL_S[""]))
                 answer = forward(weights, inputs)
                 if cheats and wanted.variant == "wrong":
