@@ -139,11 +139,13 @@ def confine(
     /proc is left. ``gpu`` leaves NVIDIA's devices, and what CUDA does when it starts: it names its threads, and listens
     on a Unix socket. Nothing can be connected or sent to another one.
 
-    Threads that exist already keep their files.
+    Threads that exist already would keep their files, so there may be none.
     """
     global _confined
     if sys.platform != "linux":
         return
+    if len(os.listdir(_OWN_THREADS)) > 1:  # noqa: PTH208
+        raise RuntimeError("a process enters a sandbox before it starts threads")
     _confined = bool(landlock_version() or has_seccomp())
     if _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")

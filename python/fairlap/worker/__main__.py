@@ -122,6 +122,7 @@ def _replies(service: AnyService, request: Request) -> tuple[Reply, Sequence[mem
 
 
 def _service(phases: Phases, first: Request) -> AnyService:
+    confinement = _confinement(phases, first)
     with phases(NUMPY):
         import numpy as np  # noqa: F401  (needed by fairlap and by every framework)
     with phases(OURS):
@@ -135,7 +136,16 @@ def _service(phases: Phases, first: Request) -> AnyService:
             return CollectivesOfRanks(phases) if first.conducts else CollectivesOfRank(phases)
         from fairlap.worker.service import Service
 
-        return Service(phases)
+        return Service(phases, confinement)
+
+
+def _confinement(phases: Phases, first: Request) -> dict[str, str]:
+    if not isinstance(first, Prepare) or first.sandbox is None:
+        return {}
+    from fairlap.worker.confinement import confined
+
+    phases.now = "prepare"
+    return confined(first.sandbox)
 
 
 def _leave() -> None:

@@ -1,4 +1,7 @@
-"""The sandbox of a worker, which it enters before it imports anything of the contestant."""
+"""The sandbox of a worker, which it enters before it imports anything of the contestant, and before NumPy, which starts
+threads. Those that exist already would keep their files, and a contestant can make any thread of its process act for
+it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,9 @@ import os
 import tempfile
 from pathlib import Path
 
-from fairlap.frameworks.contract import Unsupported
 from fairlap.machine.confined_home import moved_home
 from fairlap.machine.sandbox import confine, means
 from fairlap.machine.scratch_folder import SHARED_MEMORY
-from fairlap.worker.process_options import SANDBOX
 from fairlap.worker.protocol import Sandbox
 
 
@@ -19,10 +20,14 @@ def confined(wanted: Sandbox) -> dict[str, str]:
     in the same sandbox. Raises Unsupported where the kernel has no means."""
     found = means()
     if not found:
+        from fairlap.frameworks.contract import Unsupported
+
         raise Unsupported("this kernel has neither Landlock nor seccomp, which a sandbox is made with")
     writable = [Path(each) for each in wanted.writable]
     writable.append(Path(tempfile.mkdtemp(prefix="home-", dir=writable[-1])))
     os.environ["FAIRLAP_CACHE"] = wanted.writable[-1]  # the user's is for all races
     readable = [*map(Path, wanted.readable), Path("/sys"), moved_home(writable)]
     confine(readable, [*writable, SHARED_MEMORY], starts="programs", gpu=wanted.gpu)
+    from fairlap.worker.process_options import SANDBOX  # here, since it imports NumPy
+
     return {SANDBOX: found}

@@ -27,7 +27,6 @@ from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Re
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 from fairlap.worker import over_http
-from fairlap.worker.confinement import confined
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Ended, OverheadMeasured, Prepare, Prepared
@@ -51,8 +50,9 @@ FIRST_CALL = "first_call"
 class Service:
     """Serves one contestant in this process."""
 
-    def __init__(self, phase: Phases) -> None:
+    def __init__(self, phase: Phases, confinement: dict[str, str] | None = None) -> None:
         self._phase = phase
+        self._confinement = confinement or {}  # in force since before this module was imported
         self._contestant: Contestant | None = None
         self._sets: list[Arrays] = []
         self._timed: TimedInputs | None = None
@@ -71,8 +71,9 @@ class Service:
 
     def prepare(self, request: Prepare) -> Prepared:
         self._phase.now = "prepare"
+        if request.sandbox is not None and not self._confinement:
+            raise RuntimeError("a worker enters its sandbox before anything is imported")
         with self._phase(OURS):
-            confinement = {} if request.sandbox is None else confined(request.sandbox)
             self._device = request.device
             self._memory = MemoryMeter(self._device)
             from fairlap.engine import measure  # noqa: F401  (loaded here, so that it does not count as the first call)
@@ -84,7 +85,7 @@ class Service:
             _require_support(framework, request)
             work, self._sets = workload_of(request)
             route = _route_of(framework, request)
-            of_process = process_options_in(request.options).in_force() | confinement
+            of_process = process_options_in(request.options).in_force() | self._confinement
         self._loaded = request
         if over_http.OPTION in request.options:
             return self._prepare_server(request, work)

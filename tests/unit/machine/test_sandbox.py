@@ -200,6 +200,19 @@ def test_with_a_gpu_threads_are_named_and_a_socket_may_listen_but_nothing_is_rea
     assert reached == {*INSIDE, *processes, "named", "listening", "unix"}
 
 
+def test_a_process_with_threads_may_not_enter_since_they_would_stay_outside() -> None:
+    start = """
+import threading
+from fairlap.machine.sandbox import confine
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+try:
+    confine([], [])
+except RuntimeError:
+    raise SystemExit(7)
+"""
+    assert subprocess.run([sys.executable, "-P", "-c", start], check=False).returncode == 7
+
+
 def test_what_the_kernel_lacks_is_left_out(tmp_path: Path) -> None:
     """Neither of the two: nothing is refused, and nothing fails."""
     start = """
