@@ -212,11 +212,21 @@ opening.main()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are listed under /proc")
-def test_no_thread_was_started_before_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("function", ["", "starts_a_thread"])
+def test_no_thread_was_started_before_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
     """Landlock leaves other threads of the process as they are."""
     pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    order = msgspec.json.encode(Order(_onnx(tmp_path), SEEDS, str(tmp_path)))
+    (tmp_path / "own.py").write_text(
+        "import threading\n"
+        "def starts_a_thread():\n"
+        "    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "    return {}\n"
+    )
+    source = msgspec.structs.replace(_onnx(tmp_path), inputs=f"{tmp_path}/own.py:{function}" if function else "")
+    order = msgspec.json.encode(Order(source, SEEDS, str(tmp_path)))
     start = [sys.executable, "-P", "-c", _THREADS]
     done = subprocess.run(start, input=order, capture_output=True, start_new_session=True)
     assert (done.stdout or done.stderr)[-1:] == b"1"

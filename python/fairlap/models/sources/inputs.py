@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import pickle
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import InvalidRequest, described
+from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.numpy_files import why_not_read
@@ -246,7 +249,43 @@ def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
 
 @cache
 def _from_script(script: Path, function: str, folder: str) -> Sets:
-    """A function that returns inputs by name, or several such sets. It runs once, before the model is read."""
+    """A function that returns inputs by name, or several such sets. It runs once, before the model is read, and in a
+    process of its own: threads that it starts would stay outside of the sandbox, and a model could let them act."""
+    with tempfile.TemporaryFile() as handed_over:
+        child = os.fork()
+        if child == 0:
+            _hand_over(handed_over, script, function, folder)
+        _, status = os.waitpid(child, 0)
+        handed_over.seek(0)
+        if status:
+            why = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {status >> 8}"
+            raise SourceError(f"{script}:{function} ended its process: {why}", code=CODE)
+        outcome: Sets | str = pickle.load(handed_over)  # of the user's own function
+    if isinstance(outcome, str):
+        raise SourceError(outcome, code=CODE)
+    return outcome
+
+
+def _hand_over(to: IO[bytes], script: Path, function: str, folder: str) -> NoReturn:
+    """The sets, or why there are none."""
+    outcome: Sets | str
+    try:
+        outcome = _sets_of(script, function, folder)
+    except SourceError as error:
+        outcome = str(error)
+    except (Exception, SystemExit) as error:
+        outcome = f"{script}:{function} raised {described(error)}"
+    try:
+        pickle.dump(outcome, to)
+        to.flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _sets_of(script: Path, function: str, folder: str) -> Sets:
     if not script.is_file():
         raise SourceError(f"{script} does not exist", code=CODE)
     sys.path[:0] = [str(script.parent), folder]
@@ -254,17 +293,14 @@ def _from_script(script: Path, function: str, folder: str) -> Sets:
     assert described_as is not None
     assert described_as.loader is not None
     module = importlib.util.module_from_spec(described_as)
-    try:
-        described_as.loader.exec_module(module)
-        result = getattr(module, function)()
-    except (Exception, SystemExit) as error:
-        raise SourceError(f"{script}:{function} raised {described(error)}", code=CODE) from None
+    described_as.loader.exec_module(module)
+    result = getattr(module, function)()
     if not isinstance(result, Iterable):
         raise SourceError(f"{script}:{function} gives {type(result).__name__}, not arrays by name", code=CODE)
-    sets = []
+    sets: Sets = []
     for own in [result] if isinstance(result, Mapping) else result:
         if not isinstance(own, Mapping):
-            raise InvalidRequest(f"{script}:{function} gives {type(own).__name__}, not arrays by name", code=CODE)
+            raise SourceError(f"{script}:{function} gives {type(own).__name__}, not arrays by name", code=CODE)
         sets.append({str(name): array_of(value) for name, value in own.items()})
         if len(sets) == _MOST_SETS:
             break

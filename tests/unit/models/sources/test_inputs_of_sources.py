@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
+from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.inputs import (
     batches_of,
     calibration_sets,
@@ -160,3 +161,20 @@ def test_data_for_a_metric_comes_in_batches_and_the_last_one_is_filled_up() -> N
         with pytest.raises(FairlapError) as refused:
             batches_of(TENSORS, wrong, {})
         assert refused.value.code == "E_SOURCE_INPUTS"
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [("leaves", "exit status 3"), ("dies", "signal 9"), ("raises", "no weather"), ("gives_text", "not arrays by name")],
+)
+def test_a_function_for_inputs_that_fails_is_one_error(tmp_path: Path, function: str, why: str) -> None:
+    (tmp_path / "own.py").write_text(
+        "import os\n"
+        "def leaves():\n    os._exit(3)\n"
+        "def dies():\n    os.kill(os.getpid(), 9)\n"
+        "def raises():\n    raise ValueError('no weather')\n"
+        "def gives_text():\n    return ['text']\n"
+    )
+    with pytest.raises(SourceError, match=why) as refused:
+        given_inputs(f"{tmp_path}/own.py:{function}", "")
+    assert refused.value.code == "E_SOURCE_INPUTS"
