@@ -53,6 +53,7 @@ def scales_asked(request: RaceRequest, cores: Sequence[int], usable: int) -> tup
     if any(scale.ranks > 1 or scale.hosts for scale in found):
         _require_ranks(request.contestants)
         _require_no_more(request)
+        _require_devices(request.device, found)
     return found
 
 
@@ -109,6 +110,16 @@ def _require_ranks(contestants: Sequence[ContestantName]) -> None:
         raise InvalidRequest(
             f"{', '.join(without)}: does not run as several processes; leave it out of --on, or leave out --processes "
             "and --hosts",
+            code=E_SCALE,
+        )
+
+
+def _require_devices(device: str, scales: Sequence[Scale]) -> None:
+    """Two ranks on one GPU are refused by NCCL, in words that name neither."""
+    kind, _, number = device.partition(":")
+    if number and any(scale.ranks > max(len(scale.hosts), 1) for scale in scales):
+        raise InvalidRequest(
+            f"--device {device} is one GPU, and each rank needs its own; --device {kind} gives them the first ones",
             code=E_SCALE,
         )
 

@@ -151,6 +151,13 @@ def test_what_has_no_meaning_at_several_scales_is_refused(more: dict[str, Any]) 
     assert refusal(**more).code == "E_SCALE"
 
 
+def test_ranks_do_not_share_a_gpu() -> None:
+    assert refusal(mode="train", processes=(1, 2), device="cuda:0", batch=8).code == "E_SCALE"
+    shared: dict[str, Any] = {"mode": "train", "batch": 8, "processes": 2}
+    assert planned(**shared, device="cuda").device == "cuda"
+    assert planned(**shared, device="cuda:0", hosts=("one", "other")).device == "cuda:0"
+
+
 def test_contestants_without_ranks_are_named_alone() -> None:
     error = refusal(**RANKS, on="torch,onnxruntime,mpi,litert")
     assert str(error).startswith("onnxruntime, litert: ")
