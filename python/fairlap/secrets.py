@@ -42,23 +42,35 @@ _LOGIN = re.compile(
     r"(?<![A-Za-z0-9_./:@=+-])(?P<user>[A-Za-z_][A-Za-z0-9_.+-]*):[^\s,:@/\\\"'<>=]{3,}@(?!sha256:)(?=[A-Za-z0-9\[])"
 )
 _NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|private)[_-]?key|signature|credential|sig|auth)"
-_QUERY = re.compile(rf"(?P<name>[?&;][A-Za-z0-9_.-]{{0,60}}{_NAMED}=)[^\s&;#\"'<>,]+", re.IGNORECASE)
+_SHORT = r"(?<![A-Za-z0-9])(?:pass|pwd)"  # not the end of another word
+_QUERY = re.compile(
+    rf"(?P<name>[?&;][A-Za-z0-9_.-]{{0,60}}(?:{_NAMED}|{_SHORT}|(?<![A-Za-z0-9])key)=)[^\s&;#\"'<>,]+", re.IGNORECASE
+)
 _WHOLE_QUERY = re.compile(rf"(?P<address>{_SCHEME}[^\s?#\"'<>]{{0,400}})[?][^\s\"'<>]+")
+# In quotes to the closing one. A double quote without a backslash may end a string of JSON: what follows it is then
+# punctuation.
+_QUOTED = r"(?:'[^'\n]{3,200}(?=')|\\\"[^\"\\\n]{3,200}(?=\\\")|\"[^\s\"'\\<>{}\[\],:]{3,200}(?=\"))"
+_OPENING_QUOTE = re.compile(r"^\\?[\"']")
 _OPTION = re.compile(
-    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]{{0,60}}{_NAMED}(?:=|\s{{1,9}}))[^\s\"'\\<>-][^\s\"'\\<>]{{4,}}",
+    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]{{0,60}}(?:{_NAMED}|{_SHORT})(?:=|\s{{1,9}}))"
+    rf"(?:{_QUOTED}|[^\s\"'\\<>-][^\s\"'\\<>]{{4,}})",
     re.IGNORECASE,
 )
-_ASSIGNED = re.compile(rf"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]{{0,60}}{_NAMED.upper()}=)[^\s\"'\\<>,;&]{{4,}}")
+_ASSIGNED = re.compile(
+    rf"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]{{0,60}}(?:{_NAMED.upper()}|(?<=_)(?:PASS|PWD))=)"
+    rf"(?:{_QUOTED}|[^\s\"'\\<>,;&]{{4,}})"
+)
+_OF_AZURE = re.compile(r"(?P<name>\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^\s\"'\\<>,;]{4,}")
 _NETRC = re.compile(r"(?P<name>\blogin\s{1,9}\S{1,200}\s{1,9}password\s{1,9})[^\s\"'\\<>]+")
 _HEADER = re.compile(
     r"(?P<name>\b(?:X-[A-Za-z-]{0,60}(?:Key|Token|Auth)|(?:Proxy-)?Authorization|Set-Cookie|Cookie)"
-    r"\s{0,9}:\s{0,9})(?!Bearer|Basic)"
+    r"\s{0,9}:\s{0,9}(?:(?:Basic|Bearer|Token|Digest|ApiKey|Key|OAuth|Negotiate|NTLM|Hawk|SSWS)\s{1,9}(?=\S))?)"
     r"[^\s\"'\\<>]{4,}",
     re.IGNORECASE,
 )
 _SPELT = (
     "@ ? & ; ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt- glptt- glsoat- akia asia aroa aida"
-    " aiza ya29. hf_ sk- nvapi- pypi- npm_ xox eyj bearer basic pass secret token key sig cred auth cookie"
+    " aiza ya29. hf_ sk- nvapi- pypi- npm_ xox eyj bearer basic pass pwd secret token key sig cred auth cookie"
 )
 _SIGNS = tuple(_SPELT.split(" "))
 """One of them is in every text that holds a secret."""
@@ -72,9 +84,15 @@ def without_secrets(text: str) -> str:
     text = _PASSWORD_OF_ADDRESS.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _LOGIN.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _AUTHORIZATION.sub(rf"\g<scheme>\g<between>{HIDDEN}", text)
-    for pattern in (_QUERY, _OPTION, _ASSIGNED, _NETRC, _HEADER):
-        text = pattern.sub(rf"\g<name>{HIDDEN}", text)
+    for pattern in (_QUERY, _OPTION, _ASSIGNED, _OF_AZURE, _NETRC, _HEADER):
+        text = pattern.sub(_without_its_value, text)
     return _TOKEN.sub(HIDDEN, text)
+
+
+def _without_its_value(found: re.Match[str]) -> str:
+    name = found["name"]
+    [quote] = _OPENING_QUOTE.findall(found.group()[len(name) :])[:1] or [""]
+    return f"{name}{quote}{HIDDEN}"
 
 
 def without_secrets_or_queries(text: str) -> str:

@@ -324,3 +324,28 @@ def test_a_plan_that_lost_a_secret_is_not_run_again(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest) as refused:
         Race(load_plan(plan))
     assert refused.value.code == "E_SECRET"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--password 'hunter2 x'", "PASSWORD='hunter2 x'", "--api-key='hunter2'", '--token "hunter22"',
+        "Authorization: Token hunter22", "Authorization: Basic hunter", "--pass hunter22", "--pwd hunter22",
+        "https://h/?key=hunter", "https://h/?pass=hunter", "MYSQL_PWD=hunter", "AccountKey=hunter22==;x",
+        '{"run": "x --password \\"hunter2 x\\" y"}',
+    ],
+)  # fmt: skip
+def test_a_secret_in_quotes_or_behind_a_scheme_is_hidden(text: str) -> None:
+    hidden = without_secrets(text)
+    assert "hunter" not in hidden
+    assert without_secrets(hidden) == hidden
+    assert hidden.count("'") == text.count("'")
+    if text.startswith("{"):
+        json.loads(hidden)
+
+
+@pytest.mark.parametrize(
+    "text", ["--bypass cached-value", "--compass north1", "PWD=/home/x", '{"a": "--token "}, {"b": "x"}']
+)
+def test_what_only_ends_like_a_name_of_secrets_stays(text: str) -> None:
+    assert without_secrets(text) == text

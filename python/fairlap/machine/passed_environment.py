@@ -7,12 +7,17 @@ import re
 from collections.abc import Collection, Mapping
 
 from fairlap.errors import InvalidRequest
+from fairlap.secrets import without_secrets
 
 _WORDS = frozenset([
     "KEY", "KEYS", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASS", "PASSPHRASE",
-    "CREDENTIAL", "CREDENTIALS", "PAT", "COOKIE",
+    "CREDENTIAL", "CREDENTIALS", "PAT", "COOKIE", "PWD", "AUTH", "OAUTH", "JWT", "DSN", "WEBHOOK",
 ])  # fmt: skip
-_ENDS = ("TOKEN", "PASSWORD", "PASSWD", "SECRET", "APIKEY", "PASSPHRASE")  # without a line before them
+_ENDS = (  # without a line before them
+    *("TOKEN", "PASSWORD", "PASSWD", "SECRET", "PASSPHRASE", "DBPASS", "OAUTH"),
+    *("APIKEY", "ACCESSKEY", "PRIVATEKEY", "SECRETKEY"),
+)
+_PLAIN = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})  # folders, and where a program listens
 _OF_CLOUDS = ("AWS_", "AZURE_", "ARM_", "GOOGLE_APPLICATION_", "ACTIONS_")
 _OURS = frozenset({"FAIRLAP_STORE", "FAIRLAP_SERVE_TOKEN"})  # the first may be an address with a password
 _LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@")
@@ -41,6 +46,8 @@ def own_environment(passed: Collection[str] = ()) -> dict[str, str]:
 
 def _is_secret(name: str, value: str) -> bool:
     upper = name.upper()
+    if upper in _PLAIN:
+        return False
     if upper in _OURS or upper.startswith(_OF_CLOUDS) or upper.endswith(_ENDS) or _WORDS & {*upper.split("_")}:
         return True
-    return _LOGIN.search(value) is not None
+    return _LOGIN.search(value) is not None or without_secrets(value) != value

@@ -55,7 +55,7 @@ _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _LOAD, _AND, _JUMP_EQUAL, _JUMP_ANY_BIT, _JUMP_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x35, 0x06
 _FIRST_ARGUMENT, _BYTES_OF_AN_ARGUMENT = 16, 8
 _CLONE_THREAD = 0x10000
-_X32 = 0x40000000  # a second table of system calls on x86-64
+_FIRST_UNKNOWN = 463  # of Linux 6.13, which writes extended attributes by new calls; x86-64 has a second table at 2^30
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}  # the call seccomp
 _GET_AND_SET_CAPABILITIES = ((125, 126), (90, 91))
 _DENIED = """
@@ -257,7 +257,7 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
     denied = _numbers(_DENIED, column) + (_numbers(_OF_PROCESSES, column) if starts == "nothing" else [])
     denied += [] if gpu else [_SOCKET[column], *_numbers(_OF_SOCKETS, column)]
     program = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, machine), (_RETURN, 0, 0, _FAIL | errno.EPERM), (_LOAD, 0, 0, 0)]
-    program += [(_JUMP_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
+    program += [(_JUMP_AT_LEAST, 0, 1, _FIRST_UNKNOWN), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     for number in denied:
         program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
     for number in _numbers(_DONE_IN_NAME, column):

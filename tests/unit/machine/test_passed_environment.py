@@ -30,6 +30,16 @@ SECRETS = [
     "SSH_KEY_PASSPHRASE",
     "github_token",
     "UV_INDEX_OWN_PASSWORD",
+    "MYSQL_PWD",
+    "REDISCLI_AUTH",
+    "NPM_CONFIG__AUTH",
+    "CI_JOB_JWT",
+    "SENTRY_DSN",
+    "SLACK_WEBHOOK_URL",
+    "DOCKER_AUTH_CONFIG",
+    "MINIO_ACCESSKEY",
+    "PRIVATEKEY",
+    "DBPASS",
 ]
 KEPT = [
     "PATH",
@@ -46,6 +56,8 @@ KEPT = [
     "FAIRLAP_WORKER",
     "FAIRLAP_RANKS",
     "SSH_AUTH_SOCK",
+    "PWD",
+    "OLDPWD",
     "KEYBOARD",
     "MONKEY",
     "PATHEXT",
@@ -77,3 +89,9 @@ def test_what_a_plan_passes_has_to_be_confirmed() -> None:
         require_confirmed(["HF_TOKEN", "GITHUB_TOKEN"], ["HF_TOKEN"])
     assert refused.value.code == "E_PASS_ENV"
     assert "--pass-env GITHUB_TOKEN" in str(refused.value)
+
+
+def test_a_value_that_is_known_for_a_secret_is_not_handed_on() -> None:
+    token = "ghp_" + 20 * "a"
+    environment = {"PLAIN": token, "PLACE": "https://h/?token=abcdef", "SHELL": "/bin/sh"}
+    assert handed_on(environment) == {"SHELL": "/bin/sh"}

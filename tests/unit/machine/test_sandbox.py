@@ -65,6 +65,13 @@ def connected(kind):
 def datagram():
     socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", str(folder / "outside"))
 
+def attributes():
+    # by the call that Linux has since 6.13
+    import ctypes, struct
+    value = ctypes.create_string_buffer(b"x")
+    given = ctypes.create_string_buffer(struct.pack("=QII", ctypes.addressof(value), 1, 0))
+    call(463, -100, str(folder / "own" / "file").encode(), 0, b"user.fairlap", given, ctypes.c_size_t(16))
+
 def python():
     return subprocess.run([sys.executable, "-c", f"open({str(folder / 'secret')!r})"], stderr=-1).returncode
 
@@ -110,6 +117,7 @@ tries = dict(
     last=lambda: os.sched_setscheduler(rival, os.SCHED_BATCH, os.sched_param(0)),
     parameters=lambda: os.sched_setparam(rival, os.sched_param(0)),
     disk=lambda: call({"x86_64": 251, "aarch64": 30}[os.uname().machine], io_of_a_process, rival, io_idle),
+    attributes=attributes,
     own_cores=lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)),
     own_priority=lambda: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0)),
     own_class=lambda: os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)),
