@@ -3,8 +3,8 @@ what its stream and its records show comes beside it, or the reason why not."""
 
 from __future__ import annotations
 
-import re
 import ctypes
+import re
 
 import device_framework
 import numpy as np
