@@ -31,41 +31,48 @@ _REACHING = (CALLABLES, COMMAND, HTTP)  # frameworks whose options are what runs
 
 def reach_of(plan: Plan) -> tuple[str, ...]:
     """A line for each command, callable, path, address and package, sorted; empty where built-in works run in
-    installed frameworks."""
+    installed frameworks. Commands and callables stand with their folder, since ``./bench`` is another program in
+    another folder, and in quotes, so that no two that differ make the same line."""
     lines = [line for name in plan.contestants for line in _of_contestant(name)]
     lines += [f"data {plan.data}"] if plan.data not in ("", SYNTHETIC) else []
     for work in plan.works:
         if work.source is not None:
             lines += _of_source(work.source)
         if work.train_on is not None and work.train_on.path:
-            lines.append(f"training data {work.train_on.path}")
+            lines.append(f"training data {Path(work.train_on.path).absolute()}")
         if work.start is not None:
-            lines.append(f"weights {work.start.path}")
+            lines.append(f"weights {Path(work.start.path).absolute()}")
         if work.scale is not None:
             lines += [f"host {host}" for host in work.scale.hosts]
         if work.load is not None and work.load.logs:
-            lines.append(f"folder {work.load.logs}, which is written")
+            lines.append(f"folder {Path(work.load.logs).absolute()}, which is written")
     return tuple(sorted(set(lines)))
 
 
 def _of_contestant(name: ContestantName) -> Iterator[str]:
     options = dict(name.options)
     if name.program:
-        yield f"program {name.program}"
+        yield f"program {Path(name.program).absolute()}"
     if name.version:
         yield f"package {name.framework}{name.version}"
     if name.framework == COMMAND:
-        folder = f" in {options[FOLDER]}" if options.get(FOLDER) else ""
-        yield f"command {options.get(RUN, '')}{folder}"
+        yield f"command {_quoted(options.get(RUN, ''))} in {_folder(options.get(FOLDER))}"
     elif name.framework == CALLABLES:
-        path = f" in {options[PATH]}" if options.get(PATH) else ""
-        yield f"callable {options.get(CALL, '')}{path}"
+        yield f"callable {_quoted(options.get(CALL, ''))} in {_folder(options.get(PATH))}"
     elif name.framework == HTTP:
-        yield f"server {options.get(URL, '')}"
+        yield f"server {_quoted(options.get(URL, ''))}"
     shown = {RUN, FOLDER, URL, CALL, PATH} if name.framework in _REACHING else set()
     for option, value in options.items():
         if option not in shown and not (_PLAIN.fullmatch(option) and _PLAIN.fullmatch(value)):
-            yield f"option {option}={value} of {name.framework or name.program}"
+            yield f"option {_quoted(f'{option}={value}')} of {name.framework or name.program}"
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _folder(given: str | None) -> str:
+    return _quoted(str(Path(given or ".").absolute()))
 
 
 def _of_source(source: Source) -> Iterator[str]:

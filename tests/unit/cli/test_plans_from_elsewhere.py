@@ -37,8 +37,8 @@ def foreign(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_plan_from_elsewhere_shows_its_commands_and_runs_none(foreign: Path, here: Path) -> None:
     done = invoke("compare", "--plan", foreign, "--no-store")
     assert getattr(done.exception, "code", "") == "E_PLAN_TRUST"
-    assert f"command touch {here}/PWN" in done.stderr
-    assert "command true" in done.stderr
+    assert f'command "touch {here}/PWN" in "{here}"' in done.stderr
+    assert f'command "true" in "{here}"' in done.stderr
     assert not (here / "PWN").exists()
 
 
@@ -76,6 +76,26 @@ def test_a_plan_that_this_machine_saved_is_not_asked_about(here: Path) -> None:
     assert (here / "OWN").exists()
 
 
+def test_a_command_that_was_allowed_in_one_folder_is_asked_about_in_another(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``./bench`` is another program there."""
+    (here / "other").mkdir()
+    output("compare", "--command=a=./bench", "--command=b=true", *RACE, "--dry-run", "--save-plan", "own.json")
+    assert invoke("compare", "--plan", "own.json", "--dry-run", "--no-store").exit_code == 0
+    monkeypatch.chdir(here / "other")
+    assert refusal("compare", "--plan", "../own.json", "--no-store").code == "E_PLAN_TRUST"
+
+
+def test_a_command_is_not_taken_for_another_one_and_its_folder(here: Path) -> None:
+    (here / "legit").mkdir()
+    apart = [["run", "true"], ["folder", f"{here}/legit"]]
+    invoke("compare", "--plan", _plan_of(here, contestant={"framework": "command", "options": apart}), "--trust")
+    joined = [["run", f'true" in "{here}/legit']]
+    plan = _plan_of(here, contestant={"framework": "command", "options": joined})
+    assert refusal("compare", "--plan", plan, "--no-store").code == "E_PLAN_TRUST"
+
+
 def test_built_in_models_in_installed_frameworks_reach_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as there:
         _on_machine("other", here, there)
@@ -93,7 +113,7 @@ def test_a_run_file_and_an_imported_run_are_shown_and_not_run(
     assert refusal("rerun", "run.json", "--no-store").code == "E_PLAN_TRUST"
     imported = invoke("runs", "import", "run.json")
     assert imported.exit_code == 0
-    assert f"command touch {here}/PWN" in imported.stderr
+    assert f'command "touch {here}/PWN" in' in imported.stderr
     assert refusal("rerun", "last").code == "E_PLAN_TRUST"
     assert not (here / "PWN").exists()
     assert invoke("rerun", "last", "--trust").exit_code == 0
@@ -129,10 +149,10 @@ SOURCE = {"text": "m.keras", "path": "/m/m.keras", "folder": "/m"}
     ("contestant", "work", "line"),
     [
         ({"version": "==2.13.0"}, {}, "package torch==2.13.0"),
-        ({"framework": "", "program": "./w"}, {}, "program ./w"),
-        ({"framework": "python", "options": [["call", "os.abort"]]}, {}, "callable os.abort"),
-        ({"framework": "http", "options": [["url", "http://127.0.0.1:1/x"]]}, {}, "server http://127.0.0.1:1/x"),
-        ({"options": [["provider", "/tmp/evil.so"]]}, {}, "option provider=/tmp/evil.so of torch"),
+        ({"framework": "", "program": "./w"}, {}, "program {here}/w"),
+        ({"framework": "python", "options": [["call", "os.abort"]]}, {}, 'callable "os.abort" in "{here}"'),
+        ({"framework": "http", "options": [["url", "http://127.0.0.1:1/x"]]}, {}, 'server "http://127.0.0.1:1/x"'),
+        ({"options": [["provider", "/tmp/evil.so"]]}, {}, 'option "provider=/tmp/evil.so" of torch'),
         ({}, {"source": {**SOURCE, "trust": True}}, "model /m/m.keras, which may run code when it is read"),
         ({}, {"source": {**SOURCE, "inputs": "/m/x.py:f"}}, "inputs /m/x.py:f"),
         ({}, {"source": {**SOURCE, "labels": "/m/y.npy"}}, "labels /m/y.npy"),
@@ -143,7 +163,7 @@ SOURCE = {"text": "m.keras", "path": "/m/m.keras", "folder": "/m"}
         (
             {"framework": "command", "options": [["run", "sh -c TOKEN=`touch${IFS}/tmp/PWN`"]]},
             {},
-            "command sh -c TOKEN=`touch${IFS}/tmp/PWN`",
+            'command "sh -c TOKEN=`touch${IFS}/tmp/PWN`" in "{here}"',
         ),
     ],
 )
@@ -152,7 +172,7 @@ def test_whatever_a_plan_reaches_is_shown(
 ) -> None:
     done = invoke("compare", "--plan", _plan_of(here, contestant=contestant, work=work), "--no-store")
     assert getattr(done.exception, "code", "") == "E_PLAN_TRUST"
-    assert f"the plan reaches {line}" in done.stderr
+    assert f"the plan reaches {line.replace('{here}', str(here))}" in done.stderr
 
 
 def test_a_request_file_cannot_allow_code_to_run(here: Path) -> None:
