@@ -44,7 +44,7 @@ _LOGIN = re.compile(
 _NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|private)[_-]?key|signature|credential|sig|auth)"
 _SHORT = r"(?<![A-Za-z0-9])(?:pass|pwd)"  # not the end of another word
 _QUERY = re.compile(
-    rf"(?P<name>[?&;][A-Za-z0-9_.-]{{0,60}}(?:{_NAMED}|{_SHORT}|(?<![A-Za-z0-9])key)=)[^\s&;#\"'<>,]+", re.IGNORECASE
+    rf"(?P<name>[?&;#][A-Za-z0-9_.-]{{0,60}}(?:{_NAMED}|{_SHORT}|(?<![A-Za-z0-9])key)=)[^\s&;#\"'<>,]+", re.IGNORECASE
 )
 _WHOLE_QUERY = re.compile(rf"(?P<address>{_SCHEME}[^\s?#\"'<>]{{0,400}})[?][^\s\"'<>]+")
 # In quotes to the closing one. A double quote without a backslash may end a string of JSON: what follows it is then
@@ -52,7 +52,7 @@ _WHOLE_QUERY = re.compile(rf"(?P<address>{_SCHEME}[^\s?#\"'<>]{{0,400}})[?][^\s\
 _QUOTED = r"(?:'[^'\n]{3,200}(?=')|\\\"[^\"\\\n]{3,200}(?=\\\")|\"[^\s\"'\\<>{}\[\],:]{3,200}(?=\"))"
 _OPENING_QUOTE = re.compile(r"^\\?[\"']")
 _OPTION = re.compile(
-    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]{{0,60}}(?:{_NAMED}|{_SHORT})(?:=|\s{{1,9}}))"
+    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]{{0,60}}(?:{_NAMED}|{_SHORT})(?:=-?|\s{{1,9}}))"
     rf"(?:{_QUOTED}|[^\s\"'\\<>-][^\s\"'\\<>]{{4,}})",
     re.IGNORECASE,
 )
@@ -60,12 +60,22 @@ _ASSIGNED = re.compile(
     rf"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]{{0,60}}(?:{_NAMED.upper()}|(?<=_)(?:PASS|PWD))=)"
     rf"(?:{_QUOTED}|[^\s\"'\\<>,;&]{{4,}})"
 )
+_SETTING = re.compile(  # as a file of settings or a connection string has it
+    r"(?P<name>(?<![A-Za-z0-9_])[a-z0-9_]{0,60}(?:password|passwd|passphrase|secret|(?:api|access|private)_?key|"
+    r"(?:access|api|auth|bearer|id|refresh|session|security)_token)=)[^\s\"'\\<>,;&]{4,}",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(  # of JSON, or of what Python prints of a dictionary
+    r"(?P<name>(?P<quote>\\?[\"'])[A-Za-z0-9_-]{0,60}(?:password|passwd|passphrase|secret|token|"
+    r"(?:api|access|private)[_-]?key)(?P=quote)\s{0,3}:\s{0,3}(?P=quote))[^\"'\\\n]{1,400}(?=(?P=quote))",
+    re.IGNORECASE,
+)
 _OF_AZURE = re.compile(r"(?P<name>\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^\s\"'\\<>,;]{4,}")
 _NETRC = re.compile(r"(?P<name>\blogin\s{1,9}\S{1,200}\s{1,9}password\s{1,9})[^\s\"'\\<>]+")
 _HEADER = re.compile(
     r"(?P<name>\b(?:X-[A-Za-z-]{0,60}(?:Key|Token|Auth)|(?:Proxy-)?Authorization|Set-Cookie|Cookie)"
     r"\s{0,9}:\s{0,9}(?:(?:Basic|Bearer|Token|Digest|ApiKey|Key|OAuth|Negotiate|NTLM|Hawk|SSWS)\s{1,9}(?=\S))?)"
-    r"[^\s\"'\\<>]{4,}",
+    r"[^\s\"'\\<>]{4,}(?:(?<=;)[ ][^\s\"'\\<>]{1,4000}){0,50}",
     re.IGNORECASE,
 )
 _SPELT = (
@@ -84,7 +94,7 @@ def without_secrets(text: str) -> str:
     text = _PASSWORD_OF_ADDRESS.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _LOGIN.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _AUTHORIZATION.sub(rf"\g<scheme>\g<between>{HIDDEN}", text)
-    for pattern in (_QUERY, _OPTION, _ASSIGNED, _OF_AZURE, _NETRC, _HEADER):
+    for pattern in (_QUERY, _OPTION, _ASSIGNED, _SETTING, _FIELD, _OF_AZURE, _NETRC, _HEADER):
         text = pattern.sub(_without_its_value, text)
     return _TOKEN.sub(HIDDEN, text)
 

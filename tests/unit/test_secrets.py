@@ -62,7 +62,22 @@ FORMS = [
     "MY_SECRET={}",
     "AWS_SECRET_ACCESS_KEY={}",
     "login me password {}",
+    "--token=-{}",
+    "https://h/x#access_token={}",
+    "aws_secret_access_key={}",
+    "Server=h;Password={};Port=1",
+    "Cookie: theme=dark; session={}; last={}",
 ]
+FIELDS = ['{"password": "%s"}', '{"client_secret":"%s","a":1}', "{'api_key': '%s'}", '{"refresh-token": "%s"}']
+
+
+@pytest.mark.parametrize("form", FIELDS)
+def test_a_field_that_holds_a_secret_keeps_its_name_alone(form: str) -> None:
+    text = form % core(1)
+    assert without_secrets(text) == form % HIDDEN
+    inside = json.dumps({"message": text})
+    assert json.loads(without_secrets(inside)) == {"message": form % HIDDEN}
+    assert without_secrets(without_secrets(inside)) == without_secrets(inside)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -106,6 +121,8 @@ def test_keys_of_clouds_are_hidden_by_their_form() -> None:
         "KMP_AFFINITY=granularity=fine,compact,1,0",
         "cuda:0",
         "task-asked-of-the-worker-process",
+        "#tokens=8",
+        '{"first_token": {"p50": 1.5}, "unit": "token", "max_tokens": "many"}',
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -140,6 +157,13 @@ def test_messages_lose_queries_and_logins_of_addresses_whole() -> None:
         "sk-",
         "Cookie: ",
         "Cookie:",
+        "Cookie: a;",
+        "Cookie: aaaa; ",
+        "aaaa; ",
+        "'token':",
+        '"password": "',
+        "a_password=",
+        "--token=-",
         " ",
         ":",
         "@",

@@ -12,6 +12,7 @@ from fairlap.secrets import without_secrets
 _WORDS = frozenset([
     "KEY", "KEYS", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASS", "PASSPHRASE",
     "CREDENTIAL", "CREDENTIALS", "PAT", "COOKIE", "PWD", "AUTH", "OAUTH", "JWT", "DSN", "WEBHOOK",
+    "BEARER", "PRIVATE", "SIGNATURE",
 ])  # fmt: skip
 _ENDS = (  # without a line before them
     *("TOKEN", "PASSWORD", "PASSWD", "SECRET", "PASSPHRASE", "DBPASS", "OAUTH"),

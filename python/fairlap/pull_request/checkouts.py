@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fairlap.errors import FairlapError, shortened
+from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.pull_request.event import PullRequest
 
@@ -63,9 +64,17 @@ def base_commit(change: Path, pull_request: PullRequest | None) -> str:
     return pull_request.base_commit if pull_request is not None else ""
 
 
-def prepare(folder: Path, command: str, *, is_base: bool) -> None:
-    """Run the shell's command in the folder. Its output goes to standard error, into the job's log."""
-    done = subprocess.run(["sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=2, check=False)
+def prepare(folder: Path, command: str, passed: Collection[str] = (), *, is_base: bool) -> None:
+    """Run the shell's command in the folder, with the variables that contestants get. Its output goes to standard
+    error, into the job's log."""
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=own_environment(passed),
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        check=False,
+    )
     if done.returncode:
         which = "the base" if is_base else "the change"
         message = f"{command!r} failed in {which} with status {done.returncode}"

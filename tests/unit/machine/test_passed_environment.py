@@ -40,6 +40,9 @@ SECRETS = [
     "MINIO_ACCESSKEY",
     "PRIVATEKEY",
     "DBPASS",
+    "BEARER",
+    "X_PRIVATE",
+    "SIGNATURE",
 ]
 KEPT = [
     "PATH",

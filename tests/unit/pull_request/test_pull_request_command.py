@@ -253,6 +253,21 @@ def test_a_command_races_in_both_checkouts_and_the_base_is_gone_afterwards(repos
     assert "`change`" in job.read_text()
 
 
+@pytest.mark.sanitized
+@pytest.mark.parametrize(("passed", "kept"), [((), set()), (("--pass-env", "NPM_TOKEN"), {"NPM_TOKEN"})])
+def test_what_prepares_a_checkout_gets_no_token(
+    repository: Path, job: Path, monkeypatch: pytest.MonkeyPatch, passed: tuple[str, ...], kept: set[str]
+) -> None:
+    names = {"GH_TOKEN", "GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "NPM_TOKEN"}
+    for name in names:
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("PLAIN", "kept")
+    race("--command", "./none", "--prepare", f"env > {repository}/seen", *passed)
+    seen = {line.partition("=")[0] for line in (repository / "seen").read_text().splitlines()}
+    assert "PLAIN" in seen
+    assert seen & names == kept
+
+
 @pytest.mark.slow
 @pytest.mark.sanitized
 def test_a_callable_is_imported_from_both_checkouts(repository: Path, job: Path) -> None:

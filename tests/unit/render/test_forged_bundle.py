@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import fairlap, invoke, output, refusal
+from fairlap.render.bundle.archive import packed
+from fairlap.render.bundle.contents import RUN, as_json
+from fairlap.render.bundle.manifest import MANIFEST, MANIFEST_HASH, sha256
 from forged_bundles import parts_of, rehashed
 from measured_runs import store_measured_run
 
@@ -65,10 +71,76 @@ def test_a_page_from_another_process_is_the_same(bundle: dict[str, bytes], store
 def test_what_cannot_be_made_again_is_named(bundle: dict[str, bytes], other: dict[str, str]) -> None:
     forged = {**bundle, PAGE: bundle[PAGE].replace(b"</body>", SCRIPT)}
     status, found = _verified(rehashed(forged, **other))
-    assert status == 0
-    assert PAGE in [line.partition(":")[0] for line in found["unchecked"]]
-    if "fairlap" in other:
-        assert {METHOD, CARD} <= {line.partition(":")[0] for line in found["unchecked"]}
+    assert status == 3
+    assert found["code"] == "E_BUNDLE_VERSION"
+    expected = [METHOD, CARD, PAGE] if "fairlap" in other else [PAGE]
+    assert [line.partition(":")[0] for line in found["not_made_again"]] == expected
+
+
+def _with_key(document: dict[str, Any]) -> None:
+    document["conclusion"] = "jaxxx is the fastest"
+
+
+def _with_key_of_a_process(document: dict[str, Any]) -> None:
+    document["processes"][0]["conclusion"] = "jaxxx is the fastest"
+
+
+def _with_key_of_a_row(document: dict[str, Any]) -> None:
+    document["rows"][0]["conclusion"] = "jaxxx is the fastest"
+
+
+@pytest.mark.parametrize("change", [_with_key, _with_key_of_a_process, _with_key_of_a_row])
+def test_what_was_written_beside_the_fields_of_a_run_is_named(
+    bundle: dict[str, bytes], change: Callable[[dict[str, Any]], None]
+) -> None:
+    document = json.loads(bundle[RUN])
+    change(document)
+    status, found = _verified(rehashed({**bundle, RUN: as_json(document)}))
+    assert status == 1
+    assert all(line.startswith(f"{RUN}: ") and "conclusion" in line for line in found["problems"])
+
+
+@pytest.mark.parametrize("name", [RUN, "plan.json", "licences.json", "samples.json"])
+def test_a_second_value_for_a_key_is_named(bundle: dict[str, bytes], name: str) -> None:
+    """Readers differ in which of the two they take."""
+    first = re.search(rb'"(\w+)": ', bundle[name])
+    assert first is not None
+    twice = bundle[name][: first.start()] + first[0] + b'"jaxxx",\n ' + bundle[name][first.start() :]
+    assert json.loads(twice) == json.loads(bundle[name])
+    status, found = _verified(rehashed({**bundle, name: twice}))
+    assert status == 1
+    assert {line.partition(":")[0] for line in found["problems"]} & {name, f"{RUN} or samples.json"}
+
+
+def test_a_part_that_no_bundle_has_is_named_though_its_manifest_lists_it(bundle: dict[str, bytes]) -> None:
+    status, found = _verified(rehashed({**bundle, "READ_ME_FIRST.html": SCRIPT}))
+    assert status == 1
+    assert [line.partition(":")[0] for line in found["problems"]] == ["READ_ME_FIRST.html"] * len(found["problems"])
+    status, found = _verified(rehashed({**bundle, "READ_ME_FIRST.html": SCRIPT}, fairlap="99.0"))
+    assert status == 3
+    assert "READ_ME_FIRST.html" in [line.partition(":")[0] for line in found["not_made_again"]]
+
+
+@pytest.mark.parametrize("name", [PAGE, CARD, METHOD, "licences.json", "environment.json"])
+def test_a_part_that_was_taken_out_of_the_manifest_too_is_named(bundle: dict[str, bytes], name: str) -> None:
+    status, found = _verified(rehashed({each: part for each, part in bundle.items() if each != name}))
+    assert status == 1
+    assert name in [line.partition(":")[0] for line in found["problems"]]
+
+
+def test_other_words_for_a_part_and_more_of_a_manifest_are_named(bundle: dict[str, bytes]) -> None:
+    for change in (_of_a_part, _with_key):
+        manifest = json.loads(bundle[MANIFEST])
+        change(manifest)
+        encoded = as_json(manifest)
+        own = {**bundle, MANIFEST: encoded, MANIFEST_HASH: f"{sha256(encoded)}\n".encode()}
+        status, found = _verified(packed(own))
+        assert status == 1
+        assert [line.partition(":")[0] for line in found["problems"]] == [MANIFEST]
+
+
+def _of_a_part(manifest: dict[str, Any]) -> None:
+    manifest["parts"][0]["what"] = "how this was measured: by an accredited laboratory"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOT_COMPARABLE = 3
 _BASE, _CHANGE = "base", "change"
 _SECTIONS = {
-    "What to race": "command call base prepare same-output reported",
+    "What to race": "command call base prepare pass-env same-output reported",
     "How": "threads budget blocks",
     "When it fails": "baseline max-slowdown strict",
     "The run and the comment": "output body post name charts author number comment",
@@ -46,6 +46,9 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 @click.option("--call", metavar="MODULE.CALLABLE", help="Python callable to race, imported from both checkouts.")
 @click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what it is merged into]")
 @click.option("--prepare", "prepared_by", metavar="SHELL", help="Shell command that prepares each checkout: 'make'.")
+@click.option(
+    "--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret to both. Repeatable."
+)
 @click.option("--same-output", is_flag=True, help="Disqualify a command that prints something else than the base.")
 @click.option(
     "--reported", metavar="FORMAT[:NAME]", help="Race by the time that the command reports, as `compare` does."
@@ -158,17 +161,17 @@ def _run(
         if prepared_by is not None:
             for place, side in ((folder, _BASE), (change, _CHANGE)):
                 print_note(f"preparing {side}: {prepared_by}")
-                prepare(place, prepared_by, is_base=side == _BASE)
+                prepare(place, prepared_by, options["pass_env"], is_base=side == _BASE)
         sides = {_BASE: folder, _CHANGE: change}
         return _raced(
-            _programs(run_command, sides, options["reported"] or "")
+            _programs(run_command, sides, options["reported"] or "", options["pass_env"])
             if run_command is not None
             else _callables(str(call), sides),
             **options,
         )
 
 
-def _programs(run: str, sides: dict[str, Path], reported: str) -> dict[str, Any]:
+def _programs(run: str, sides: dict[str, Path], reported: str, passed: tuple[str, ...]) -> dict[str, Any]:
     from fairlap.errors import InvalidRequest
     from fairlap.frameworks.command import output_of
     from fairlap.pull_request.checkouts import NoBaseline
@@ -176,7 +179,7 @@ def _programs(run: str, sides: dict[str, Path], reported: str) -> dict[str, Any]
 
     words_of(run)
     try:
-        output_of(run, str(sides[_BASE]), reported=reported)
+        output_of(run, str(sides[_BASE]), reported=reported, passed=passed)
     except InvalidRequest as error:
         raise NoBaseline(f"the base does not run {run!r}: {error}") from None
     return {"commands": {side: Command(run, str(folder)) for side, folder in sides.items()}}

@@ -28,7 +28,7 @@ SampleSource = Callable[[int, str], Mapping[str, np.ndarray]]
 METHOD, RUN, PLAN, ENVIRONMENT, HASHES = "METHOD.md", "run.json", "plan.json", "environment.json", "hashes.json"
 SAMPLE_FOLDER = "samples/"
 SAMPLES, LICENCES, CARD, PAGE = "samples.json", "licences.json", "model-card.md", "page.html"
-_WHATS = {
+WHATS = {
     METHOD: "how this was measured, and what the parts are",
     RUN: "the run: plan, machine, processes, rows, comparisons",
     PLAN: "the plan",
@@ -84,7 +84,7 @@ def bundle_of(
         parts[PAGE] = page(results, kept)
     parts[SAMPLES] = as_json(list(sampled))
     parts |= {each.part: content for each, content in sampled.items()}
-    whats = _WHATS | {each.part: each.what for each in sampled}
+    whats = WHATS | {each.part: each.what for each in sampled}
     charts = chart_libraries() if with_page else ""
     whole = with_manifest(
         parts, whats, run=run_id, fairlap=str(__version__), baseline=baseline, price=price, charts=charts

@@ -30,9 +30,9 @@ def check_documents(
     *,
     other_version: bool,
 ) -> tuple[list[str], list[str]]:
-    """Problems, and what could not be made again."""
+    """Problems, and which documents could not be made again here, with the reason."""
     problems: list[str] = []
-    unchecked: list[str] = []
+    not_made_again: list[str] = []
     expected = {METHOD: method(), CARD: card}
     if other_version:
         also = [PAGE] if PAGE in parts else []
@@ -40,18 +40,20 @@ def check_documents(
         return problems, [f"{name}: {why}" for name in (*expected, *also)]
     if PAGE in parts:
         if why := _why_no_page(manifest):
-            unchecked.append(f"{PAGE}: {why}, so only its hash was checked; do not rely on it, nor open it unseen")
+            not_made_again.append(f"{PAGE}: {why}, so only its hash was checked; do not rely on it, nor open it unseen")
         else:
             try:
                 expected[PAGE] = page(results, samples)
             except NotAvailable as error:
-                unchecked.append(f"{PAGE}: {error}; only its hash was checked")
+                not_made_again.append(f"{PAGE}: {error}; only its hash was checked")
             except Exception as error:  # processes that were changed can be anything
                 problems.append(f"{PAGE}: no page can be made of the run: {described(error)}")
+    elif manifest.charts:
+        problems.append(f"{PAGE}: it is missing, and the manifest names {manifest.charts}, which drew its charts")
     for name, content in expected.items():
         if where := difference_of_texts(parts.get(name, b""), content):
             problems.append(f"{name}: it is not what follows from the samples: {where}")
-    return problems, unchecked
+    return problems, not_made_again
 
 
 def _why_no_page(manifest: Manifest) -> str:

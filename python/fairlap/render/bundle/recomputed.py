@@ -31,13 +31,13 @@ from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.store.tables import BYTES_OF_A_SAMPLE
 
 _Samples = dict[tuple[int, str], dict[str, np.ndarray]]
-_NOT_OF_PROCESSES = ("rows", "work_results")
 
 
 @dataclass
 class Recomputed:
     problems: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
+    not_made_again: list[str] = field(default_factory=list)  # documents that another machine could make again
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, what: str, more: int = 1) -> None:
@@ -57,6 +57,9 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
     except NOT_THE_DOCUMENT as error:
         found.problems.append(f"{RUN} or {SAMPLES}: cannot be read, so no figure can be computed again: {error}")
         return found
+    other_version = manifest.fairlap != version
+    if not other_version:
+        found.problems += _not_of_a_run(document, run)
     samples = _samples(parts, files, found)
     kept = {(*whose, quantity): ns for whose, own in samples.items() for quantity, ns in own.items()}
     run.processes = [_process(process, samples, found) for process in run.processes]
@@ -66,12 +69,19 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
     except Exception as error:  # processes that were changed can be anything
         found.problems.append(f"{RUN}: no rows can be computed from its processes: {described(error)}")
         return found
-    other_version = manifest.fairlap != version
     _compare(document, parts, derived, found, other_version=other_version)
-    problems, unchecked = check_documents(parts, manifest, results, kept, derived[CARD], other_version=other_version)
+    problems, found.not_made_again = check_documents(
+        parts, manifest, results, kept, derived[CARD], other_version=other_version
+    )
     found.problems += problems
-    found.unchecked += unchecked
     return found
+
+
+def _not_of_a_run(document: dict[str, object], run: Run) -> Iterator[str]:
+    """What was written into the file beside the fields of a run, such as a sentence of somebody's own."""
+    known = msgspec.json.decode(msgspec.json.encode(run))
+    for line in differing({name: document.get(name) for name in known}, known, "run"):
+        yield f"{RUN}: {line}"
 
 
 def _samples(parts: Mapping[str, bytes], files: list[SampleFile], found: Recomputed) -> _Samples:
@@ -152,9 +162,10 @@ def _compare(
     other_version: bool,
 ) -> None:
     computed = msgspec.json.decode(derived[RUN])
-    for name in _NOT_OF_PROCESSES:
-        problems = differing(document.get(name), computed[name], name, only_shared=other_version)
-        found.problems += [f"{RUN}: {line}" for line in problems]
+    not_of_processes = {*document, *computed} - set(Run.__struct_fields__)
+    of_both = ({name: whole[name] for name in sorted(not_of_processes & {*whole})} for whole in (document, computed))
+    found.problems += [f"{RUN}: {line}" for line in differing(*of_both, "run", only_shared=other_version)]
+    for name in ("rows", "work_results"):
         found.count("figures of rows and comparisons", count_figures(computed[name]))
     found.count("rows", len(computed["rows"]))
     found.count("comparisons", sum(len(each["comparisons"]) for each in computed["work_results"]))

@@ -11,11 +11,12 @@ from fairlap import __version__
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.render.bundle.archive import CODE, Archive, unpacked
+from fairlap.render.bundle.form import check_form
 from fairlap.render.bundle.manifest import FORMAT, MANIFEST, MANIFEST_HASH, Manifest, sha256
 from fairlap.render.bundle.recomputed import recompute
 from fairlap.render.bundle.signature import SIGNATURE, WrongSigner, fits, signer_of
 
-CHANGED = "E_BUNDLE_CHANGED"
+CHANGED, NOT_MADE_AGAIN = "E_BUNDLE_CHANGED", "E_BUNDLE_VERSION"
 READINGS = (
     "readings without raw samples (memory, energy, phases, errors, scores, load, learning): by their hashes alone"
 )
@@ -31,12 +32,19 @@ class Verification:
     parts: int
     problems: list[str] = field(default_factory=list)  # each begins with the part that it is about
     unchecked: list[str] = field(default_factory=list)
+    not_made_again: list[str] = field(default_factory=list)  # documents, whose hashes alone were checked
     counts: dict[str, int] = field(default_factory=dict)  # what was computed again
     signer: str = ""
 
     @property
     def is_whole(self) -> bool:
         return not self.problems
+
+    @property
+    def code(self) -> str:
+        if self.problems:
+            return CHANGED
+        return NOT_MADE_AGAIN if self.not_made_again else ""
 
 
 def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | None = None) -> Verification:
@@ -57,8 +65,10 @@ def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | 
         )
     found = Verification(manifest.run, manifest.fairlap, sha256(encoded), len(manifest.parts))
     found.problems += _of_hashes(archive, manifest, found.hash, expected_hash)
+    problems, unknown = check_form(archive.parts, manifest, other_version=manifest.fairlap != __version__)
     again = recompute(archive.parts, manifest, str(__version__))
-    found.problems += again.problems
+    found.problems += [*problems, *again.problems]
+    found.not_made_again = [*unknown, *again.not_made_again]
     found.unchecked, found.counts = [READINGS, LICENCES_AS_STATED, *again.unchecked], again.counts
     _check_signature(found, archive, whose, signers)
     return found

@@ -13,6 +13,7 @@ from fairlap.cli.values import FILE, NAME
 from fairlap.printable import joined_lines
 
 _MOST_SHOWN = 20
+_NOT_MADE_AGAIN_STATUS = 3
 
 
 @click.command(
@@ -39,10 +40,10 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
     The method, the table and the report are made again too, and compared.
 
     Exit status: 0 when everything agrees, 1 when a sample, figure, page or hash was changed, 2 when FILE is not a
-    bundle, or not signed by --signer.
+    bundle, or not signed by --signer, 3 when nothing contradicts but a document could not be made again here.
     """
     from fairlap.errors import InvalidRequest
-    from fairlap.render.bundle.verify import CHANGED, verify
+    from fairlap.render.bundle.verify import CHANGED, NOT_MADE_AGAIN, verify
     from fairlap.store.regular_file import content_of
 
     try:
@@ -54,7 +55,7 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
         print_json(
             {
                 "whole": found.is_whole,
-                "code": "" if found.is_whole else CHANGED,
+                "code": found.code,
                 "run": found.run,
                 "fairlap": found.fairlap,
                 "sha256": found.hash,
@@ -62,6 +63,7 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
                 "parts": found.parts,
                 "problems": found.problems,
                 "unchecked": found.unchecked,
+                "not_made_again": found.not_made_again,
                 "computed_again": found.counts,
             }
         )
@@ -70,6 +72,8 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
         print_line(f"{bundle}: run {found.run}, {found.parts} parts with the hashes of the manifest")
         print_line(f"computed again, and the same: {again}")
         click.echo(joined_lines(f"not computed again: {text}" for text in found.unchecked))
+        if found.not_made_again:
+            click.echo(joined_lines(f"not made again: {text}" for text in found.not_made_again))
         print_line(f"sha256 of its manifest: {found.hash}")
         if found.signer:
             print_line(f"signed by {found.signer}")
@@ -81,3 +85,7 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
         count = "1 thing is" if len(found.problems) == 1 else f"{len(found.problems):,} things are"
         print_error(f"{bundle} was changed or damaged: {count} not as recorded", CHANGED)
         raise SystemExit(1)
+    if found.not_made_again:
+        names = ", ".join(text.partition(":")[0] for text in found.not_made_again)
+        print_error(f"{bundle}: {names}: only by their hashes; do not rely on them, nor open them unseen", NOT_MADE_AGAIN)
+        raise SystemExit(_NOT_MADE_AGAIN_STATUS)
