@@ -18,9 +18,9 @@ from fairlap import quantity_text, verdict
 from fairlap.errors import InvalidRequest
 from fairlap.history.gate import Finding, Status, finding_between
 from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.regular_file import content_of
 from fairlap.race.run import Run
 from fairlap.request.work_title import work_title
-from fairlap.store.regular_file import content_of
 
 CODE = "E_OTHER_TOOL"
 OF_PROCESSES = "fairlap-processes"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.regular_file import content_of
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.commands import reports_of
 from fairlap.request.load import Load
@@ -33,13 +35,17 @@ _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
 
 
+_Limit = Annotated[float, Meta(ge=0, le=7 * 86_400)]
+"""Of seconds. A plan may be another's, who would have a machine run for good."""
+
+
 class Limits(msgspec.Struct, frozen=True):
     """How long each part of a worker's life may take, in seconds, and how much memory it may ask for."""
 
-    start_s: float = 60.0
-    prepare_s: float = 900.0
-    answer_s: float = 300.0
-    measure_s: float = 600.0
+    start_s: _Limit = 60.0
+    prepare_s: _Limit = 900.0
+    answer_s: _Limit = 300.0
+    measure_s: _Limit = 600.0
     memory_bytes: int | None = None
 
 
@@ -47,9 +53,9 @@ class Measuring(msgspec.Struct, frozen=True):
     """How long a contestant is measured in each process, and in how many turns where contestants take turns. Later
     blocks may have another number of turns, each as long; see chosen_rounds.py."""
 
-    seconds: float = 0.4
-    samples: int | None = None
-    rounds: int = 10
+    seconds: _Limit = 0.4
+    samples: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
+    rounds: Annotated[int, Meta(ge=1, le=1_000_000)] = 10
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -96,9 +102,9 @@ class Plan(msgspec.Struct, frozen=True):
     metrics: tuple[str, ...] = ()  # of what was learnt, where it is trained to a score
     profile_processes: int = 0  # of each contestant on each work, untimed, after the blocks
     max_batch: int = 0  # look for each contestant's largest batch up to this one when the blocks have run; 0: do not
-    max_batch_budget_s: float = MAX_BATCH_BUDGET_S  # of each of these searches
+    max_batch_budget_s: _Limit = MAX_BATCH_BUDGET_S  # of each of these searches
     count_evaluation: bool = False  # contestants answer held-out items too, in the time to the score
-    best_budget_s: float = BEST_BUDGET_S  # of the search for the best settings of one contestant
+    best_budget_s: _Limit = BEST_BUDGET_S  # of the search for the best settings of one contestant
     searches: tuple[SettingsSearch, ...] = ()  # those that have run; their outcomes are in the contestants
     format: int = PLAN_FORMAT
     skipped: tuple[SkippedWork, ...] = ()
@@ -214,9 +220,9 @@ def draw_plan(
     metrics: tuple[str, ...] = (),
     profile_processes: int = 0,
     max_batch: int = 0,
-    max_batch_budget_s: float = MAX_BATCH_BUDGET_S,
+    max_batch_budget_s: _Limit = MAX_BATCH_BUDGET_S,
     count_evaluation: bool = False,
-    best_budget_s: float = BEST_BUDGET_S,
+    best_budget_s: _Limit = BEST_BUDGET_S,
     recompile: tuple[int, ...] = (),
     recompile_inputs: tuple[OtherInputs, ...] = (),
 ) -> Plan:
@@ -338,7 +344,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 def load_plan(path: Path) -> Plan:
     """Read a saved plan; errors name the place in the file."""
     try:
-        plan = checked_plan(msgspec.json.decode(path.read_bytes(), type=Plan))
+        plan = checked_plan(msgspec.json.decode(content_of(path), type=Plan))
     except OSError as error:
         raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
     except NOT_THE_DOCUMENT as error:

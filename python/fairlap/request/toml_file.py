@@ -12,10 +12,14 @@ import msgspec
 from msgspec import inspect
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.regular_file import content_of
 
 Read = TypeVar("Read")
 
 _MOST_BYTES = 1_000_000
+# tomllib takes time that grows with the square of their number.
+_PART_OF_KEY = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.){0,1000}\"|'[^'\n]{0,1000}')"
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART_OF_KEY}[ \t]{{0,99}}\.[ \t]{{0,99}}){{100}}")
 _PLACE = re.compile(r"\s+- at `\$\.?(.*)`$")
 _STEP = re.compile(r"([^.\[\]]+)")
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -37,7 +41,9 @@ def read_toml(path: Path, kind: type[Read], what: str) -> Read:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidRequest(f"{path} is too large for {what}", code="E_TOML")
-        text = path.read_text(encoding="utf-8-sig")  # some editors of Windows begin with a mark
+        text = content_of(path).decode("utf-8-sig")  # some editors of Windows begin with a mark
+        if _LONG_KEY.search(text):
+            raise InvalidRequest(f"{path}: not valid TOML: a key of over a hundred parts", code="E_TOML")
         return msgspec.convert(tomllib.loads(text), kind, dec_hook=called)
     except OSError as error:
         raise InvalidRequest(f"cannot read {what} {path}: {error.strerror}", code="E_TOML") from None

@@ -102,8 +102,8 @@ def _reported_by_python(error: sqlite3.Error) -> bool:
 
 def damaged(path: Path, how: str) -> StoreIsDamaged:
     return StoreIsDamaged(
-        f"{path} is damaged ({how}).\n"
-        "`fairlap runs repair` moves what can still be read into a new store, and keeps the damaged file"
+        f"{path} is damaged ({how});"
+        " `fairlap runs repair` moves what can still be read into a new store, and keeps the damaged file"
     )
 
 

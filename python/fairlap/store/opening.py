@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
+from fairlap.machine.regular_file import require_regular
 from fairlap.machine.user_folders import user_data
 from fairlap.store.errors import (
     NoSuchRun,
@@ -30,6 +31,7 @@ from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, RESULTS, STEPS, a
 _WAIT_FOR_OTHERS_S = 30.0
 _VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL", re.IGNORECASE)
 _OPENED_WITHIN_S = 60.0
+_APPLICATION_ID_AT = 68  # in the header of a database of SQLite
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -49,6 +51,7 @@ def store_path() -> Path:
 def require_store(path: Path) -> None:
     """Raise NoSuchRun where there is no store yet, and StoreError where none can be made either."""
     with _reachable(path):
+        require_regular(path)
         if path.exists():
             return
         folder = next(each for each in path.absolute().parents if each.exists())
@@ -70,6 +73,7 @@ def _reachable(path: Path) -> Iterator[None]:
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     with _reachable(path):
+        require_regular(path)
         make_private_folder(path.parent)
         is_folder = path.is_dir()
     if is_folder:
@@ -108,11 +112,24 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Before SQLite opens it, which gives the files that it keeps next to the store the permissions of the store."""
+    """Before SQLite opens it, which gives the files that it keeps next to the store the permissions of the store. A
+    file of something else keeps its own."""
+    if not _may_be_ours(path):
+        return
     for end in ("-wal", "-shm", "-journal"):
         tighten(path.with_name(f"{path.name}{end}"))
     with suppress(OSError):  # SQLite says why a file cannot be made
         make_private_file(path)
+
+
+def _may_be_ours(path: Path) -> bool:
+    """It is empty, is not there, or is a store by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_APPLICATION_ID_AT + 4)
+    except OSError:
+        return True  # what follows says why it cannot be read
+    return not start or start[_APPLICATION_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:

@@ -20,8 +20,8 @@ from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.machine.private_files import tighten
 from fairlap.printable import joined_lines
-from fairlap.store.errors import NoSuchRun, StoreIsDamaged, readable_errors
-from fairlap.store.opening import open_for_writing, require_own, writing
+from fairlap.store.errors import StoreIsDamaged, readable_errors
+from fairlap.store.opening import open_for_writing, require_own, require_store, writing
 from fairlap.store.store import Store
 
 _MOST_TRIED_BETWEEN = 1_000_000
@@ -56,8 +56,7 @@ class Repair:
 
 def repair_store(path: Path) -> Repair:
     """A file of which no run can be read is left alone: it may not be a store."""
-    if not path.exists():
-        raise NoSuchRun(f"there is no store at {path}")
+    require_store(path)
     with tempfile.TemporaryDirectory(prefix="fairlap-repair-", dir=path.parent) as folder:
         copy = Path(folder) / "damaged.sqlite"  # reading changes the file, and the damaged one is evidence
         for end in ("", *_SUFFIXES_OF_LOGS):

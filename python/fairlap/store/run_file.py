@@ -16,6 +16,7 @@ from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.atomic_files import write_atomically
+from fairlap.machine.regular_file import content_of
 from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run, checked_run
@@ -24,7 +25,6 @@ from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
 from fairlap.secrets import json_without_secrets
-from fairlap.store.regular_file import content_of
 from fairlap.store.run_ids import id_of, is_an_id
 from fairlap.store.search import State
 from fairlap.store.tables import BYTES_OF_A_SAMPLE, StoredProcess, stored_process

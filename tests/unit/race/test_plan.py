@@ -99,6 +99,10 @@ def test_a_saved_plan_comes_back_equal(tmp_path: Path) -> None:
         (('"work": 1', '"work": 7'), "does not run every contestant once"),
         (('"padding_bytes": ', '"padding_bytes": 1000000000'), "bytes of padding"),
         (('"padding_bytes": ', '"padding_bytes": -1'), "bytes of padding"),
+        (('"prepare_s": 900.0', '"prepare_s": 1e300'), r"at `\$.limits.prepare_s`"),
+        (('"measure_s": 600.0', '"measure_s": -1'), r"at `\$.limits.measure_s`"),
+        (('"seconds": 0.4', '"seconds": 1e300'), r"seconds`"),
+        (('"rounds": 10', '"rounds": 100000000000'), r"rounds`"),
         (("{", "rubbish"), "is not a plan"),
     ],
 )

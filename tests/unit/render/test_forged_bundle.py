@@ -35,7 +35,7 @@ def bundle(stored: str) -> dict[str, bytes]:
     return parts_of(Path("x.fairlap").read_bytes())
 
 
-def _verified(content: bytes) -> tuple[int, dict[str, list[str]]]:
+def _verified(content: bytes) -> tuple[int, dict[str, Any]]:
     Path("forged.fairlap").write_bytes(content)
     done = invoke("verify", "forged.fairlap", "--json")
     return done.exit_code, json.loads(done.stdout.partition('\n{\n  "error"')[0])

@@ -61,6 +61,9 @@ def refusal(folder: Path, content: bytes) -> InvalidRequest:
         ("a = " + "[" * 5000, "E_TOML", []),
         ("#" * 2_000_000, "E_TOML", []),
         ("\udcff", "E_TOML", []),
+        (".".join("a" * 120) + " = 1", "E_TOML", []),
+        ("[" + " . ".join(["'a'"] * 120) + "]", "E_TOML", []),
+        ('"a"' + '."b"' * 120 + " = 1", "E_TOML", []),
     ],
 )
 def test_an_error_has_a_code_and_names_the_key(text: str, code: str, parts: list[str], tmp_path: Path) -> None:

@@ -116,6 +116,18 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_file_of_something_else_keeps_its_mode_and_an_empty_one_becomes_private(tmp_path: Path) -> None:
+    text, empty = tmp_path / "notes.txt", tmp_path / "empty"
+    text.write_text("notes")
+    empty.touch()
+    for file in (text, empty):
+        file.chmod(0o644)
+    with pytest.raises(StoreIsDamaged):
+        open_store(text)
+    open_store(empty).close()
+    assert [file.stat().st_mode & 0o777 for file in (text, empty)] == [0o644, 0o600]
+
+
 def test_a_folder_in_the_place_of_the_store_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=str(tmp_path)) as refused:
         open_store(tmp_path)

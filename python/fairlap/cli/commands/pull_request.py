@@ -217,10 +217,11 @@ def _raced(contestants: dict[str, Any], *, output: tuple[Path, ...], **options: 
 
 def _read(file: Path, name: str, charts: str) -> str:
     from fairlap.errors import InvalidRequest, reason_of
+    from fairlap.machine.regular_file import content_of
     from fairlap.pull_request.comment_text import require_marked, with_charts
 
     try:
-        body = file.read_text(encoding="utf-8")
+        body = content_of(file).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"cannot read {file}: {reason_of(error)}", code="E_PULL_REQUEST") from None
     require_marked(body, name)

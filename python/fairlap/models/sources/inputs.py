@@ -16,6 +16,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import described
+from fairlap.machine.regular_file import require_regular
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
 from fairlap.models.numpy_files import why_not_read
@@ -51,6 +52,7 @@ def given_inputs(text: str, folder: str) -> Sets:
     try:
         if path.is_dir():
             return [_from_protobufs(path)]
+        require_regular(path)
         if path.suffix in (".npz", ".npy"):
             _require_readable(path, text)
         if path.suffix == ".npz":

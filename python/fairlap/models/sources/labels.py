@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairlap.machine.regular_file import require_regular
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
 from fairlap.models.numpy_files import why_not_read
@@ -24,6 +25,7 @@ def labels_in(path: Path, metrics: Sequence[str]) -> Array:
             code=CODE,
         )
     try:
+        require_regular(path)
         if not coco and (why := why_not_read(path)):
             raise SourceError(f"{path} cannot be read as labels: {why}", code="E_SOURCE_SIZE")
         labels = labels_of_annotations(path.read_bytes()) if coco else np.load(path, allow_pickle=False)

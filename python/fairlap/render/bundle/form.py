@@ -14,9 +14,7 @@ from fairlap.render.bundle.contents import PAGE, SAMPLES, WHATS, SampleFile, as_
 from fairlap.render.bundle.manifest import MANIFEST, Manifest
 
 
-def check_form(
-    parts: Mapping[str, bytes], manifest: Manifest, *, other_version: bool
-) -> tuple[list[str], list[str]]:
+def check_form(parts: Mapping[str, bytes], manifest: Manifest, *, other_version: bool) -> tuple[list[str], list[str]]:
     """Problems, and parts that only another version of fairlap knows."""
     problems: list[str] = []
     unknown: list[str] = []

@@ -163,8 +163,12 @@ def _compare(
 ) -> None:
     computed = msgspec.json.decode(derived[RUN])
     not_of_processes = {*document, *computed} - set(Run.__struct_fields__)
-    of_both = ({name: whole[name] for name in sorted(not_of_processes & {*whole})} for whole in (document, computed))
-    found.problems += [f"{RUN}: {line}" for line in differing(*of_both, "run", only_shared=other_version)]
+    recorded_rest, computed_rest = (
+        {name: whole[name] for name in sorted(not_of_processes & {*whole})} for whole in (document, computed)
+    )
+    found.problems += [
+        f"{RUN}: {line}" for line in differing(recorded_rest, computed_rest, "run", only_shared=other_version)
+    ]
     for name in ("rows", "work_results"):
         found.count("figures of rows and comparisons", count_figures(computed[name]))
     found.count("rows", len(computed["rows"]))

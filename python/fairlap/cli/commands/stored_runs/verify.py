@@ -43,8 +43,8 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
     bundle, or not signed by --signer, 3 when nothing contradicts but a document could not be made again here.
     """
     from fairlap.errors import InvalidRequest
+    from fairlap.machine.regular_file import content_of
     from fairlap.render.bundle.verify import CHANGED, NOT_MADE_AGAIN, verify
-    from fairlap.store.regular_file import content_of
 
     try:
         content = content_of(bundle)
@@ -87,5 +87,7 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
         raise SystemExit(1)
     if found.not_made_again:
         names = ", ".join(text.partition(":")[0] for text in found.not_made_again)
-        print_error(f"{bundle}: {names}: only by their hashes; do not rely on them, nor open them unseen", NOT_MADE_AGAIN)
+        print_error(
+            f"{bundle}: {names}: only by their hashes; do not rely on them, nor open them unseen", NOT_MADE_AGAIN
+        )
         raise SystemExit(_NOT_MADE_AGAIN_STATUS)
