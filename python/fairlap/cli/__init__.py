@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import click
 
 from fairlap.cli.output import discard_output, filter_output, print_error
+from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
 from fairlap.interrupts import status_of
 
@@ -169,7 +170,7 @@ def main() -> None:
             raise OSError("standard output is closed")
         filter_output()
         with _engine_required():
-            status = cli.main(arguments, standalone_mode=False)
+            status = cli.main(arguments, standalone_mode=False, obj=OWN_PROCESS)
         sys.stdout.flush()
         sys.exit(status)
     except OSError as error:

@@ -15,9 +15,11 @@ import click
 
 from fairlap.cli.output import print_error, print_json, print_note
 from fairlap.cli.output_options import writable
+from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.recorder import Recorder, StoredRun, named_sender
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.orphans import adopt_orphans
 from fairlap.machine.passed_environment import require_confirmed as require_passing_confirmed
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
@@ -87,6 +89,8 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
     """The exit status: 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the
     score, or when a file, data or the run is lost; 130 after Ctrl-C."""
     require_driver(plan.device)
+    if (context := click.get_current_context(silent=True)) and context.obj == OWN_PROCESS:
+        adopt_orphans()
     with interrupted_once():
         return _run_race(plan, output, resumed)
 

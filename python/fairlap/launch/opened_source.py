@@ -14,6 +14,7 @@ import msgspec
 
 from fairlap.errors import shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.orphans import in_own_session
 from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.models.sources.bundle import bundle_in
@@ -56,12 +57,12 @@ def _require_own(bundle: Bundle, source: Source) -> None:
 
 def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
     """One in which a model from a file is alive. To terminate it ends its guardian, which ends all of it."""
-    return subprocess.Popen(
+    return in_own_session(
         [sys.executable, "-P", "-m", module],
+        guarded=True,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        start_new_session=True,
         env={**own_environment(passed), **ON_A_CPU},
     )
 

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
+from fairlap.machine.orphans import end_orphans, in_own_session
 from fairlap.machine.process_tree import ProcessTree
 from fairlap.machine.processes import process_name
 from fairlap.request.other_inputs import OtherInputs
@@ -59,14 +60,14 @@ def start_process(
     options = ("--read", str(for_worker_read), "--write", str(for_worker_write), "--parent", str(os.getpid()))
     try:
         with _on_cores(cores):
-            process = subprocess.Popen(
+            process = in_own_session(
                 [*command, *options],
+                guarded=False,
                 stdin=subprocess.DEVNULL,
                 stdout=for_worker_print,
                 stderr=for_worker_print,
                 env=environment,
                 pass_fds=inherited,
-                start_new_session=True,
             )
     except BaseException as error:
         for fd in (requests, replies, prints):
@@ -353,6 +354,7 @@ class WorkerProcess:
         self.survivors = self._tree.kill(_ENDED_WITHIN_S) or kill_session(self.session, self.token)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
+        end_orphans()
         self._is_over = True  # only now: after a second Ctrl-C this must run again
         self.printed = _without_secrets(self._wire.last_prints())
         self._wire.close()

@@ -32,6 +32,7 @@ _WAIT_FOR_OTHERS_S = 30.0
 _VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL", re.IGNORECASE)
 _OPENED_WITHIN_S = 60.0
 _APPLICATION_ID_AT = 68  # in the header of a database of SQLite
+_FIRST_PAGE_OF_LOG_AT = 32 + 24  # of a log that was not yet written back; that of a new store begins with its header
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -123,13 +124,22 @@ def _make_private(path: Path) -> None:
 
 
 def _may_be_ours(path: Path) -> bool:
-    """It is empty, is not there, or is a store by its first bytes."""
+    """It is empty, is not there, or is a store by the header in it or in its log."""
+    log = path.with_name(f"{path.name}-wal")
+    return not _bytes_at(path, 0) or any(
+        _bytes_at(file, place + _APPLICATION_ID_AT) == APPLICATION_ID.to_bytes(4, "big")
+        for file, place in ((path, 0), (log, _FIRST_PAGE_OF_LOG_AT))
+    )
+
+
+def _bytes_at(file: Path, place: int) -> bytes:
+    """Four, or none of a file that cannot be read; what follows says why."""
     try:
-        with path.open("rb") as file:
-            start = file.read(_APPLICATION_ID_AT + 4)
+        with file.open("rb") as opened:
+            opened.seek(place)
+            return opened.read(4)
     except OSError:
-        return True  # what follows says why it cannot be read
-    return not start or start[_APPLICATION_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
+        return b""
 
 
 def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:

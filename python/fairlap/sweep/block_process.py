@@ -21,6 +21,7 @@ import msgspec
 
 from fairlap.errors import shortened
 from fairlap.interrupts import interrupted_once
+from fairlap.machine.orphans import adopt_orphans
 from fairlap.sweep.block import BlockTask, run_block
 
 _ENDS_WITHIN_S = 20.0
@@ -91,6 +92,7 @@ def _how_it_ended(status: int, printed: str) -> str:
 
 def main() -> None:
     """Standard output has the report and nothing else: what contestants and libraries print goes to standard error."""
+    adopt_orphans()
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         length = int.from_bytes(_received(_LENGTH_BYTES))

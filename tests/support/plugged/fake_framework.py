@@ -178,6 +178,13 @@ def stranger_and_crash(wanted: Settings) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def stranger_and_crash_of_the_guardian(wanted: Settings) -> None:
+    """Nothing that was started below the guardian is handed to it any more."""
+    stranger(wanted)
+    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def daemon_and_crash(wanted: Settings) -> None:
     daemon(wanted)
     os.kill(os.getpid(), signal.SIGSEGV)
@@ -277,6 +284,7 @@ MISDEEDS: dict[str, Callable[[Settings], None]] = {
         daemon_and_crash,
         stranger,
         stranger_and_crash,
+        stranger_and_crash_of_the_guardian,
         leave,
         leave_quietly,
         leave_with_words,
