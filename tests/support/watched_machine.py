@@ -50,9 +50,9 @@ class WatchedMachine:
 
 def next_interval(readings: ReadingsNow) -> None:
     """Ends an interval that has readings, however slow this machine is."""
-    rounds = readings.sampler.counts["slow_rounds"] + 2
+    before = readings.sampler.counts
     deadline_s = time.monotonic() + 60.0
-    while readings.sampler.counts["slow_rounds"] < rounds:
+    while any(readings.sampler.counts[kind] < before[kind] + 2 for kind in ("slow_rounds", "rare_rounds")):
         assert time.monotonic() < deadline_s, "the sampler reads nothing"
         time.sleep(0.01)
     readings.end_interval()

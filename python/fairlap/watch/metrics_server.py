@@ -125,8 +125,11 @@ def _status(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
 
 
+_FOR_BROWSERS = ("X-Content-Type-Options: nosniff", "Cross-Origin-Resource-Policy: same-origin")
+
+
 def _response(status: str, headers: list[tuple[str, str]], body: bytes) -> bytes:
     if not any(name == "Content-Length" for name, _ in headers):
         headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *headers]
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in headers), "Connection: close"]
-    return "\r\n".join([*lines, "X-Content-Type-Options: nosniff", "", ""]).encode("latin-1") + body
+    return "\r\n".join([*lines, *_FOR_BROWSERS, "", ""]).encode("latin-1") + body
