@@ -27,6 +27,7 @@ from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.exported_programs import require_harmless_program
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.onnx_graphs import binding
+from fairlap.scenarios.asking import Prepared
 from fairlap.store.run_file import encode_document, run_document
 from fairlap.store.store import open_store
 from fairlap.worker import protocol
@@ -81,7 +82,7 @@ def _reply_seeds() -> list[bytes]:
         line(protocol.Hello(protocol.VERSION, "python", 1))
         + line(protocol.Begin("import"))
         + line(protocol.Phase("x", 1.0)),
-        line(protocol.Prepared("1.0", {"threads": "1"}, "00" * 32)) + line(protocol.Answered(0.5)),
+        line(Prepared("1.0", {"threads": "1"}, "00" * 32)) + line(protocol.Answered(0.5)),
         line(Measured([quantity], 1, "samples", 1.0, 24)) + bytes(24) + line(protocol.Ended()),
         line(protocol.Failed("call", "exception", "no", "Traceback")) + stamps + bytes(BYTES_OF_STAMPS),
     ]

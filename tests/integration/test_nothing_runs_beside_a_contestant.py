@@ -36,7 +36,7 @@ class Beside:
         self.wall_s, self.cpu_s, self.of_threads = Counter[str](), Counter[str](), Counter[str]()
         self._sessions = {os.getsid(0)}
         self._begun: dict[str, Any] = {}
-        send, request = WorkerProcess._send, WorkerProcess._request
+        send, ask = WorkerProcess._send, WorkerProcess.ask
 
         def sent(worker: WorkerProcess, message: Any, *limits: float) -> None:
             self._sessions.add(worker.pid)
@@ -47,15 +47,15 @@ class Beside:
                 "own_ns": time.thread_time_ns(),
             }
 
-        def requested(worker: WorkerProcess, message: Any, *rest: Any) -> Any:
-            answer = request(worker, message, *rest)
+        def asked(worker: WorkerProcess, message: Any, *, within_s: float) -> Any:
+            answer = ask(worker, message, within_s=within_s)
             own_ns, wall_ns = time.thread_time_ns(), time.perf_counter_ns()
             if isinstance(message, TIMED):
                 self._count(type(message).__name__, self._others_ns(worker.pid), own_ns, wall_ns)
             return answer
 
         monkeypatch.setattr(WorkerProcess, "_send", sent)
-        monkeypatch.setattr(WorkerProcess, "_request", requested)
+        monkeypatch.setattr(WorkerProcess, "ask", asked)
 
     def _count(self, kind: str, others_ns: dict[str, int], own_ns: int, wall_ns: int) -> None:
         before = self._begun["others"]

@@ -22,7 +22,7 @@ from fairlap.race.equal_work.materials import UNSEEN, Materials, materials_for
 from fairlap.request.names import contestant_named
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Work
-from fairlap.scenarios.training_messages import Epoch
+from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.worker.protocol import Prepare
 from framework_python import python_with, skip_unless_available
 
@@ -76,7 +76,7 @@ def prepared(name: str, materials: Materials) -> Iterator[WorkerProcess]:
 
 def train(worker: WorkerProcess, folder: Path, number: int) -> Arrays:
     file = folder / f"state-{number}-{worker.pid}.safetensors"
-    worker.train(Epoch(number, str(folder / "items"), str(folder / f"order-{number}"), str(file)), within_s=300.0)
+    worker.ask(Epoch(number, str(folder / "items"), str(folder / f"order-{number}"), str(file)), within_s=300.0)
     return safetensors.read(file)
 
 
@@ -103,7 +103,7 @@ def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str
     with prepared(name, materials) as worker:
         train(worker, folder, 2)  # what it did before the state was restored leaves no trace
         safetensors.write(folder / "kept", after[0])
-        worker.restore(folder / "kept", folder / "back", within_s=300.0)
+        worker.ask(Restore(str(folder / "kept"), str(folder / "back")), within_s=300.0)
         assert hash_of(safetensors.read(folder / "back")) == hash_of(after[0])
         second, third = train(worker, folder, 1), train(worker, folder, 2)
     kinds = {name.partition("/")[0] for name in third}

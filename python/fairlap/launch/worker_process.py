@@ -28,24 +28,12 @@ from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status
 from fairlap.machine.orphans import end_orphans, in_own_session
 from fairlap.machine.process_tree import ProcessTree
 from fairlap.machine.processes import process_name
-from fairlap.request.other_inputs import OtherInputs
-from fairlap.scenarios.latency_messages import DrawnCall, Fed, Feed, Measure, Measured
-from fairlap.scenarios.load.load_messages import STAMPS, LoadTrial, OfferLoad
-from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.ranks_messages import (
-    CollectiveTimed,
-    PrepareCollectives,
-    StepAlone,
-    SteppedAlone,
-    TimeCollective,
-)
-from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
-from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
-from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
+from fairlap.scenarios.asking import Ask, Prepared
+from fairlap.scenarios.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
-from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Request, Which, most_raw_bytes, raw_bytes_after
+from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Which, raw_bytes_after
 from fairlap.worker.received import NotAMessage
 
 
@@ -123,12 +111,8 @@ _END_AFTER_LAST_MESSAGE_S = 2.0
 _ENDED_WITHIN_S = 10.0
 
 E_BUDGET = "E_BUDGET"
-_LONG = (Epoch, OfferLoad, LoadGenRun)
-"""Requests that have a length of their own, and a name."""
 
-Answer = TypeVar("Answer", bound=Reply)
-
-
+Answer = TypeVar("Answer")
 Samples = dict[str, npt.NDArray[np.float64]]
 """By quantity, in nanoseconds, the headline first."""
 
@@ -235,7 +219,7 @@ class WorkerProcess:
     def _lose_running(self, what: str) -> NoReturn:
         self._lose("disqualified", what, code="E_LEFT_RUNNING")
 
-    def prepare(self, request: protocol.Prepare, *, within_s: float) -> protocol.Prepared:
+    def prepare(self, request: protocol.Prepare, *, within_s: float) -> Prepared:
         self.begin_to_prepare(request, within_s=within_s)
         return self.prepared()
 
@@ -245,20 +229,24 @@ class WorkerProcess:
         self._prepared_by_s, self._prepared_within_s = time.monotonic() + within_s, within_s
         self._send(request, self._prepared_by_s, within_s)
 
-    def prepared(self) -> protocol.Prepared:
+    def prepared(self) -> Prepared:
         deadline_s = max(self._prepared_by_s, time.monotonic() + _READ_WITHIN_S)
-        return self._await(protocol.Prepared, deadline_s, self._prepared_within_s)
+        return self._await(Prepared, deadline_s, self._prepared_within_s)
+
+    def ask(self, request: Ask[Answer], *, within_s: float) -> Answer:
+        """The raw bytes that follow the answer are ``raw``."""
+        if not request.has_own_length:
+            within_s = min(within_s, self._longest_request_s)
+        began_s = time.monotonic()
+        self._send(request, began_s + within_s, within_s)
+        kind = request.kind_of_answer()
+        return self._await(
+            kind, began_s + within_s, within_s, lambda: request.most_raw_bytes(time.monotonic() - began_s)
+        )
 
     def answer(self, which: Which, path: Path, *, within_s: float, inputs: Path | None = None) -> protocol.Answered:
         """Its outputs are in the file. ``inputs`` are those of "data"."""
-        request = protocol.Answer(which, str(path), "" if inputs is None else str(inputs))
-        return self._request(request, protocol.Answered, within_s)
-
-    def feed(
-        self, files: Mapping[str, str], samples: int, seed: int, path: Path, *, whole_batches: bool, within_s: float
-    ) -> str:
-        """Return the name of the pipeline; the proof is in the file."""
-        return self._request(Feed(dict(files), samples, seed, str(path), whole_batches), Fed, within_s).pipeline
+        return self.ask(protocol.Answer(which, str(path), "" if inputs is None else str(inputs)), within_s=within_s)
 
     def measure(
         self,
@@ -284,8 +272,8 @@ class WorkerProcess:
             str(drawn_file or ""),
             deal,
         )
-        measured = self._request(request, Measured, within_s)
-        values = np.frombuffer(self._raw, dtype="<f8")
+        measured = self.ask(request, within_s=within_s)
+        values = np.frombuffer(self.raw, dtype="<f8")
         samples_ns: Samples = {}
         first = 0
         for quantity in measured.quantities:
@@ -293,57 +281,9 @@ class WorkerProcess:
             first += quantity.count
         return measured, samples_ns
 
-    def offer_load(self, offered: OfferLoad, *, within_s: float) -> tuple[LoadTrial, Samples]:
-        """With the stamps of its requests by name, where they were asked for. The answers that were kept are in the
-        file that the request names."""
-        trial = self._request(offered, LoadTrial, within_s)
-        if not trial.bytes:
-            return trial, {}
-        stamps = np.frombuffer(self._raw, dtype="<f8").reshape(len(STAMPS), -1)
-        return trial, dict(zip(STAMPS, stamps, strict=True))
-
-    def run_loadgen(self, run: LoadGenRun, *, within_s: float) -> LoadGenResult:
-        """LoadGen's own logs are in the folder that the request names."""
-        return self._request(run, LoadGenResult, within_s)
-
-    def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
-        """The state after it is in the file that the request names."""
-        return self._request(epoch, EpochTrained, within_s)
-
-    def restore(self, state: Path, path: Path, *, within_s: float) -> None:
-        """Go on from this state; what was read back after it is in ``path``."""
-        self._request(Restore(str(state), str(path)), Restored, within_s)
-
-    def profile(self, seconds: float, trace: Path | None, *, within_s: float) -> Profiled:
-        """Nothing can be timed in it after that."""
-        return self._request(ProfileCalls(seconds, str(trace or "")), Profiled, within_s)
-
-    def overhead(self, *, within_s: float) -> protocol.OverheadMeasured:
-        """Of a call that has next to nothing to compute; only :meth:`quit` may follow."""
-        return self._request(protocol.Overhead(), protocol.OverheadMeasured, within_s)
-
-    def step_alone(self, seconds: float, turns: int, *, within_s: float) -> SteppedAlone:
-        """Of one that conducts ranks; only :meth:`quit` may follow."""
-        return self._request(StepAlone(seconds, turns), SteppedAlone, within_s)
-
-    def prepare_collectives(self, request: PrepareCollectives, *, within_s: float) -> protocol.Prepared:
-        """It then conducts ranks that have no model; only :meth:`time_collective` and :meth:`quit` may follow."""
-        return self._request(request, protocol.Prepared, within_s)
-
-    def time_collective(self, request: TimeCollective, *, within_s: float) -> CollectiveTimed:
-        return self._request(request, CollectiveTimed, within_s)
-
-    def describe(self, *, within_s: float) -> Described:
-        return self._request(Describe(), Described, within_s)
-
-    def resize(self, batch: int, inputs: Path, others: OtherInputs | None = None, *, within_s: float) -> Resized:
-        """Call it with these inputs, which are of another batch or of other sizes, or in another type."""
-        sizes, kind = ({}, None) if others is None else (others.free_sizes, others.type)
-        return self._request(Resize(batch, str(inputs), sizes, kind), Resized, within_s)
-
     def quit(self, *, within_s: float = 30.0) -> protocol.Ended:
         """Its last message. How the process ends after that, by itself or not, changes nothing."""
-        ended = self._request(protocol.Quit(), protocol.Ended, within_s)
+        ended = self.ask(protocol.Quit(), within_s=within_s)
         self.end()
         return ended
 
@@ -369,17 +309,8 @@ class WorkerProcess:
     ) -> None:
         self.end()
 
-    def _request(self, request: Request, kind: type[Answer], within_s: float) -> Answer:
-        if not isinstance(request, _LONG):
-            within_s = min(within_s, self._longest_request_s)
-        began_s = time.monotonic()
-        self._send(request, began_s + within_s, within_s)
-        return self._await(
-            kind, began_s + within_s, within_s, lambda: most_raw_bytes(request, time.monotonic() - began_s)
-        )
-
-    def _send(self, request: Request, deadline_s: float, within_s: float) -> None:
-        self._phase = request.text if isinstance(request, _LONG) else type(request).__name__.lower()
+    def _send(self, request: Ask[Answer], deadline_s: float, within_s: float) -> None:
+        self._phase = request.text
         try:
             self._wire.send(protocol.line_of(request), min(deadline_s, self._ends_by_s))
         except TimeoutError:
@@ -405,7 +336,7 @@ class WorkerProcess:
 
         try:
             while True:
-                reply, self._raw = self._wire.receive(min(deadline_s, self._ends_by_s), require)
+                reply, self.raw = self._wire.receive(min(deadline_s, self._ends_by_s), require)
                 if isinstance(reply, kind):
                     return reply
                 self._record(reply, requested)

@@ -90,7 +90,7 @@ def _one_process(runner: Runner, block: int, found: CollectivesRun, order: rando
         with WorkerProcess(
             runner.command, environment={**own_environment(), **runner.environment}, start_s=_START_S
         ) as worker:
-            prepared = worker.prepare_collectives(request, within_s=within_s)
+            prepared = worker.ask(request, within_s=within_s)
             found.versions[name] = prepared.version
             found.exchange[name] = prepared.in_force.get("ranks", "")
             for operation, size in asked:
@@ -104,7 +104,7 @@ def _trial(
     worker: WorkerProcess, name: str, operation: TimedOperation, size: int, block: int, plan: CollectivesPlan
 ) -> Trial:
     request = TimeCollective(operation, size, plan.seconds)
-    timed = worker.time_collective(request, within_s=plan.limits.measure_s + _GRACE_S)
+    timed = worker.ask(request, within_s=plan.limits.measure_s + _GRACE_S)
     of = MEMORY if operation == COPY else name
     median_ns = median(timed.times_ns) if timed.times_ns and not timed.wrong else None
     return Trial(of, operation, size, block, median_ns, timed.why, timed.wrong)

@@ -13,11 +13,13 @@ import numpy as np
 
 from fairlap.data.npy_rows import NpyRows
 from fairlap.data.pipeline import NUMBERS, WAITED, Job, Pipeline
-from fairlap.data.pipeline_choice import Choice
+from fairlap.data.pipeline_choice import Choice, choice_in
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
 from fairlap.models.arrays import Arrays
 from fairlap.request.training import STEPS_OF_AN_ANSWER
+from fairlap.scenarios import latency_messages
+from fairlap.scenarios.held import Held, write_arrays
 from fairlap.scenarios.latency_messages import BEFORE, Feed, Feeding, Measure
 
 if TYPE_CHECKING:
@@ -151,6 +153,15 @@ class FedCalls:
         if self._pipeline is None:
             raise InvalidRequest("the pipeline is not open yet")
         return self._pipeline
+
+
+def feed(held: Held, request: Feed) -> tuple[latency_messages.Fed, tuple[()]]:
+    name = held.framework.name
+    calls = FedCalls(held.contestant, fed_of(held.contestant, name), choice_in(held.options, name), request, held.batch)
+    with held.phases("proof"):
+        write_arrays(request.path, calls.proof())
+    held.fed = calls
+    return latency_messages.Fed(calls.open()), ()
 
 
 def fed_of(contestant: Contestant, framework: str) -> Fed:

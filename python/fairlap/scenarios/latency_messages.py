@@ -5,12 +5,13 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from fairlap.engine.measurement import Notice, WarmUp
 from fairlap.meters.energy import EnergyOfBlock
+from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
 
 BYTES_PER_SAMPLE = 8
 
@@ -57,33 +58,6 @@ class Drawn(msgspec.Struct, frozen=True):
     cores_wanted: float | None = None  # by all threads of the process during the measurement: used or waited for
 
 
-class Measure(msgspec.Struct, frozen=True, tag_field="type", tag="measure"):
-    """Time calls on the inputs, or on the fed batches. The worker chooses what is null."""
-
-    seconds: float | None = None
-    samples: int | None = None
-    warmup: int | None = None
-    calls_per_sample: int | None = None
-    energy: Literal["read"] | None = None  # there are sensors: report their readings over the timed calls
-    drawn: tuple[DrawnCall, ...] = ()  # ascending
-    drawn_path: str = ""  # where their outputs go: "<number>/<output>"
-    deal: int | None = None  # move the model and its inputs to other places in memory before, drawn with this seed
-
-
-class Feed(msgspec.Struct, frozen=True, tag_field="type", tag="feed"):
-    """Feed the measured calls from these files, and write the proof that every sample arrives."""
-
-    files: dict[str, str]  # .npy, by the inputs' names; in mode "train" also "labels", where the loss has some
-    samples: int
-    seed: int
-    path: str
-    whole_batches: bool = False  # in the proof, since an item's answer may depend on its batch; else two items of each
-
-
-class Fed(msgspec.Struct, frozen=True, tag_field="type", tag="fed"):
-    pipeline: str  # which pipeline feeds, and its settings
-
-
 class Feeding(msgspec.Struct, frozen=True):
     """The time of the fed calls, and the parts of it that were spent waiting for a batch."""
 
@@ -126,13 +100,51 @@ class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):
     drawn: Drawn = Drawn()  # empty when none were asked for
     dealt: bool = False  # model and inputs were moved before, as was asked for
 
+    def require_consistent(self) -> None:
+        """Raise msgspec.ValidationError for numbers that contradict each other."""
+        if not self.quantities or min(quantity.count for quantity in self.quantities) < 0:
+            raise msgspec.ValidationError("a measurement without quantities, or with a negative count")
+        expected = BYTES_PER_SAMPLE * sum(quantity.count for quantity in self.quantities)
+        if self.bytes != expected or expected > MOST_RAW_BYTES:
+            raise msgspec.ValidationError(f"a measurement of {self.bytes} bytes, but its counts make {expected}")
+        if self.calls_per_sample < 1:
+            raise msgspec.ValidationError(f"{self.calls_per_sample} calls in a sample")
 
-def require_consistent(measured: Measured, most_bytes: int) -> None:
-    """Raise msgspec.ValidationError for numbers that contradict each other."""
-    if not measured.quantities or min(quantity.count for quantity in measured.quantities) < 0:
-        raise msgspec.ValidationError("a measurement without quantities, or with a negative count")
-    expected = BYTES_PER_SAMPLE * sum(quantity.count for quantity in measured.quantities)
-    if measured.bytes != expected or expected > most_bytes:
-        raise msgspec.ValidationError(f"a measurement of {measured.bytes} bytes, but its counts make {expected}")
-    if measured.calls_per_sample < 1:
-        raise msgspec.ValidationError(f"{measured.calls_per_sample} calls in a sample")
+
+_MOST_QUANTITIES = 16
+_MOST_SAMPLES_PER_S = 10**8  # a sample of the engine takes several times 10 ns
+_SAMPLES_ALWAYS_ALLOWED = 2**20
+
+
+class Measure(Ask[Measured], frozen=True, tag="measure"):
+    """Time calls on the inputs, or on the fed batches. The worker chooses what is null."""
+
+    seconds: float | None = None
+    samples: int | None = None
+    warmup: int | None = None
+    calls_per_sample: int | None = None
+    energy: Literal["read"] | None = None  # there are sensors: report their readings over the timed calls
+    drawn: tuple[DrawnCall, ...] = ()  # ascending
+    drawn_path: str = ""  # where their outputs go: "<number>/<output>"
+    deal: int | None = None  # move the model and its inputs to other places in memory before, drawn with this seed
+
+    def most_raw_bytes(self, after_s: float) -> int:
+        timed = max(_SAMPLES_ALWAYS_ALLOWED, int(after_s * _MOST_SAMPLES_PER_S))
+        samples = timed if self.samples is None else self.samples
+        return min(MOST_RAW_BYTES, BYTES_PER_SAMPLE * _MOST_QUANTITIES * samples)
+
+
+class Fed(msgspec.Struct, frozen=True, tag_field="type", tag="fed"):
+    pipeline: str  # which pipeline feeds, and its settings
+
+
+class Feed(Ask[Fed], frozen=True, tag="feed"):
+    """Feed the measured calls from these files, and write the proof that every sample arrives."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.fed_latency:feed"
+
+    files: dict[str, str]  # .npy, by the inputs' names; in mode "train" also "labels", where the loss has some
+    samples: int
+    seed: int
+    path: str
+    whole_batches: bool = False  # in the proof, since an item's answer may depend on its batch; else two items of each

@@ -5,12 +5,13 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from fairlap.meters.memory import Memory
 from fairlap.request.scale import Rank, Scale
+from fairlap.scenarios.asking import Ask, Prepared
 
 TimedOperation = Literal["all_reduce", "all_gather", "broadcast", "copy"]
 
@@ -28,15 +29,6 @@ class RankLimits(msgspec.Struct, frozen=True):
     measure_s: float = 600.0
 
 
-class StepAlone(msgspec.Struct, frozen=True, tag_field="type", tag="step_alone"):
-    """Take turns: steps of all ranks together, and the same steps of each rank on its own part, without exchanging
-    anything. Nothing but ``overhead`` and ``quit`` follows."""
-
-    seconds: float  # of both kinds together
-    turns: int  # of each kind
-    steps: int = 0  # of each turn, the same for all ranks; a conductor chooses it
-
-
 class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_alone"):
     """What the exchange adds to a step is the time together less that of the slowest rank alone."""
 
@@ -45,7 +37,18 @@ class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_a
     why: str = ""  # there are none
 
 
-class PrepareCollectives(msgspec.Struct, frozen=True, tag_field="type", tag="prepare_collectives"):
+class StepAlone(Ask[SteppedAlone], frozen=True, tag="step_alone"):
+    """Take turns: steps of all ranks together, and the same steps of each rank on its own part, without exchanging
+    anything. Nothing but ``overhead`` and ``quit`` follows."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.steps_alone:serve"
+
+    seconds: float  # of both kinds together
+    turns: int  # of each kind
+    steps: int = 0  # of each turn, the same for all ranks; a conductor chooses it
+
+
+class PrepareCollectives(Ask[Prepared], frozen=True, tag="prepare_collectives"):
     """Start the ranks of a framework, and nothing but its collective operations. The answer is that to ``prepare``."""
 
     framework: str
@@ -61,8 +64,20 @@ class PrepareCollectives(msgspec.Struct, frozen=True, tag_field="type", tag="pre
     def conducts(self) -> bool:
         return self.rank is None
 
+    @property
+    def text(self) -> str:
+        return "prepare"
 
-class TimeCollective(msgspec.Struct, frozen=True, tag_field="type", tag="time_collective"):
+
+class CollectiveTimed(msgspec.Struct, frozen=True, tag_field="type", tag="collective_timed"):
+    """Of a conductor each time is that of the slowest rank."""
+
+    times_ns: tuple[float, ...] = ()  # of a call, by sample
+    why: str = ""  # there are none: the framework lacks the operation
+    wrong: str = ""  # what was not right in a result
+
+
+class TimeCollective(Ask[CollectiveTimed], frozen=True, tag="time_collective"):
     """Call one collective operation again and again, all ranks at the same time."""
 
     operation: TimedOperation
@@ -72,13 +87,9 @@ class TimeCollective(msgspec.Struct, frozen=True, tag_field="type", tag="time_co
     warmup: int = 0
     calls_per_sample: int = 1
 
-
-class CollectiveTimed(msgspec.Struct, frozen=True, tag_field="type", tag="collective_timed"):
-    """Of a conductor each time is that of the slowest rank."""
-
-    times_ns: tuple[float, ...] = ()  # of a call, by sample
-    why: str = ""  # there are none: the framework lacks the operation
-    wrong: str = ""  # what was not right in a result
+    @property
+    def text(self) -> str:
+        return self.operation
 
 
 class RanksFound(msgspec.Struct, frozen=True):

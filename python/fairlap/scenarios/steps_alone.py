@@ -11,9 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.contract import Contestant
+from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models.arrays import Arrays
+from fairlap.scenarios.held import Held
 from fairlap.scenarios.ranks_messages import StepAlone, SteppedAlone
+
+
+def serve(held: Held, request: StepAlone) -> tuple[SteppedAlone, tuple[()]]:
+    """All ranks must get through it, or none."""
+    if held.settings.rank is None:
+        raise Unsupported("it is no rank: all of its steps are alone")
+    held.before_second()
+    work, sets = held.read_again()
+    with held.phases.unreported():
+        alone = held.build_alone(work)
+    return stepped_alone(held.contestant, alone, sets, request), ()
 
 
 def stepped_alone(together: Contestant, alone: Contestant, sets: Sequence[Arrays], request: StepAlone) -> SteppedAlone:

@@ -16,6 +16,7 @@ from fairlap.frameworks.contract import Contestant, TrainingState, Unsupported
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.scenarios.held import Held
 from fairlap.scenarios.latency import with_energy
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 
@@ -25,6 +26,19 @@ if TYPE_CHECKING:
 
 _WARM_UP_S = 0.1  # after a pause and 20 ms of steps JAX took 0.97 ms for each, after these 0.82 ms as without a pause
 _MOST_HELD_TWICE_BYTES = 2**27  # steps on a larger state are so long that a cold one hardly matters
+
+
+def train(held: Held, request: Epoch) -> tuple[EpochTrained, tuple[()]]:
+    held.require_unprofiled()
+    return _epochs(held).train(request), ()
+
+
+def restore(held: Held, request: Restore) -> tuple[Restored, tuple[()]]:
+    return _epochs(held).restore(request), ()
+
+
+def _epochs(held: Held) -> Epochs:
+    return held.part(Epochs, lambda: Epochs(held.contestant, held.batch, held.settings.device))
 
 
 class Epochs:

@@ -5,15 +5,29 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from fairlap.meters.energy import EnergyOfBlock
+from fairlap.scenarios.asking import Ask
 
 
-class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
+class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):
+    """Of the steps alone: binding batches and reading the state are not part of the time."""
+
+    steps: int
+    trained_ns: float
+    energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
+    answered_ns: float | None = None  # present when there was something to answer; not part of ``trained_ns``
+    answering_energy: EnergyOfBlock | None = None
+
+
+class Epoch(Ask[EpochTrained], frozen=True, tag="epoch"):
     """Take a step on each of these batches. The first epoch begins with the weights that were given."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.training:train"
+    has_own_length: ClassVar[bool] = True
 
     number: int  # from 0
     data: str  # a safetensors file with every item: the inputs by name, and "labels"
@@ -30,25 +44,17 @@ class Epoch(msgspec.Struct, frozen=True, tag_field="type", tag="epoch"):
         return f"epoch {self.number + 1}"
 
 
-class EpochTrained(msgspec.Struct, frozen=True, tag_field="type", tag="epoch_trained"):
-    """Of the steps alone: binding batches and reading the state are not part of the time."""
-
-    steps: int
-    trained_ns: float
-    energy: EnergyOfBlock | None = None  # present when it was asked for and a sensor could be read
-    answered_ns: float | None = None  # present when there was something to answer; not part of ``trained_ns``
-    answering_energy: EnergyOfBlock | None = None
+class Restored(msgspec.Struct, frozen=True, tag_field="type", tag="restored"):
+    """The state was read back."""
 
 
-class Restore(msgspec.Struct, frozen=True, tag_field="type", tag="restore"):
+class Restore(Ask[Restored], frozen=True, tag="restore"):
     """Go on from this state: the next epoch begins with it, whatever its number."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.training:restore"
 
     state: str  # a safetensors file, as an epoch left it
     path: str  # where the state goes as it is read back from the framework
-
-
-class Restored(msgspec.Struct, frozen=True, tag_field="type", tag="restored"):
-    """The state was read back."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

@@ -15,19 +15,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fairlap.machine.guardian import guarded
-from fairlap.scenarios.latency_messages import Feed, Measure
-from fairlap.scenarios.load.load_messages import OfferLoad
-from fairlap.scenarios.load.loadgen_messages import LoadGenRun
-from fairlap.scenarios.ranks_messages import PrepareCollectives, StepAlone
-from fairlap.scenarios.training_messages import Epoch, Restore
-from fairlap.scenarios.untimed.compilation_messages import Describe, Resize
-from fairlap.scenarios.untimed.profile_messages import ProfileCalls
+from fairlap.scenarios.ranks_messages import PrepareCollectives
 from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
-from fairlap.worker.protocol import VERSION, Answer, Hello, Overhead, Prepare, Quit, Reply, Request, line_of, request_in
+from fairlap.worker.protocol import VERSION, Hello, Prepare, Quit, Reply, Request, line_of, request_in
 
 if TYPE_CHECKING:
     from fairlap.worker.ranks.collectives import CollectivesOfRank, CollectivesOfRanks
@@ -91,34 +85,9 @@ def _serve(requests: BinaryIO, send: Callable[..., None], phases: Phases) -> Non
     for line in requests:
         request = request_in(line)
         service = service or _service(phases, request)
-        send(*_replies(service, request))
+        send(*service.reply(request))
         if isinstance(request, Quit):
             return
-
-
-def _replies(service: AnyService, request: Request) -> tuple[Reply, Sequence[memoryview]]:
-    """The reply, and the raw samples that follow it."""
-    if hasattr(service, "reply"):  # of collective operations alone
-        return service.reply(request), ()
-    if isinstance(request, Measure):
-        return service.measure(request)
-    if isinstance(request, OfferLoad):
-        return service.offer_load(request)
-    handlers: dict[type, Callable[[Any], Reply]] = {
-        Prepare: service.prepare,
-        Answer: service.answer,
-        Feed: service.feed,
-        LoadGenRun: service.run_loadgen,
-        Epoch: service.train,
-        Restore: service.restore,
-        ProfileCalls: service.profile,
-        Overhead: lambda _: service.overhead(),
-        Describe: service.describe,
-        Resize: service.resize,
-        StepAlone: service.step_alone,
-        Quit: lambda _: service.quit(),
-    }
-    return handlers[type(request)](request), ()
 
 
 def _service(phases: Phases, first: Request) -> AnyService:

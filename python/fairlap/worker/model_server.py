@@ -64,7 +64,7 @@ def _server_of(service: Service, request: Prepare) -> Any:
     from fairlap.models.registry import spec_at
     from fairlap.worker.model_application import ServedContestant, application
 
-    served = ServedContestant(service.contestant, spec_at(request.workload, request.sizes), request.batch)
+    served = ServedContestant(service.held.contestant, spec_at(request.workload, request.sizes), request.batch)
     return uvicorn.Server(
         uvicorn.Config(
             application(served),

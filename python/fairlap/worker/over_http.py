@@ -21,9 +21,10 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions, http_options_in, without_http_options
 from fairlap.frameworks.contract import Contestant, ServerFailed, Unsupported
 from fairlap.models.workload import Workload
+from fairlap.scenarios.asking import Prepared
 from fairlap.worker.failure import FailedElsewhere
 from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Begin, Failed, Hello, Phase, Prepare, Prepared, line_of, reply_in
+from fairlap.worker.protocol import Begin, Failed, Hello, Phase, Prepare, line_of, reply_in
 
 OPTION, HTTP = "over", "http"
 SERVER_MODULES = ("fastapi", "uvicorn")

@@ -7,26 +7,18 @@ a scenario are defined with the scenario.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from fairlap.frameworks.work_place import WorkIn
 from fairlap.meters.memory import Memory
 from fairlap.request.scale import Rank, Scale
 from fairlap.request.training import Training
 from fairlap.request.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.latency_messages import (
-    BYTES_PER_SAMPLE,
-    Fed,
-    Feed,
-    Measure,
-    Measured,
-    Reading,
-    require_consistent,
-)
-from fairlap.scenarios.load.load_messages import BYTES_OF_STAMPS, LoadTrial, OfferLoad, require_whole_stamps
+from fairlap.scenarios.asking import Ask, Prepared
+from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading
+from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
 from fairlap.scenarios.ranks_messages import (
     CollectiveTimed,
@@ -38,11 +30,10 @@ from fairlap.scenarios.ranks_messages import (
 )
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
-from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
+from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured, ProfileCalls, Profiled
 
 VERSION = 3
 LONGEST_LINE_BYTES = 64 * 2**20
-MOST_RAW_BYTES = 8 * 10**9
 
 Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
@@ -61,7 +52,19 @@ class Sandbox(msgspec.Struct, frozen=True):
     gpu: bool = False
 
 
-class Prepare(Message, frozen=True):
+class Answered(Message, frozen=True):
+    seconds: float
+    reading: Reading = Reading()
+
+
+class Ended(Message, frozen=True):
+    """The answer to quit, and the last message."""
+
+    memory: Memory = Memory()  # of all ranks together, where there are several
+    ranks: tuple[Memory, ...] = ()  # of each, in order of their numbers
+
+
+class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
     """Load one model into one framework. Files are safetensors."""
 
     framework: str  # a name, or "module:Class"
@@ -78,11 +81,11 @@ class Prepare(Message, frozen=True):
     sizes: ItemSizes | None = None  # of the data that the model learns, where its own sizes follow them
     variant: str = ""
     device: str = "cpu"
-    options: dict[str, str] = {}
+    options: dict[str, str] = msgspec.field(default_factory=dict)
     device_memory_limit_bytes: int | None = None  # enforced by the framework
     unseen: tuple[str, ...] = ()  # inputs of drawn calls; none is read before its call is due
     calibration: tuple[str, ...] = ()  # sets of inputs for the quantization of precision int8
-    free_sizes: dict[str, int] = {}  # of the model's inputs, where they are not the usual ones
+    free_sizes: dict[str, int] = msgspec.field(default_factory=dict)  # of inputs, where not the usual
     scale: Scale | None = None  # with several ranks: start them, and spread the batch over them
     rank: Rank | None = None  # of such a rank; the batch and the files are those of all ranks together
     limits: RankLimits = RankLimits()  # how long ranks may take
@@ -100,7 +103,7 @@ class Prepare(Message, frozen=True):
         return self.rank is None and self.scale is not None and (self.scale.ranks > 1 or bool(self.scale.hosts))
 
 
-class Answer(Message, frozen=True):
+class Answer(Ask[Answered], frozen=True, tag="answer"):
     """Run one call on these inputs and write its outputs to a safetensors file. In mode "train", take some steps from
     the weights that were given, beginning with these inputs, and write the state after them too."""
 
@@ -109,11 +112,7 @@ class Answer(Message, frozen=True):
     inputs: str = ""  # of "data": a safetensors file
 
 
-class Overhead(Message, frozen=True):
-    """Time a call with next to nothing to compute, with the same settings. Nothing but ``quit`` follows."""
-
-
-class Quit(Message, frozen=True):
+class Quit(Ask[Ended], frozen=True, tag="quit"):
     """Report the memory, then end."""
 
 
@@ -167,33 +166,6 @@ class Phase(Message, frozen=True):
     seconds: float
 
 
-class Prepared(Message, frozen=True):
-    version: str
-    in_force: dict[str, str]  # settings read back from the framework, not copied from the request
-    weights_hash: str  # of the loaded weights, see docs/reference/worker-protocol.md
-    route: str = ""  # how a user's model got into the framework
-    conversion_s: float | None = None  # how long that took, where it was converted
-    work_in: WorkIn = "worker"  # the process that does the work of a call
-    hosts: tuple[str, ...] = ()  # of a conductor: where its ranks run, in order of their numbers
-
-
-class Answered(Message, frozen=True):
-    seconds: float
-    reading: Reading = Reading()
-
-
-class OverheadMeasured(Message, frozen=True, tag="overhead_measured"):
-    call_ns: float | None = None
-    why: str = ""  # there is none
-
-
-class Ended(Message, frozen=True):
-    """The answer to quit, and the last message."""
-
-    memory: Memory = Memory()  # of all ranks together, where there are several
-    ranks: tuple[Memory, ...] = ()  # of each, in order of their numbers
-
-
 class Failed(Message, frozen=True):
     """The last message of a worker that cannot continue."""
 
@@ -232,7 +204,7 @@ _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
-def line_of(message: Request | Reply) -> bytes:
+def line_of(message: Ask[Any] | Reply) -> bytes:
     return _encoder.encode(message) + b"\n"
 
 
@@ -243,27 +215,9 @@ def request_in(line: bytes) -> Request:
 def reply_in(line: bytes) -> Reply:
     """Raise msgspec.MsgspecError for anything but a reply, also for numbers that contradict each other."""
     reply = _replies.decode(line)
-    if isinstance(reply, Measured):
-        require_consistent(reply, MOST_RAW_BYTES)
-    if isinstance(reply, LoadTrial):
-        require_whole_stamps(reply, MOST_RAW_BYTES)
+    if isinstance(reply, Measured | LoadTrial):
+        reply.require_consistent()
     return reply
-
-
-_MOST_QUANTITIES = 16
-_MOST_SAMPLES_PER_S = 10**8  # a sample of the engine takes several times 10 ns
-_SAMPLES_ALWAYS_ALLOWED = 2**20
-
-
-def most_raw_bytes(request: Request, after_s: float) -> int:
-    """That an answer may announce: by what was asked for, and by what can be timed since."""
-    if isinstance(request, OfferLoad):
-        return min(MOST_RAW_BYTES, BYTES_OF_STAMPS * request.requests)
-    if not isinstance(request, Measure):
-        return 0
-    timed = max(_SAMPLES_ALWAYS_ALLOWED, int(after_s * _MOST_SAMPLES_PER_S))
-    samples = timed if request.samples is None else request.samples
-    return min(MOST_RAW_BYTES, BYTES_PER_SAMPLE * _MOST_QUANTITIES * samples)
 
 
 def raw_bytes_after(reply: Reply) -> int:

@@ -163,6 +163,7 @@ def daemon(_: Settings) -> None:
 
 def stranger(_: Settings) -> None:
     """A daemon that has nothing of its worker's: neither session nor environment. Its arguments are for the test."""
+    open_until_it_runs, held = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -171,6 +172,9 @@ def stranger(_: Settings) -> None:
             )
         os._exit(0)
     os.wait()
+    os.close(held)
+    os.read(open_until_it_runs, 1)
+    os.close(open_until_it_runs)
 
 
 def stranger_and_crash(wanted: Settings) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
+from fairlap.scenarios.asking import MOST_RAW_BYTES
 from fairlap.scenarios.latency_messages import Measure
 from fairlap.scenarios.load.load_messages import BYTES_OF_STAMPS, OfferLoad
-from fairlap.worker.protocol import MOST_RAW_BYTES, Quit, most_raw_bytes
+from fairlap.worker.protocol import Quit
 from workers_of_fake import Files, environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of this process in /proc")
@@ -77,8 +78,8 @@ def test_more_samples_than_were_asked_for_are_not_read(tmp_path: Path, asked: di
 
 def test_the_most_that_may_be_announced_follows_the_request() -> None:
     load = OfferLoad("search", requests=1000, bound_s=None, percentile=99.0, seed=1, path="")
-    assert most_raw_bytes(load, 1.0) == 1000 * BYTES_OF_STAMPS
-    assert most_raw_bytes(Quit(), 1e9) == 0
-    assert 8 * 50 <= most_raw_bytes(Measure(samples=50), 0.0) <= 20 * 8 * 50
-    assert most_raw_bytes(Measure(seconds=1.0), 1.0) >= 8 * 10**8
-    assert most_raw_bytes(Measure(seconds=1.0), 1e9) == MOST_RAW_BYTES
+    assert load.most_raw_bytes(1.0) == 1000 * BYTES_OF_STAMPS
+    assert Quit().most_raw_bytes(1e9) == 0
+    assert 8 * 50 <= Measure(samples=50).most_raw_bytes(0.0) <= 20 * 8 * 50
+    assert Measure(seconds=1.0).most_raw_bytes(1.0) >= 8 * 10**8
+    assert Measure(seconds=1.0).most_raw_bytes(1e9) == MOST_RAW_BYTES

@@ -103,7 +103,7 @@ def test_an_epoch_that_outlasts_its_own_limit_is_not_said_to_outlast_the_budget(
     worker = WorkerProcess(python_worker(), environment=environment(), longest_request_s=0.5)
     os.kill(worker.pid, signal.SIGSTOP)
     with pytest.raises(WorkerLost) as lost:
-        worker.train(Epoch(0, "data", "order", "state"), within_s=1.0)
+        worker.ask(Epoch(0, "data", "order", "state"), within_s=1.0)
     assert (lost.value.outcome, lost.value.code) == ("timeout", "E_TIMEOUT")
 
 

@@ -50,7 +50,7 @@ def test_every_timed_call_waits_for_the_device() -> None:
     contestant = OneContestant()
     contestant.answer()
     before = contestant.machine.cuda.fake_cuda_call_count(b"cuCtxSynchronize")
-    timed = contestant.service._timed
+    timed = contestant.service.held.timed
     assert timed is not None
     measurement, _ = timed.measure(Measure(samples=20, warmup=0, calls_per_sample=1))
     assert contestant.machine.cuda.fake_cuda_call_count(b"cuCtxSynchronize") == before + 20
@@ -140,7 +140,7 @@ def test_the_headline_is_measured_before_anything_that_slows_later_calls() -> No
     contestant = OneContestant()
     contestant.answer()
     counted: list[int] = []
-    timed = contestant.service._timed
+    timed = contestant.service.held.timed
     assert timed is not None
     measure_device = timed.measure_device
 
@@ -170,7 +170,7 @@ def test_a_profiler_that_fails_costs_one_quantity_and_not_the_contestant() -> No
 def test_a_device_that_breaks_during_the_further_quantities_fails_the_contestant() -> None:
     contestant = OneContestant()
     contestant.answer()
-    timed = contestant.service._timed
+    timed = contestant.service.held.timed
     assert timed is not None
     contestant.machine.cuda.fake_cuda_poison(ILLEGAL_ADDRESS)
     with pytest.raises(DeviceFailed):

@@ -20,8 +20,8 @@ from fairlap.machine.process_tree import descendants
 from fairlap.machine.processes import process_stat
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
+from fairlap.scenarios.asking import Prepared
 from fairlap.worker.over_http import over_http_in, without_server
-from fairlap.worker.protocol import Prepared
 from thorough import thorough_where
 from workers_of_fake import Files, environment, nothing_left_of
 

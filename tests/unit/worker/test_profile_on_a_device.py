@@ -19,7 +19,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.scenarios.latency_messages import Measure
 from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
-from fairlap.scenarios.untimed.profile import _FEWEST_CALLS
+from fairlap.scenarios.untimed.profile import _FEWEST_CALLS, serve
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile, ProfileCalls
 
 COPY_NS, COPY_BYTES, HOST_TO_DEVICE = 3_000, 4096, 1
@@ -27,7 +27,7 @@ COPY_NS, COPY_BYTES, HOST_TO_DEVICE = 3_000, 4096, 1
 
 def profiled(contestant: OneContestant, trace: Path | None = None) -> Profile:
     contestant.answer()
-    return contestant.service.profile(ProfileCalls(0.001, "" if trace is None else str(trace))).profile
+    return serve(contestant.service.held, ProfileCalls(0.001, "" if trace is None else str(trace)))[0].profile
 
 
 def operators(profile: Profile) -> dict[str, Operator]:
@@ -75,7 +75,7 @@ def test_calls_whose_records_were_lost_are_left_out() -> None:
     contestant = OneContestant()
     contestant.answer()
     contestant.machine.cupti.fake_cupti_drop_records(3)
-    profile = contestant.service.profile(ProfileCalls(0.001)).profile
+    profile = serve(contestant.service.held, ProfileCalls(0.001))[0].profile
     assert operators(profile)["matmul"].calls == 1.0
 
 
@@ -85,10 +85,10 @@ def test_where_every_record_is_lost_or_cupti_is_taken_there_is_a_reason_and_no_p
     contestant.answer()
     contestant.machine.cupti.fake_cupti_drop_records(10**6)
     with pytest.raises(NotAvailable, match="lost"):
-        contestant.service.profile(ProfileCalls(0.001))
+        serve(contestant.service.held, ProfileCalls(0.001))
     contestant.machine.cupti.fake_cupti_set_held_by_another(1)
     with pytest.raises(NotAvailable, match="CUPTI"):
-        contestant.service.profile(ProfileCalls(0.001))
+        serve(contestant.service.held, ProfileCalls(0.001))
 
 
 @on_fakes

@@ -30,7 +30,7 @@ from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.request_for_worker import request_for
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.work import Work
-from fairlap.scenarios.untimed.compilation_messages import Resized
+from fairlap.scenarios.untimed.compilation_messages import Describe, Resize, Resized
 
 LONGEST_PREPARATION_S = 30.0
 """A contestant that takes longer to prepare is not prepared once more for each batch and size."""
@@ -55,18 +55,19 @@ class Inspection:
             return msgspec.structs.replace(found, code="E_UNSUPPORTED", message=message)
         try:
             with self._prepared(self.materials) as (worker, prepared_s):
-                found = msgspec.structs.replace(found, described=worker.describe(within_s=self._most_s))
+                found = msgspec.structs.replace(found, described=worker.ask(Describe(), within_s=self._most_s))
                 for batch in self.plan.recompile:
                     inputs = self._inputs(batch)
                     resized = (
                         Resized(why=inputs)
                         if isinstance(inputs, str)
-                        else worker.resize(batch, inputs, within_s=self._most_s)
+                        else worker.ask(Resize(batch, str(inputs)), within_s=self._most_s)
                     )
                     found = msgspec.structs.replace(found, batches=(*found.batches, AtBatch(batch, resized)))
                 for others in self.plan.recompile_inputs:
                     batch = self.materials.work.batch
-                    resized = worker.resize(batch, self._file_of(others), others, within_s=self._most_s)
+                    request = Resize(batch, str(self._file_of(others)), others.free_sizes, others.type)
+                    resized = worker.ask(request, within_s=self._most_s)
                     at = AtBatch(batch, resized, inputs=others)
                     found = msgspec.structs.replace(found, batches=(*found.batches, at))
                 worker.quit()
@@ -88,11 +89,12 @@ class Inspection:
         try:
             if at.inputs is None:
                 materials = self.materials_of(msgspec.structs.replace(self.materials.work, batch=at.batch))
-                inputs = materials.inputs_file("inputs")
+                request = Resize(at.batch, str(materials.inputs_file("inputs")))
             else:
-                materials, inputs = self.materials, self._file_of(at.inputs)
+                materials = self.materials
+                request = Resize(at.batch, str(self._file_of(at.inputs)), at.inputs.free_sizes, at.inputs.type)
             with self._prepared(materials, at.inputs) as (worker, _):
-                resized = worker.resize(at.batch, inputs, at.inputs, within_s=self._most_s)
+                resized = worker.ask(request, within_s=self._most_s)
                 worker.quit()
         except FairlapError as error:
             return msgspec.structs.replace(at, why_not_prepared=str(error))

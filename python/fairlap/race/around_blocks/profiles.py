@@ -28,7 +28,7 @@ from fairlap.race.processes.block_worker import block_worker
 from fairlap.race.processes.request_for_worker import request_for
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import Outcome, ProcessResult
-from fairlap.scenarios.untimed.profile_messages import Profiled
+from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled
 
 CODE = "E_PROFILE"
 _SHORTEST_S = 0.1
@@ -107,8 +107,8 @@ def _profiled(profiling: Profiling, block: Block, materials: Materials, runner: 
         worker.answer("inputs", answer, within_s=limits.answer_s)
         answers.require_right(answers.answer_errors(materials, answer, "inputs", "profiled"), prepared.in_force)
         seconds = max(plan.measuring.seconds, _SHORTEST_S)
-        trace = None if profiling.traces is None else _trace_in(profiling)
-        return prepared.version, worker.profile(seconds, trace, within_s=limits.measure_s)
+        trace = "" if profiling.traces is None else str(_trace_in(profiling))
+        return prepared.version, worker.ask(ProfileCalls(seconds, trace), within_s=limits.measure_s)
 
 
 def _trace_in(profiling: Profiling) -> Path:

@@ -37,7 +37,7 @@ from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
-from fairlap.scenarios.latency_messages import BEFORE
+from fairlap.scenarios.latency_messages import BEFORE, Feed
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
@@ -119,8 +119,9 @@ class Feeding:
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
         whole = materials.work.source is not None or materials.work.mode == "train"
-        pipeline = worker.feed(files, data.samples, self._plan.data_seed, proof, whole_batches=whole, within_s=within_s)
-        process.in_force = {**process.in_force, "feed": pipeline, DATA_HASH: data.hash}
+        request = Feed(files, data.samples, self._plan.data_seed, str(proof), whole)
+        fed = worker.ask(request, within_s=within_s)
+        process.in_force = {**process.in_force, "feed": fed.pipeline, DATA_HASH: data.hash}
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):

@@ -38,7 +38,7 @@ from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.plan import Block, Plan
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-from fairlap.scenarios.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve
+from fairlap.scenarios.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve, Restore
 
 COMPARED_STEPS = 20
 """Of the first epoch: as many are compared with those of the reference, which takes longer than any contestant."""
@@ -145,7 +145,7 @@ class Learner:
             request = msgspec.structs.replace(request, **given)
         self._meter = self._meter or EpochsMeter(worker.pid)
         with self._meter.turn():
-            trained = worker.train(request, within_s=within_s)
+            trained = worker.ask(request, within_s=within_s)
         if evaluates and trained.answered_ns is None:
             raise OtherWork(f"after epoch {place[0] + 1} it did not answer the held-out items", "E_OUTPUT")
         asked = len(order) // self._materials.work.batch
@@ -172,7 +172,7 @@ class Learner:
         given, back = self._scratch / "restored.safetensors", self._scratch / "read-back.safetensors"
         safetensors.write(given, checkpoint.state)
         back.unlink(missing_ok=True)
-        worker.restore(given, back, within_s=within_s)
+        worker.ask(Restore(str(given), str(back)), within_s=within_s)
         if hash_of(safetensors.read(back)) != hash_of(checkpoint.state):
             raise OtherWork("the state read back from it is not that of its checkpoint", "E_TRAINING")
 

@@ -131,7 +131,7 @@ class LoadRun:
         load = self._load
         self._file.unlink(missing_ok=True)
         alone = offered.items != "pool" or offered.kind == "lone"
-        return worker.offer_load(
+        trial = worker.ask(
             OfferLoad(
                 kind=offered.kind,
                 requests=offered.requests,
@@ -153,6 +153,10 @@ class LoadRun:
             ),
             within_s=self._limit_s,
         )
+        if not trial.bytes:
+            return trial, {}
+        stamps = np.frombuffer(worker.raw, dtype="<f8").reshape(len(STAMPS), -1)
+        return trial, dict(zip(STAMPS, stamps, strict=True))
 
     @property
     def _give_up_s(self) -> float:

@@ -89,4 +89,4 @@ class LoadGenCheck:
             largest_batch=load.largest_batch,
             longest_wait_s=load.longest_wait_s,
         )
-        return worker.run_loadgen(run, within_s=self._limit_s)
+        return worker.ask(run, within_s=self._limit_s)

@@ -13,9 +13,10 @@ from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.plan import Plan
 from fairlap.request.work import Work
+from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.ranks_messages import RanksFound, SteppedAlone
-from fairlap.worker.protocol import Ended, Prepared
+from fairlap.scenarios.ranks_messages import RanksFound, StepAlone, SteppedAlone
+from fairlap.worker.protocol import Ended
 
 _GRACE_S = 6.0
 """What conducts ranks reports which of them did not answer within the limits; only if it does not, the parent does."""
@@ -63,7 +64,7 @@ def step_alone(worker: WorkerProcess, plan: Plan, result: ProcessResult) -> bool
     """False if the worker was lost over it: all that was asked for had been measured, but for the ranks' memory."""
     assert result.ranks is not None
     try:
-        stepped = worker.step_alone(plan.measuring.seconds, _TURNS, within_s=plan.limits.measure_s)
+        stepped = worker.ask(StepAlone(plan.measuring.seconds, _TURNS), within_s=plan.limits.measure_s)
     except WorkerLost as lost:
         result.ranks = msgspec.structs.replace(result.ranks, stepped=SteppedAlone(why=lost.message))
         return False

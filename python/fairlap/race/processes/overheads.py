@@ -8,6 +8,7 @@ from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.plan import Plan
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.untimed.profile_messages import Overhead
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Overheads:
             result.overhead_absent = "its worker is a program in another language, which may implement only one model"
             return True
         try:
-            found = worker.overhead(within_s=plan.limits.answer_s)
+            found = worker.ask(Overhead(), within_s=plan.limits.answer_s)
         except WorkerLost as lost:
             result.overhead_absent = lost.message
             return False

@@ -5,10 +5,11 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
+from fairlap.scenarios.asking import MOST_RAW_BYTES, Ask
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 
 TrialKind = Literal["capacity", "lone", "search", "at_largest_rate", "curve", "one_item", "unique_items"]
@@ -21,33 +22,6 @@ STAMPS = ("due_ns", "issued_ns", "started_ns", "completed_ns")
 """Of a request, in nanoseconds since the start of its trial; not-a-number for what did not happen."""
 
 BYTES_OF_STAMPS = 8 * len(STAMPS)
-
-
-class OfferLoad(msgspec.Struct, frozen=True, tag_field="type", tag="offer_load"):
-    """Issue requests when they are due, whether or not those before are answered, and serve them."""
-
-    kind: TrialKind
-    requests: int  # at most
-    bound_s: float | None  # of whole answers
-    percentile: float
-    seed: int  # draws the times and items of the requests, new items, and the requests whose answers are kept
-    path: str  # a safetensors file for these answers
-    rate_per_s: float | None = None  # None: all requests are due at once
-    at_random: bool = True  # Poisson arrivals; else at equal distances
-    ends_early: bool = False  # as soon as it is decided whether the bound is met
-    fewest: int = 0  # requests before that
-    workers: int = 1
-    largest_batch: int = 1
-    longest_wait_s: float = 0.0
-    items: Literal["pool", "one", "unique"] = "pool"
-    give_up_s: float = 60.0  # after the last arrival
-    stamps: bool = False  # send those of every request after the reply
-    first_token_s: float | None = None  # the bound of the first token, from when its request was due
-
-    @property
-    def text(self) -> str:
-        """The phase that a lost worker was in."""
-        return "load"
 
 
 class TokenTimes(msgspec.Struct, frozen=True):
@@ -97,13 +71,44 @@ class LoadTrial(msgspec.Struct, frozen=True, tag_field="type", tag="load_trial")
         """The one that more of them missed."""
         return "first_token" if self.late_first_tokens > self.late else "bound"
 
+    def require_consistent(self) -> None:
+        """Raise msgspec.ValidationError unless there are all stamps of each request, or none of any."""
+        requests, rest = divmod(self.bytes, BYTES_OF_STAMPS)
+        too_few = 0 < self.bytes < BYTES_OF_STAMPS * (self.requests + self.unanswered)
+        if rest or requests < 0 or too_few or self.bytes > MOST_RAW_BYTES:
+            raise msgspec.ValidationError(f"{self.bytes} bytes of stamps for {self.requests} requests")
 
-def require_whole_stamps(trial: LoadTrial, most_bytes: int) -> None:
-    """Raise msgspec.ValidationError unless there are all stamps of each request, or none of any."""
-    requests, rest = divmod(trial.bytes, BYTES_OF_STAMPS)
-    too_few = 0 < trial.bytes < BYTES_OF_STAMPS * (trial.requests + trial.unanswered)
-    if rest or requests < 0 or too_few or trial.bytes > most_bytes:
-        raise msgspec.ValidationError(f"{trial.bytes} bytes of stamps for {trial.requests} requests")
+
+class OfferLoad(Ask[LoadTrial], frozen=True, tag="offer_load"):
+    """Issue requests when they are due, whether or not those before are answered, and serve them."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.load.serving:serve"
+    has_own_length: ClassVar[bool] = True
+
+    kind: TrialKind
+    requests: int  # at most
+    bound_s: float | None  # of whole answers
+    percentile: float
+    seed: int  # draws the times and items of the requests, new items, and the requests whose answers are kept
+    path: str  # a safetensors file for these answers
+    rate_per_s: float | None = None  # None: all requests are due at once
+    at_random: bool = True  # Poisson arrivals; else at equal distances
+    ends_early: bool = False  # as soon as it is decided whether the bound is met
+    fewest: int = 0  # requests before that
+    workers: int = 1
+    largest_batch: int = 1
+    longest_wait_s: float = 0.0
+    items: Literal["pool", "one", "unique"] = "pool"
+    give_up_s: float = 60.0  # after the last arrival
+    stamps: bool = False  # send those of every request after the reply
+    first_token_s: float | None = None  # the bound of the first token, from when its request was due
+
+    @property
+    def text(self) -> str:
+        return "load"
+
+    def most_raw_bytes(self, after_s: float) -> int:
+        return min(MOST_RAW_BYTES, BYTES_OF_STAMPS * self.requests)
 
 
 class LoadFound(msgspec.Struct, frozen=True):

@@ -6,12 +6,13 @@ A worker imports this module before it says hello, so it must stay light.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
 from fairlap.request.load import PERCENTILES_OF_MLPERF, Scenario
+from fairlap.scenarios.asking import Ask
 
 Unmet = Literal["bound", "duration", "queries", "early_stopping", "errors", "clock"]
 
@@ -35,40 +36,6 @@ class DroppedRequests(FairlapError, RuntimeError):
     """The contestant did not answer samples that LoadGen issued."""
 
     code = "E_DROPPED_REQUESTS"
-
-
-class LoadGenRun(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_run"):
-    """Run LoadGen once. It ends VALID only after both the least duration and the least number of queries."""
-
-    scenario: Scenario
-    logs: str  # an existing folder, where LoadGen's own logs go
-    accuracy: bool = False  # every item once, and all answers in the log; nothing is timed
-    least_s: float = 2.0
-    least_queries: int | None = (
-        None  # offline: samples. None: as few as early stopping accepts, offline every item once
-    )
-    rate_per_s: float | None = None  # server: of the arrivals
-    bound_s: float | None = None  # server: of the latency at the percentile
-    percentile: float | None = None  # None: MLPerf's own
-    samples_per_query: int = 8  # multi-stream
-    expected_latency_s: float | None = None  # of a call of the largest group; None: it is measured before
-    seed: int = 0
-    same_item: bool = False  # ask about one item over and over, as MLPerf's audit TEST04 does
-    each_item_once: bool = False  # that many queries, each about an item that none before asked about
-    logged_answers: int = 0  # about so many, drawn at random, go into the log while it is timed, as in audit TEST01
-    give_up_s: float = 30.0  # without an answer while some are missing
-    workers: int = 1  # threads that serve samples
-    largest_batch: int = 1  # of samples that one call may serve
-    longest_wait_s: float = 0.0  # server: of a sample for others to join it
-
-    @property
-    def text(self) -> str:
-        """The phase that a lost worker was in."""
-        return "loadgen"
-
-    @property
-    def judged_percentile(self) -> float:
-        return PERCENTILES_OF_MLPERF[self.scenario] if self.percentile is None else self.percentile
 
 
 class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_result"):
@@ -98,6 +65,42 @@ class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_
     attempts: int = 1  # a run that proves too short is repeated with more queries
     errors: tuple[str, ...] = ()
     early_stopping: str = ""  # in LoadGen's words
+
+
+class LoadGenRun(Ask[LoadGenResult], frozen=True, tag="loadgen_run"):
+    """Run LoadGen once. It ends VALID only after both the least duration and the least number of queries."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.load.serving:run_loadgen"
+    has_own_length: ClassVar[bool] = True
+
+    scenario: Scenario
+    logs: str  # an existing folder, where LoadGen's own logs go
+    accuracy: bool = False  # every item once, and all answers in the log; nothing is timed
+    least_s: float = 2.0
+    least_queries: int | None = (
+        None  # offline: samples. None: as few as early stopping accepts, offline every item once
+    )
+    rate_per_s: float | None = None  # server: of the arrivals
+    bound_s: float | None = None  # server: of the latency at the percentile
+    percentile: float | None = None  # None: MLPerf's own
+    samples_per_query: int = 8  # multi-stream
+    expected_latency_s: float | None = None  # of a call of the largest group; None: it is measured before
+    seed: int = 0
+    same_item: bool = False  # ask about one item over and over, as MLPerf's audit TEST04 does
+    each_item_once: bool = False  # that many queries, each about an item that none before asked about
+    logged_answers: int = 0  # about so many, drawn at random, go into the log while it is timed, as in audit TEST01
+    give_up_s: float = 30.0  # without an answer while some are missing
+    workers: int = 1  # threads that serve samples
+    largest_batch: int = 1  # of samples that one call may serve
+    longest_wait_s: float = 0.0  # server: of a sample for others to join it
+
+    @property
+    def text(self) -> str:
+        return "loadgen"
+
+    @property
+    def judged_percentile(self) -> float:
+        return PERCENTILES_OF_MLPERF[self.scenario] if self.percentile is None else self.percentile
 
 
 def require_loadgen() -> None:

@@ -18,6 +18,7 @@ from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
+from fairlap.scenarios.held import Held
 from fairlap.scenarios.load.batched_calls import BatchedCalls, GroupCall, GroupResult
 from fairlap.scenarios.load.item_pool import ItemPool
 from fairlap.scenarios.load.load_messages import STAMPS, LoadTimes, LoadTrial, OfferLoad
@@ -32,6 +33,23 @@ if TYPE_CHECKING:
 _KEPT = 8  # answers of a trial
 _NEVER = -1  # of a decision
 _EARLY = 100  # half of them are drawn from the first requests: a trial may end early
+
+
+def serve(held: Held, request: OfferLoad) -> tuple[LoadTrial, list[memoryview]]:
+    with held.phases.unreported():
+        return _serving(held).serve(request)
+
+
+def run_loadgen(held: Held, request: LoadGenRun) -> tuple[LoadGenResult, tuple[()]]:
+    with held.phases.unreported():
+        return _serving(held).run_loadgen(request), ()
+
+
+def _serving(held: Held) -> Serving:
+    held.require_unprofiled()
+    return held.part(
+        Serving, lambda: Serving(held.contestant, held.read_again()[0], held.sets, held.unseen, held.build)
+    )
 
 
 class Serving:

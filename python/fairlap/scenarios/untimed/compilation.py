@@ -26,13 +26,28 @@ from fairlap.models.registry import spec_with
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.other_inputs import InputType
-from fairlap.scenarios.untimed.compilation_messages import Described, Resize, Resized
+from fairlap.scenarios.held import Held
+from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 
 _LATER_CALLS = 15
 _MOST_LATER_S = 1.0
 _NUMBERS = {"float": "floating-point numbers", "int": "integers"}
 _NOT_REPORTED = "its adapter does not report what compiling did"
 _COUNTED = ("graphs", "graph_breaks", "operators")
+
+
+def describe(held: Held, _request: Describe) -> tuple[Described, tuple[()]]:
+    return _calls(held).describe(), ()
+
+
+def resize(held: Held, request: Resize) -> tuple[Resized, tuple[()]]:
+    return _calls(held).resize(request), ()
+
+
+def _calls(held: Held) -> CompilationCalls:
+    if held.elsewhere:
+        raise Unsupported(f"{held.elsewhere}, and what was compiled there is not known")
+    return held.part(CompilationCalls, lambda: CompilationCalls(held.contestant, held.read_again()[0], held.build))
 
 
 class CompilationCalls:

@@ -5,14 +5,13 @@ A worker imports this module before it says hello, so it must stay light.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 from fairlap.frameworks.compilation import Operators
 from fairlap.request.other_inputs import InputType
-
-
-class Describe(msgspec.Struct, frozen=True, tag_field="type", tag="describe"):
-    """Report what compiling did so far."""
+from fairlap.scenarios.asking import Ask
 
 
 class Described(msgspec.Struct, frozen=True, tag_field="type", tag="described"):
@@ -26,14 +25,10 @@ class Described(msgspec.Struct, frozen=True, tag_field="type", tag="described"):
     absent: dict[str, str] = {}
 
 
-class Resize(msgspec.Struct, frozen=True, tag_field="type", tag="resize"):
-    """Call the contestant with inputs of another batch, other sizes or another type, first once, then some more
-    times."""
+class Describe(Ask[Described], frozen=True, tag="describe"):
+    """Report what compiling did so far."""
 
-    batch: int
-    inputs: str  # a safetensors file
-    free_sizes: dict[str, int] = {}  # of the model in which these inputs are
-    input_type: InputType | None = None  # to which the framework takes them before the first call
+    served_by: ClassVar[str] = "fairlap.scenarios.untimed.compilation:describe"
 
 
 class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
@@ -52,3 +47,15 @@ class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
         if self.first_s is None or self.call_s is None:
             return None
         return (self.built_s or 0.0) + max(self.first_s - self.call_s, 0.0)
+
+
+class Resize(Ask[Resized], frozen=True, tag="resize"):
+    """Call the contestant with inputs of another batch, other sizes or another type, first once, then some more
+    times."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.untimed.compilation:resize"
+
+    batch: int
+    inputs: str  # a safetensors file
+    free_sizes: dict[str, int] = msgspec.field(default_factory=dict)  # of the model in which these inputs are
+    input_type: InputType | None = None  # to which the framework takes them before the first call

@@ -10,16 +10,30 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.errors import described
 from fairlap.frameworks.contract import Framework, Settings, device_number
 from fairlap.models.arrays import Arrays
 from fairlap.models.registry import spec_at
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 from fairlap.scenarios.device_quantities import with_completion
+from fairlap.scenarios.held import Held
 from fairlap.scenarios.timed_inputs import in_memory
+from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured
 
 EMPTY = "fairlap.bench_models.empty"
 _SECONDS = 0.05
+
+
+def serve(held: Held, _request: Overhead) -> tuple[OverheadMeasured, tuple[()]]:
+    """Whatever it raises is the reason why its time is unknown: all that was asked for has been measured."""
+    held.before_second()
+    if held.elsewhere:
+        return OverheadMeasured(why=held.elsewhere), ()
+    try:
+        return OverheadMeasured(overhead_of_a_call_ns(held.framework(), held.settings, held.precision)), ()
+    except (Exception, SystemExit) as error:
+        return OverheadMeasured(why=described(error)), ()
 
 
 def overhead_of_a_call_ns(framework: Framework, settings: Settings, precision: Precision) -> float:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, ProfiledCall, Unsupported
 from fairlap.models.arrays import Arrays
+from fairlap.scenarios.held import Held
 from fairlap.scenarios.untimed.operator_kinds import kind_of
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile, ProfileCalls, Profiled
 
@@ -18,6 +19,19 @@ _Each = TypeVar("_Each")
 _FEWEST_CALLS = 5
 _MOST_CALLS = 200
 _FIRST_CALLS = 2  # of a profiler: they wait for it to allocate its buffers, and are left out
+
+
+def serve(held: Held, request: ProfileCalls) -> tuple[Profiled, tuple[()]]:
+    contestant = held.contestant
+    if held.elsewhere:
+        raise Unsupported(f"{held.elsewhere}, and no profiler sees it")
+    if contestant.profiler is None:
+        mode = f" in mode {held.mode}" * (held.mode != "infer")
+        raise Unsupported(f"fairlap reads no profiler of {held.framework.name}{mode}")
+    held.begin_to_profile()
+    if contestant.training is not None:
+        contestant.training.reset()
+    return profiled(contestant, held.sets[0], request), ()
 
 
 def profiled(contestant: Contestant, inputs: Arrays, request: ProfileCalls) -> Profiled:

@@ -1,18 +1,15 @@
-"""The messages of profiling, and what a profiled process showed: where the time of a call goes, operator by operator.
+"""The messages about where the time of a call goes, and what a process showed of it.
 
 A worker imports this module before it says hello, so it must stay light.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
-
-class ProfileCalls(msgspec.Struct, frozen=True, tag_field="type", tag="profile"):
-    """Call under the framework's own profiler. Nothing of this process is timed afterwards."""
-
-    seconds: float  # about so long without the profiler, and as many calls with it
-    trace: str = ""  # where the profiler's events go, as Chrome's JSON; nowhere by default
+from fairlap.scenarios.asking import Ask
 
 
 class Operator(msgspec.Struct, frozen=True):
@@ -44,3 +41,23 @@ class Profile(msgspec.Struct, frozen=True):
 class Profiled(msgspec.Struct, frozen=True, tag_field="type", tag="profiled"):
     profile: Profile
     traced: bool = False  # the trace was written; OpenVINO's counters, for example, have no timeline
+
+
+class ProfileCalls(Ask[Profiled], frozen=True, tag="profile"):
+    """Call under the framework's own profiler. Nothing of this process is timed afterwards."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.untimed.profile:serve"
+
+    seconds: float  # about so long without the profiler, and as many calls with it
+    trace: str = ""  # where the profiler's events go, as Chrome's JSON; nowhere by default
+
+
+class OverheadMeasured(msgspec.Struct, frozen=True, tag_field="type", tag="overhead_measured"):
+    call_ns: float | None = None
+    why: str = ""  # there is none
+
+
+class Overhead(Ask[OverheadMeasured], frozen=True, tag="overhead"):
+    """Time a call with next to nothing to compute, with the same settings. Nothing but ``quit`` follows."""
+
+    served_by: ClassVar[str] = "fairlap.scenarios.untimed.overhead:serve"

@@ -10,9 +10,10 @@ import numpy as np
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Collectives, Settings, Unsupported
 from fairlap.request.scale import Rank
+from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.ranks_messages import CollectiveTimed, PrepareCollectives, TimeCollective
 from fairlap.worker.phases import Phases
-from fairlap.worker.protocol import Ended, Prepared, Reply, Request
+from fairlap.worker.protocol import Ended, Reply, Request
 from fairlap.worker.ranks.conductor import Conductor
 from fairlap.worker.service import framework_class
 
@@ -29,22 +30,21 @@ class CollectivesOfRank:
         self._collectives: Collectives | None = None
         self._rank: Rank | None = None
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> tuple[Reply, tuple[()]]:
+        self._phase.now = request.text
         if isinstance(request, PrepareCollectives):
-            return self._prepare(request)
+            return self._prepare(request), ()
         if isinstance(request, TimeCollective):
             from fairlap.scenarios.collectives import timed
 
-            self._phase.now = request.operation
             if self._collectives is None or self._rank is None:
                 raise InvalidRequest("no collective operations are prepared yet")
-            return timed(self._collectives, request, self._rank)
+            return timed(self._collectives, request, self._rank), ()
         if self._collectives is not None and self._collectives.leave is not None:
             self._collectives.leave()
-        return Ended()
+        return Ended(), ()
 
     def _prepare(self, request: PrepareCollectives) -> Prepared:
-        self._phase.now = "prepare"
         framework = framework_class(request.framework)()
         self._rank = request.rank
         wanted = Settings(request.threads, device=request.device, rank=request.rank)
@@ -53,17 +53,16 @@ class CollectivesOfRank:
 
 
 class CollectivesOfRanks(Conductor):
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> tuple[Reply, tuple[()]]:
+        self._phase.now = request.text
         if isinstance(request, PrepareCollectives):
-            self._phase.now = "prepare"
             framework = framework_class(request.framework)
             if not framework.rank_launcher:
                 raise Unsupported(f"{framework.name} has no way here to run as several processes")
-            return self._launched(framework, request)
+            return self._launched(framework, request), ()
         if isinstance(request, TimeCollective):
-            self._phase.now = request.operation
-            return self._timed(request)
-        return self.quit()
+            return self._timed(request), ()
+        return self.quit(), ()
 
     def _timed(self, request: TimeCollective) -> CollectiveTimed:
         """The conductor chooses how many calls all ranks make, from the time of a few."""

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -23,8 +23,10 @@ from fairlap.meters.memory import Memory
 from fairlap.models.rank_parts import why_not_divided
 from fairlap.models.registry import spec_at, spec_with
 from fairlap.request.scale import Rank
+from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.latency_messages import Measure, Measured
 from fairlap.scenarios.ranks_messages import PrepareCollectives, StepAlone, SteppedAlone
+from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured
 from fairlap.worker import over_http
 from fairlap.worker.failure import FailedElsewhere
 from fairlap.worker.guardian import RANKS_TOKEN
@@ -34,9 +36,7 @@ from fairlap.worker.protocol import (
     Answered,
     Ended,
     Failed,
-    OverheadMeasured,
     Prepare,
-    Prepared,
     Quit,
     Reply,
     Request,
@@ -65,7 +65,7 @@ Merged = TypeVar("Merged", bound=Reply)
 
 
 class Conductor:
-    """Has the methods of :class:`fairlap.worker.service.Service`."""
+    """Replies as :class:`fairlap.worker.service.Service` does."""
 
     def __init__(self, phase: Phases) -> None:
         self._phase = phase
@@ -74,8 +74,26 @@ class Conductor:
         self._call_ns: float | None = None
         self._prepare_s = self._answer_s = 0.0  # that a rank took for it
 
+    def reply(self, request: Request) -> tuple[Reply, Sequence[memoryview]]:
+        """And the raw bytes that follow it."""
+        self._phase.now = request.text
+        match request:
+            case Prepare():
+                return self.prepare(request), ()
+            case Answer():
+                return self.answer(request), ()
+            case Measure():
+                return self.measure(request)
+            case StepAlone():
+                return self.step_alone(request), ()
+            case Overhead():
+                why = "a call of several ranks has no counterpart with nothing to compute"
+                return OverheadMeasured(why=why), ()
+            case Quit():
+                return self.quit(), ()
+        raise Unsupported(f"{request.text} is for one process; this contestant runs as several ranks")
+
     def prepare(self, request: Prepare) -> Prepared:
-        self._phase.now = "prepare"
         framework = framework_class(request.framework)
         if why := _why_not(framework, request):
             raise Unsupported(why)
@@ -154,7 +172,6 @@ class Conductor:
         return msgspec.structs.replace(request, rank=rank, device=device)
 
     def answer(self, request: Answer) -> Answered:
-        self._phase.now = "answer"
         prepared = self._prepared_request
         parts = self._parts(request.path)
         requests = [msgspec.structs.replace(request, path=str(part)) for part in parts]
@@ -165,7 +182,6 @@ class Conductor:
         return merging.merged_answered(replies)
 
     def measure(self, request: Measure) -> tuple[Measured, list[memoryview]]:
-        self._phase.now = "measure"
         if self._call_ns is None:
             first_ns = self._time_of_a_call_ns(_FIRST_SAMPLES, _FIRST_WARM_UP, self._answer_s * 1e9)
             again = math.ceil(min(_SECOND_S * 1e9 / first_ns, _MOST_SAMPLES))
@@ -190,7 +206,6 @@ class Conductor:
         return measured, raw
 
     def step_alone(self, request: StepAlone) -> SteppedAlone:
-        self._phase.now = "step_alone"
         steps = request.steps
         if not steps:
             of_a_turn_ns = max(request.seconds * 1e9 / max(2 * request.turns, 1), _SHORTEST_TURN_NS)
@@ -200,22 +215,13 @@ class Conductor:
         replies = self._asked_for(expected_s, [fixed] * self._running.count, SteppedAlone, "step alone")
         return merging.merged_steps([reply for reply, _ in replies])
 
-    def overhead(self) -> OverheadMeasured:
-        return OverheadMeasured(why="a call of several ranks has no counterpart with nothing to compute")
-
     def quit(self) -> Ended:
-        self._phase.now = "quit"
         if self._ranks is None:
             return Ended()
         replies = self._asked([Quit()] * self._running.count, Ended, "quit", _QUIT_S)
         memory: Sequence[Memory] = [reply.memory for reply, _ in replies]
         self._running.end()
         return Ended(merging.merged_memory(memory), tuple(memory))
-
-    def _unsupported(self, request: Any) -> NoReturn:
-        raise Unsupported(f"{type(request).__name__} is for one process; this contestant runs as several ranks")
-
-    feed = offer_load = run_loadgen = train = restore = profile = describe = resize = _unsupported
 
     @property
     def _running(self) -> Ranks:

@@ -17,6 +17,7 @@ from fairlap.models import safetensors
 from fairlap.models.rank_parts import RANK_STATE
 from fairlap.models.training.reference import LOSS
 from fairlap.request.work import Mode
+from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.latency_messages import (
     BEFORE,
     BYTES_PER_SAMPLE,
@@ -27,7 +28,7 @@ from fairlap.scenarios.latency_messages import (
     Reading,
 )
 from fairlap.scenarios.ranks_messages import PrepareCollectives, SteppedAlone
-from fairlap.worker.protocol import Answered, Prepare, Prepared
+from fairlap.worker.protocol import Answered, Prepare
 
 Array = npt.NDArray[Any]
 

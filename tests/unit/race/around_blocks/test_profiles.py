@@ -24,6 +24,8 @@ from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import RaceRequest
 from fairlap.results.columns.operators import contestant_profiles
 from fairlap.results.results import results_of
+from fairlap.scenarios.latency_messages import Measure
+from fairlap.scenarios.untimed.profile_messages import ProfileCalls
 from fairlap.store.run_file import load_run, run_document, save_run
 from fairlap.store.store import open_store
 from races_of_example import plan_of
@@ -151,13 +153,15 @@ def test_profiles_that_ran_before_an_interruption_do_not_run_again(
 
 @pytest.mark.usefixtures("example")
 def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = WorkerProcess.profile
+    ask = WorkerProcess.ask
 
-    def then_measured(worker: WorkerProcess, *given: Any, within_s: float) -> Any:
-        profile(worker, *given, within_s=within_s)
-        return worker.measure(samples=2, within_s=within_s)
+    def then_measured(worker: WorkerProcess, request: Any, *, within_s: float) -> Any:
+        answer = ask(worker, request, within_s=within_s)
+        if isinstance(request, ProfileCalls):
+            ask(worker, Measure(samples=2), within_s=within_s)
+        return answer
 
-    monkeypatch.setattr(WorkerProcess, "profile", then_measured)
+    monkeypatch.setattr(WorkerProcess, "ask", then_measured)
     race = Race(planned("example", profiles=1))
     race.run()
     [found] = race.findings.profiles
@@ -188,14 +192,14 @@ def test_a_folder_for_traces_needs_profiles_and_a_place_that_can_be_written(tmp_
 def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile, losses = WorkerProcess.profile, [WorkerLost("crash", "SIGSEGV", phase="profile", code="E_CRASH")]
+    ask, losses = WorkerProcess.ask, [WorkerLost("crash", "SIGSEGV", phase="profile", code="E_CRASH")]
 
-    def lost_once(worker: WorkerProcess, *given: Any, within_s: float) -> Any:
-        if losses:
+    def lost_once(worker: WorkerProcess, request: Any, *, within_s: float) -> Any:
+        if losses and isinstance(request, ProfileCalls):
             raise losses.pop()
-        return profile(worker, *given, within_s=within_s)
+        return ask(worker, request, within_s=within_s)
 
-    monkeypatch.setattr(WorkerProcess, "profile", lost_once)
+    monkeypatch.setattr(WorkerProcess, "ask", lost_once)
     race = Race(planned("example"))
     race.run()
     assert [(each.outcome, each.code) for each in race.findings.profiles] == [("crash", "E_CRASH"), ("finished", "")]

@@ -18,7 +18,7 @@ from fairlap.race.plan import Plan, draw_plan
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from fairlap.scenarios.training_messages import Evaluation, LearningCurve, Restore, Restored
 
 STATE = {"weight/w": np.arange(6, dtype=np.float32), "step": np.asarray(4, np.float32)}
 CURVE = LearningCurve(0.9, (Evaluation(2, 0.1, 0.5, 1.0), Evaluation(4, 0.2, 0.7, 0.8)))
@@ -143,11 +143,11 @@ class Restoring:
     def __init__(self, changed: float = 0.0) -> None:
         self.changed, self.restored = changed, 0
 
-    def restore(self, state: Path, path: Path, *, within_s: float) -> None:
+    def ask(self, request: Restore, *, within_s: float) -> Restored:
         self.restored += 1
-        safetensors.write(
-            path, {name: array + np.float32(self.changed) for name, array in safetensors.read(state).items()}
-        )
+        state = safetensors.read(Path(request.state))
+        safetensors.write(Path(request.path), {name: array + np.float32(self.changed) for name, array in state.items()})
+        return Restored()
 
 
 def planned(to_score: float) -> Plan:

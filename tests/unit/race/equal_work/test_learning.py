@@ -56,7 +56,7 @@ class Worker:
         self._state = State({})
         self.orders: list[bytes] = []
 
-    def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
+    def ask(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
         if (epoch.number, epoch.part) == (0, 0):
             self._state = State({name: np.array(array) for name, array in self._materials.weights.items()})
         items = safetensors.read(Path(epoch.data))
@@ -176,8 +176,8 @@ def test_wrong_answers_to_held_out_items_are_found(
 
 def test_a_worker_that_knows_nothing_of_evaluation_is_found(materials: Materials, tmp_path: Path) -> None:
     class Silent(Worker):
-        def train(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
-            return super().train(replaced(epoch, held_out=""), within_s=within_s)
+        def ask(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
+            return super().ask(replaced(epoch, held_out=""), within_s=within_s)
 
     with pytest.raises(OtherWork) as raised:
         learner(materials, tmp_path, count_evaluation=True).train_for_an_epoch(Silent(materials), 60.0)  # type: ignore[arg-type]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.scenarios.asking import Ask
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.worker.protocol import Hello, OverheadMeasured
+from fairlap.scenarios.untimed.profile_messages import Overhead
+from fairlap.worker.protocol import Hello
 from races_of_example import plan_of, raced
 from workers_of_fake import Files, environment
 
@@ -26,6 +30,15 @@ def finished(contestants: str, *, blocks: int = 2) -> list[ProcessResult]:
     return processes
 
 
+def when_asked_for_overhead(monkeypatch: pytest.MonkeyPatch, do: Callable[[WorkerProcess], NoReturn]) -> None:
+    asked = WorkerProcess.ask
+
+    def ask(worker: WorkerProcess, request: Ask[Any], *, within_s: float) -> Any:
+        return do(worker) if isinstance(request, Overhead) else asked(worker, request, within_s=within_s)
+
+    monkeypatch.setattr(WorkerProcess, "ask", ask)
+
+
 def test_one_process_of_each_contestant_times_an_empty_call_and_still_knows_its_memory() -> None:
     processes = finished("example,example:slow")
     assert all(process.call_cost is not None for process in processes)
@@ -38,11 +51,11 @@ def test_one_process_of_each_contestant_times_an_empty_call_and_still_knows_its_
 
 
 def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(worker: WorkerProcess, *, within_s: float) -> OverheadMeasured:
+    def lost(worker: WorkerProcess) -> NoReturn:
         worker.end()
         raise WorkerLost("crash", "ended by SIGSEGV")
 
-    monkeypatch.setattr(WorkerProcess, "overhead", lost)
+    when_asked_for_overhead(monkeypatch, lost)
     [process] = finished("example", blocks=1)
     assert process.headline_ns > 0
     assert process.headline.samples > 0
@@ -51,7 +64,7 @@ def test_a_worker_that_is_lost_over_it_keeps_its_times(monkeypatch: pytest.Monke
 
 
 def test_a_program_in_another_language_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(worker: WorkerProcess, *, within_s: float) -> OverheadMeasured:
+    def never(worker: WorkerProcess) -> NoReturn:
         raise AssertionError("asked")
 
     def greet(worker: WorkerProcess) -> None:
@@ -59,7 +72,7 @@ def test_a_program_in_another_language_is_not_asked(monkeypatch: pytest.MonkeyPa
         worker.hello = msgspec.structs.replace(worker.hello, language="c++")
 
     greeted = WorkerProcess.greet
-    monkeypatch.setattr(WorkerProcess, "overhead", never)
+    when_asked_for_overhead(monkeypatch, never)
     monkeypatch.setattr(WorkerProcess, "greet", greet)
     [process] = finished("example", blocks=1)
     assert process.overhead_ns is None
@@ -74,7 +87,7 @@ def test_an_adapter_that_cannot_run_the_empty_model_says_so_and_quits_as_usual(t
         worker.prepare(files.request(), within_s=20)
         worker.answer("inputs", files.folder / "answer.safetensors", within_s=20)
         worker.measure(samples=10, warmup=1, calls_per_sample=1, within_s=20)
-        found = worker.overhead(within_s=20)
+        found = worker.ask(Overhead(), within_s=20)
         ended = worker.quit()
     assert found.call_ns is None
     assert "KeyError" in found.why

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from fairlap.frameworks.contract import Unsupported
 from fairlap.meters.memory import Memory
+from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.latency_messages import Drawn, DrawnResult, Measure, Measured, MeasuredQuantity, Reading
 from fairlap.scenarios.ranks_messages import SteppedAlone
-from fairlap.worker.protocol import Prepare, Prepared
+from fairlap.worker.protocol import Prepare
 from fairlap.worker.ranks import merging
 from fairlap.worker.ranks.conductor import fixed_calls
 
