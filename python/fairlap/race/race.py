@@ -25,8 +25,9 @@ from fairlap.race.kept_plan import require_complete
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
+from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of
-from fairlap.race.processes.one_process import Bench, ProcessRun
+from fairlap.race.processes.one_process import ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.stopping import Ending

@@ -102,6 +102,7 @@ class Scenario(ABC):
     """Has no state: one object serves all works."""
 
     judges_rounds: ClassVar[bool] = True  # whether more rounds in a block make the figure that is judged narrower
+    after_turns: ClassVar[str] = ""  # "module:class" of what a process is asked for once its calls have been timed
 
     @abstractmethod
     def is_asked(self, asked: Asked, work: Work) -> bool:

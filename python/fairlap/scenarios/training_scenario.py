@@ -17,6 +17,7 @@ _FEWEST_COMPARED = 2
 
 class TrainingToAScore(Scenario):
     judges_rounds = False
+    after_turns = "fairlap.race.equal_work.training_run:TrainingRun"
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return asked.to_score is not None

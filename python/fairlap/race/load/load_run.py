@@ -18,6 +18,8 @@ from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.load.loadgen_check import LoadGenCheck
 from fairlap.race.load.rate_search import Offered, Searched, largest_met, rate_search
 from fairlap.race.plan import Block, Plan
+from fairlap.race.processes.after_turns import AfterTurns, OneProcess
+from fairlap.race.processes.bench import Bench
 from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.load.load_messages import STAMPS, LoadFound, LoadTrial, OfferLoad, TrialKind
@@ -36,15 +38,14 @@ _STAMPED: tuple[TrialKind, ...] = ("capacity", "lone", "at_largest_rate", "curve
 _MOST_STAMPED = 1_000_000  # requests of one process, 32 bytes each
 
 
-class LoadRun:
-    """``goes_on`` until the search is over. ``samples`` are the stamps of requests, by the place of the trial among all
-    of the process: ``trial-0/due_ns``."""
+class LoadRun(AfterTurns):
+    """``samples`` are the stamps of requests, by the place of the trial in the process: ``trial-0/due_ns``."""
 
-    def __init__(
-        self, load: Load, plan: Plan, block: Block, materials: Materials, scratch: Path, name: ContestantName
-    ) -> None:
-        self.goes_on = True
-        self.samples: Samples = {}
+    def __init__(self, plan: Plan, block: Block, materials: Materials, scratch: Path, name: ContestantName) -> None:
+        super().__init__(plan, block, materials, scratch, name)
+        load = materials.work.load
+        assert load is not None
+        self._is_over = False
         self._load, self._materials, self._limit_s = load, materials, plan.limits.measure_s
         self._trials: tuple[LoadTrial, ...] = ()
         self._file = scratch / "requests.safetensors"
@@ -55,16 +56,17 @@ class LoadRun:
         self._is_first = block.number == min(each.number for each in plan.blocks if each.work == block.work)
         self._next: Offered | None = None
 
-    def serve_for_a_trial(
-        self, worker: WorkerProcess, result: ProcessResult, calls_ns: np.ndarray, *, may_go_on: bool
-    ) -> None:
-        """What it showed so far is on the result. Raises OtherWork for requests without a right answer. ``calls_ns``
-        are what calls took one after the other."""
-        if not may_go_on:
+    def goes_on(self, bench: Bench) -> bool:
+        return not self._is_over
+
+    def step(self, process: OneProcess) -> None:
+        """A trial, or the end where the budget is spent."""
+        worker, result = process.worker, process.result
+        if not process.bench.may_go_on():
             self._end_by_budget(result)
             return
         if self._next is None:
-            call_s = float(np.nanmedian(calls_ns)) / 1e9
+            call_s = float(np.nanmedian(process.calls_ns)) / 1e9
             self._search = rate_search(self._load, call_s, curve=self._is_first)
             self._next = next(self._search)
         offered = self._next
@@ -95,14 +97,14 @@ class LoadRun:
 
     def _end_by_budget(self, result: ProcessResult) -> None:
         """With the largest rate so far."""
-        self.goes_on = False
+        self._is_over = True
         result.load = LoadFound(self._trials, largest_met(self._trials), "budget")
         trials = quantity_text.count(len(self._trials), "trial")
         text = f"the budget ended its search for the largest rate after {trials}"
         result.warnings = [*result.warnings, Notice("W_BUDGET_IN_LOAD", text)]
 
     def _end(self, searched: Searched, worker: WorkerProcess, result: ProcessResult) -> None:
-        self.goes_on = False
+        self._is_over = True
         result.load = LoadFound(self._trials, searched.largest_rate_per_s, searched.limited_by)
         if searched.kept_answers:
             raise OtherWork(f"{searched.kept_answers}: its answers are kept from before", "E_KEPT_ANSWERS")

@@ -7,61 +7,33 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 
 import numpy as np
 
-from fairlap import quantity_text, verdict
+from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoNode, NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
-from fairlap.meters.energy import Sensed
 from fairlap.models import safetensors
 from fairlap.models.call_cost import call_cost
 from fairlap.models.safetensors import BadFile
 from fairlap.race.equal_work import answers
-from fairlap.race.equal_work.answers import Agreement
-from fairlap.race.equal_work.checkpoints import Checkpoint, Checkpoints
-from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.held_out_answers import HELD_OUT
-from fairlap.race.equal_work.kept_weights import KeptWeights
-from fairlap.race.equal_work.learning import Learner
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.equal_work.scores import Scores
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.equal_work.training_answers import FIRST_EPOCH, lost_sums
-from fairlap.race.load.load_run import LoadRun
+from fairlap.race.equal_work.training_answers import lost_sums
 from fairlap.race.plan import Block, Plan
+from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
+from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import block_worker
-from fairlap.race.processes.overheads import Overheads
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
 from fairlap.race.processes.request_for_worker import request_for
 from fairlap.scenarios.process_result import Outcome, ProcessResult
 from fairlap.worker import protocol
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Where a race puts the answers, and what it remembers of them."""
-
-    scratch: Path
-    agreement: Agreement
-    sensed: Sensed
-    feeding: Feeding
-    scores: Scores
-    checkpoints: Checkpoints
-    kept_weights: KeptWeights
-    may_go_on: Callable[[], bool] = lambda: True  # to another turn, epoch or trial
-    overheads: Overheads = field(default_factory=Overheads)
-    trained: Callable[[ProcessResult], object] = lambda _: None  # after each epoch
-    ends_by_s: float = math.inf  # of every process, on the clock of time.monotonic
-    longest_request_s: float = math.inf  # of preparing, answering and measuring
-
 
 _FEWEST_CALLS = 10
 _FEWEST_SAMPLES = 2
@@ -124,10 +96,8 @@ class ProcessRun:
         self._given_plan, self._runner = plan, runner_for(runner, plan, materials.work)
         self._worker: WorkerProcess | None = None
         self._timed_work = TimedWork(self.plan, block, result, materials, bench.scratch)
-        load = materials.work.load
-        self._load = None if load is None else LoadRun(load, plan, block, materials, bench.scratch, runner.name)
-        self.samples: Samples = {} if self._load is None else self._load.samples  # kept also of a lost one
-        self._learner = None if plan.to_score is None else Learner(plan, block, materials, bench.scratch)
+        self._after_turns = after_turns(plan, block, materials, bench.scratch, runner.name)
+        self.samples: Samples = {} if self._after_turns is None else self._after_turns.samples  # also of a lost one
 
     @_stage
     def start(self) -> None:
@@ -242,52 +212,19 @@ class ProcessRun:
             self.result.energy = self.turns.pop().measured.energy
 
     @property
-    def trains_on(self) -> bool:
-        """Whether it has an epoch to train for until it reaches the score. The first one it always has."""
-        if self.over or self._learner is None or not self._learner.goes_on:
-            return False
-        return not self._learner.curve.evaluations or self._bench.may_go_on()
+    def goes_on(self) -> bool:
+        """Whether there is another step after its turns."""
+        return not self.over and self._after_turns is not None and self._after_turns.goes_on(self._bench)
 
     @_stage
-    def go_on_from_checkpoint(self) -> None:
-        """Where an interrupted race left one of this process."""
-        if self._learner is None:
-            return
-        learner = self._learner
-        found = self._bench.checkpoints.find(self.result, lambda epochs: learner.origin(self.result, epochs))
-        if found is None:
-            return
-        learner.go_on_from(found, self._here, self.plan.limits.answer_s)
-        self.result.learning = found.curve
-        self.result.errors += found.errors
-        epochs = quantity_text.count(len(found.curve.evaluations), "epoch")
-        text = f"{epochs} ran in another process, before the race was interrupted"
-        self.result.warnings = [*self.result.warnings, Notice("W_CHECKPOINT", text)]
+    def begin_after_turns(self) -> None:
+        if self._after_turns is not None:
+            self._after_turns.begin(self._as_one)
 
     @_stage
-    def train_for_an_epoch(self) -> None:
-        assert self._learner is not None
-        learner = self._learner
-        energy = bool(self._bench.sensed.idle)
-        errors = learner.train_for_an_epoch(self._here, self.plan.limits.measure_s, energy=energy)
-        self.result.learning = learner.curve
-        self.result.errors += errors
-        answers.require_right(errors, self.result.in_force)
-        epochs = len(learner.curve.evaluations)
-        of_epochs = [error for error in self.result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
-        checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
-        self._bench.checkpoints.write(self.result, learner.origin(self.result, epochs), checkpoint)
-        self._bench.trained(self.result)
-
-    @property
-    def serves_on(self) -> bool:
-        return not self.over and self._load is not None and self._load.goes_on
-
-    @_stage
-    def serve_for_a_trial(self) -> None:
-        assert self._load is not None
-        calls_ns = self.turns[-1].headline_ns
-        self._load.serve_for_a_trial(self._here, self.result, calls_ns, may_go_on=self._bench.may_go_on())
+    def step_after_turns(self) -> None:
+        assert self._after_turns is not None
+        self._after_turns.step(self._as_one)
 
     @_stage
     def finish_in_one_turn(self) -> None:
@@ -298,11 +235,13 @@ class ProcessRun:
         self._finish(lambda: record_rounds(self.result, self.turns))
 
     def _finish(self, record: Callable[[], Samples]) -> None:
+        as_one = self._as_one
         self._last_answer()
         self.samples = {**record(), **self.samples}
         self._require_plausible()
         self._record_energy()
-        self._end_training()
+        if self._after_turns is not None:
+            self._after_turns.end(as_one)
 
     @contextmanager
     def awake(self) -> Iterator[None]:
@@ -344,6 +283,10 @@ class ProcessRun:
     def _here(self) -> WorkerProcess:
         assert self._worker is not None
         return self._worker
+
+    @property
+    def _as_one(self) -> OneProcess:
+        return OneProcess(self._here, self.result, self._bench, self.turns[-1].headline_ns)
 
     @property
     def _call_s(self) -> float:
@@ -410,17 +353,6 @@ class ProcessRun:
         if self.result.ranks is not None and self._materials.work.mode == "train":
             return step_alone(self._here, self.plan, self.result)
         return self._bench.overheads.measured(self._here, self.result, self.plan)
-
-    def _end_training(self) -> None:
-        learner = self._learner
-        if learner is None:
-            return
-        if learner.goes_on:
-            text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
-            self.result.warnings = [*self.result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]
-        self.result.machine = {**self.result.machine, **learner.disturbances()}
-        self._bench.kept_weights.offer(self.result, learner.curve, learner.state)
-        self.result.scores = {**self.result.scores, **learner.scores()}
 
     def _record_energy(self) -> None:
         sensed = self._bench.sensed

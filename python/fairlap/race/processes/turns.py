@@ -41,11 +41,9 @@ def run_alone(run: ProcessRun) -> None:
         with waiting.turn():
             run.measure_in_one_turn()
         run.result.machine = meter.readings() | waiting.readings() | on_device.readings()
-        run.go_on_from_checkpoint()
-        while run.trains_on:
-            run.train_for_an_epoch()
-        while run.serves_on:
-            run.serve_for_a_trial()
+        run.begin_after_turns()
+        while run.goes_on:
+            run.step_after_turns()
         run.finish_in_one_turn()
 
 
@@ -83,8 +81,7 @@ def run_in_rounds(
                     runs[place].take_a_turn()
         shared = meter.readings() | on_device.readings()
         readings = [shared | own.readings() for own in waiting]  # of the rounds alone, not of epochs and trials
-        _train_in_turns(runs, order)
-        _serve_in_turns(runs, order)
+        _step_in_turns(runs, order)
         for run, own in zip(runs, readings, strict=True):
             run.result.machine = own
             with run.awake():
@@ -93,24 +90,16 @@ def run_in_rounds(
             run.end()
 
 
-def _train_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
-    """Epoch by epoch, each for itself, in an order drawn for every epoch."""
+def _step_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
+    """What follows the turns of calls, each process for itself, in an order drawn for every round of steps."""
     for run in runs:
-        if run.trains_on:
+        if run.goes_on:
             with run.awake():
-                run.go_on_from_checkpoint()
-    while training := [run for run in runs if run.trains_on]:
-        for run in order.sample(training, len(training)):
+                run.begin_after_turns()
+    while going_on := [run for run in runs if run.goes_on]:
+        for run in order.sample(going_on, len(going_on)):
             with run.awake():
-                run.train_for_an_epoch()
-
-
-def _serve_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
-    """Trial by trial, each for itself, in an order drawn for every trial."""
-    while serving := [run for run in runs if run.serves_on]:
-        for run in order.sample(serving, len(serving)):
-            with run.awake():
-                run.serve_for_a_trial()
+                run.step_after_turns()
 
 
 def _start_together(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:

@@ -55,6 +55,7 @@ _BY_LOADGEN: dict[of_request.Scenario, Judged] = {
 
 class LoadScenario(Scenario):
     judges_rounds = False
+    after_turns = "fairlap.race.load.load_run:LoadRun"
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return work.load is not None

@@ -1,0 +1,63 @@
+"""One process's training to a score: an epoch at a time, from a checkpoint where an interrupted race left one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.race.equal_work import answers
+from fairlap.race.equal_work.checkpoints import Checkpoint
+from fairlap.race.equal_work.held_out_answers import HELD_OUT
+from fairlap.race.equal_work.learning import Learner
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.training_answers import FIRST_EPOCH
+from fairlap.race.plan import Block, Plan
+from fairlap.race.processes.after_turns import AfterTurns, OneProcess
+from fairlap.race.processes.bench import Bench
+from fairlap.request.names import ContestantName
+
+
+class TrainingRun(AfterTurns):
+    def __init__(self, plan: Plan, block: Block, materials: Materials, scratch: Path, name: ContestantName) -> None:
+        super().__init__(plan, block, materials, scratch, name)
+        self._learner, self._limits = Learner(plan, block, materials, scratch), plan.limits
+
+    def goes_on(self, bench: Bench) -> bool:
+        """The first epoch it always has."""
+        learner = self._learner
+        return learner.goes_on and (not learner.curve.evaluations or bench.may_go_on())
+
+    def begin(self, process: OneProcess) -> None:
+        learner, result = self._learner, process.result
+        found = process.bench.checkpoints.find(result, lambda epochs: learner.origin(result, epochs))
+        if found is None:
+            return
+        learner.go_on_from(found, process.worker, self._limits.answer_s)
+        result.learning = found.curve
+        result.errors += found.errors
+        epochs = quantity_text.count(len(found.curve.evaluations), "epoch")
+        text = f"{epochs} ran in another process, before the race was interrupted"
+        result.warnings = [*result.warnings, Notice("W_CHECKPOINT", text)]
+
+    def step(self, process: OneProcess) -> None:
+        learner, result, bench = self._learner, process.result, process.bench
+        energy = bool(bench.sensed.idle)
+        errors = learner.train_for_an_epoch(process.worker, self._limits.measure_s, energy=energy)
+        result.learning = learner.curve
+        result.errors += errors
+        answers.require_right(errors, result.in_force)
+        epochs = len(learner.curve.evaluations)
+        of_epochs = [error for error in result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
+        checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
+        bench.checkpoints.write(result, learner.origin(result, epochs), checkpoint)
+        bench.trained(result)
+
+    def end(self, process: OneProcess) -> None:
+        learner, result = self._learner, process.result
+        if learner.goes_on:
+            text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
+            result.warnings = [*result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]
+        result.machine = {**result.machine, **learner.disturbances()}
+        process.bench.kept_weights.offer(result, learner.curve, learner.state)
+        result.scores = {**result.scores, **learner.scores()}
