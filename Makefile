@@ -55,7 +55,6 @@ fuzz-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Load 1
 SECONDS ?= 600
 fuzz: $(VENV)/.dev build/release/.tests  ## Give damaged files to everything that reads foreign bytes (SECONDS=600).
 	FAIRLAP_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q -s tests/fuzz
-	.ci/fuzz-npy $$(($(SECONDS) / 10))
 
 test-sanitized: $(VENV)/.dev  ## Run the C++ tests and the tests of native code under three sanitizers.
 	.ci/sanitized address

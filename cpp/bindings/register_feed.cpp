@@ -226,10 +226,6 @@ void register_sources(py::module_& module) {
         return self.source->array().samples;
       });
   module.def(
-      "feed_from_npy",
-      [](const std::string& path) { return SourceHandle{feed::source_in_npy_file(path), {}}; },
-      py::arg("path"));
-  module.def(
       "feed_from_raw",
       [](const std::string& path, std::uint64_t offset, const std::string& type, const Shape& sample_shape,
          std::size_t samples) {

@@ -2,12 +2,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
-#include "feed/npy_header.hpp"
 #include "feed/source.hpp"
 
 namespace fairlap::feed {
@@ -117,22 +115,6 @@ class FileSource final : public Source {
 };
 
 }  // namespace
-
-std::unique_ptr<Source> source_in_npy_file(const std::string& path) {
-  OpenFile file(path);
-  std::array<char, kNpyLongestPrefix> beginning{};
-  if (file.bytes_when_opened() < beginning.size())
-    throw BadFeed("'" + path + "' is too short for a .npy file");
-  file.read(reinterpret_cast<std::byte*>(beginning.data()), beginning.size(), 0);
-  if (!looks_like_npy(beginning)) {
-    throw BadFeed("'" + path + "' is not a .npy file; for raw samples give their shape and type");
-  }
-  std::string header(npy_header_bytes(beginning), '\0');
-  if (file.bytes_when_opened() < header.size()) throw BadFeed("'" + path + "' ends within its header");
-  file.read(reinterpret_cast<std::byte*>(header.data()), header.size(), 0);
-  const NpyHeader parsed = parse_npy_header(header);
-  return std::make_unique<FileSource>(std::move(file), parsed.data_offset, parsed.array);
-}
 
 std::unique_ptr<Source> source_in_raw_file(const std::string& path, std::uint64_t offset, SampleArray array) {
   OpenFile file(path);

@@ -44,9 +44,6 @@ class Source {
 // Samples one after the other in memory, which the caller keeps alive and unchanged.
 std::unique_ptr<Source> source_in_memory(const std::byte* first, const SampleArray& array);
 
-// A .npy file; its header describes what it holds.
-std::unique_ptr<Source> source_in_npy_file(const std::string& path);
-
 // Little-endian samples one after the other from a byte offset on. As many as there are in the
 // file when `array.samples` is 0; then what is left of the file must be whole samples.
 std::unique_ptr<Source> source_in_raw_file(const std::string& path, std::uint64_t offset, SampleArray array);

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.engine.feeder import require_readable_npy
+from fairlap.engine.npy_header import npy_header
 from fairlap.errors import InvalidRequest
 
 _MAGIC = b"\x93NUMPY"
@@ -22,19 +23,19 @@ class NpyRows:
     """``shape`` counts the samples first."""
 
     def __init__(self, path: str | Path) -> None:
-        """The engine validates the header, because it feeds the file; NumPy accepts more."""
+        """NumPy accepts more than the engine can feed."""
         self.path = path
         try:
             _require_npy(path)
             require_readable_npy(path)
-            header = np.load(path, mmap_mode="r", allow_pickle=False)  # does not touch the samples
+            header = npy_header(str(path))
         except OSError as error:
             raise InvalidRequest(f"cannot read {path}: {error.strerror}", code="E_DATA") from None
         except ValueError as error:
             what = str(error).partition("\n")[0].replace(_FEEDER_ADVICE, "; save it as another type")
             raise InvalidRequest(what if str(path) in what else f"{path}: {what}", code="E_DATA") from None
-        self.dtype, self.shape = header.dtype, header.shape
-        self._offset: int = header.offset
+        self.dtype, self.shape = np.dtype(header.kind), header.shape
+        self._offset = header.offset
         self.bytes_each = self.dtype.itemsize * math.prod(self.shape[1:])
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

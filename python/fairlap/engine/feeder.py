@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from fairlap.engine import _native
 from fairlap.engine._native import Batch, BatchReleased, LinkFailed, StallTimes
 from fairlap.engine.arguments import number_of, one_of, path_text, whole_number
+from fairlap.engine.npy_header import npy_header
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shown
 
 if TYPE_CHECKING:
@@ -209,9 +210,11 @@ def _source_of(source: object) -> _native.FeedSource:
 
 
 def _of_npy(path: str) -> _native.FeedSource:
-    """Errors of a header name the file, too."""
+    """Errors name the file, too."""
+    header = npy_header(path)
+    samples, *of_a_sample = header.shape
     try:
-        return _native.feed_from_npy(path)
+        return _native.feed_from_raw(path, header.offset, header.kind, of_a_sample, samples)
     except _native.BadFeed as error:
         raise InvalidRequest(str(error) if path in str(error) else f"{path}: {error}") from None
 

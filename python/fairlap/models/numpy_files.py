@@ -6,6 +6,7 @@ import math
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO
 
 from numpy.lib import format as npy
@@ -37,7 +38,7 @@ def why_not_read(path: Path) -> str:
                         announced += _announced_bytes(file)
     except OSError:
         raise
-    except (ValueError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+    except (ValueError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, TokenError):
         return ""
     if members > _MOST_MEMBERS:
         return f"it holds {members:,} arrays"
