@@ -53,17 +53,21 @@ class ConvNet(nn.Module):
 
 
 def convnet():
-    return ConvNet((3, 32, 64, 64))
+    return ConvNet((3, 32, 64, 64)).to(DEVICE)
 
 
 def latency(batch=8):
-    model, image = convnet().eval(), torch.randn(int(batch), 3, 64, 64)
+    model, image = convnet().eval(), torch.randn(int(batch), 3, 64, 64, device=DEVICE)
     with torch.inference_mode():
         return median_call_ns(waited(lambda: model(image)))
 
 
+def batch_of_8():
+    return torch.randn(8, 3, 64, 64, device=DEVICE), torch.randint(10, (8,), device=DEVICE)
+
+
 def grad():
-    model, image, labels = convnet(), torch.randn(8, 3, 64, 64), torch.randint(10, (8,))
+    model, image, labels = convnet(), *batch_of_8()
     parameters = list(model.parameters())
     return median_call_ns(waited(lambda: torch.autograd.grad(cross_entropy(model(image), labels), parameters)))
 
@@ -82,7 +86,7 @@ def stepping(model, rate):
 
 def train():
     step = stepping(convnet(), 1e-4)
-    return median_call_ns(waited(partial(step, torch.randn(8, 3, 64, 64), torch.randint(10, (8,)))))
+    return median_call_ns(waited(partial(step, *batch_of_8())))
 
 
 def to_score(steps):
@@ -92,12 +96,12 @@ def to_score(steps):
     digits = load_digits()
     images = torch.from_numpy((digits.images / 16).astype(np.float32)[:, None]).to(DEVICE)
     labels = torch.from_numpy(digits.target).to(DEVICE)
-    step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
+    step = stepping(ConvNet((1, 16, 32, 32)).to(DEVICE), 0.1)
     warm_up(partial(step, images[:32], labels[:32]))
-    step = stepping(ConvNet((1, 16, 32, 32)), 0.1)
+    step = stepping(ConvNet((1, 16, 32, 32)).to(DEVICE), 0.1)
 
     def batches():
-        order = torch.randperm(1437)[: 1437 // 32 * 32]
+        order = torch.randperm(1437, device=DEVICE)[: 1437 // 32 * 32]
         return list(zip(images[order].split(32), labels[order].split(32), strict=True))
 
     return seconds_of_steps(step, batches, int(steps), wait)
@@ -112,11 +116,11 @@ def fed():
     """Nanoseconds for each batch, taken from a large array in random order."""
     model = convnet().eval()
     with torch.inference_mode():
-        return fed_batch_ns(torch.randn(680, 3, 64, 64, device="cpu").numpy(), waited(model), on_device)
+        return fed_batch_ns(torch.randn(680, 3, 64, 64).numpy(), waited(model), on_device)
 
 
 def one_image():
-    model, image = convnet().eval(), torch.randn(1, 3, 64, 64)
+    model, image = convnet().eval(), torch.randn(1, 3, 64, 64, device=DEVICE)
     return waited(lambda: model(image))
 
 
@@ -193,12 +197,12 @@ class Characters(nn.Module):
 
 def generation():
     """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
-    model, prompt = Characters().eval(), torch.randint(VOCABULARY, (1, PROMPT))
+    model, prompt = Characters().eval().to(DEVICE), torch.randint(VOCABULARY, (1, PROMPT), device=DEVICE)
 
     def answer():
         chosen, caches = model(prompt, [None] * LAYERS)
         for _ in range(ANSWER - 1):
-            chosen, caches = model(torch.tensor([[chosen.item()]]), caches)
+            chosen, caches = model(torch.tensor([[chosen.item()]], device=DEVICE), caches)
         return chosen.item()
 
     with torch.inference_mode():
@@ -221,7 +225,6 @@ def ranks():
 
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
-    torch.set_default_device(DEVICE)
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
     report({each.__name__: each for each in scenarios})
