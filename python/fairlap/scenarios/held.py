@@ -13,11 +13,12 @@ from fairlap.frameworks.contract import Contestant, Framework, Settings
 from fairlap.frameworks.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import Memory, MemoryMeter
 from fairlap.request.work import Mode, Precision
+from fairlap.scenarios.latency_messages import Feeding, Measure
 
 if TYPE_CHECKING:
+    from fairlap.engine import Measurement
     from fairlap.models.arrays import Arrays
     from fairlap.models.workload import Workload
-    from fairlap.scenarios.fed_latency import FedCalls
     from fairlap.scenarios.timed_inputs import TimedInputs
 
 Part = TypeVar("Part")
@@ -28,6 +29,14 @@ class Phases(Protocol):
 
     def __call__(self, name: str) -> AbstractContextManager[None]: ...
     def unreported(self) -> AbstractContextManager[None]: ...
+
+
+class FedCalls(Protocol):
+    feeding: Feeding | None
+
+    def measure(self, request: Measure) -> Measurement: ...
+    def answer(self) -> Mapping[str, Any]: ...
+    def close(self) -> None: ...
 
 
 @dataclass
@@ -47,7 +56,7 @@ class Held:
     build: Callable[[Workload], Contestant]  # another contestant with the same settings
     build_alone: Callable[[Workload], Contestant]  # the same, of a rank without the others
     read_again: Callable[[], tuple[Workload, Sequence[Arrays]]]  # a process that is raced does not hold it for this
-    fed: FedCalls | None = None
+    fed: FedCalls | None = None  # where a pipeline gives their inputs
     memory_before_second: Memory | None = None
     _was_profiled: bool = False
     _parts: dict[type, Any] = field(default_factory=dict)
