@@ -56,6 +56,13 @@ def test_inputs_and_labels_are_refused(endless: Path, tmp_path: Path, name: str)
             given_inputs(str(file), "")
 
 
+def test_training_does_not_start_from_it(endless: Path) -> None:
+    assert (
+        refusal("compare", "digits", "--on", "python:call=a.b", "--mode", "train", "--start-from", endless).code
+        == "E_START_FROM"
+    )
+
+
 def test_it_is_not_posted(endless: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "token")
     monkeypatch.setenv("GITHUB_REPOSITORY", "a/b")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.regular_file import require_regular
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.safetensors import BadFile
@@ -63,6 +64,7 @@ def weights_of(start: StartWeights, spec: Spec) -> Arrays:
 
 def _digest(file: Path) -> str:
     try:
+        require_regular(file)
         with file.open("rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.atomic_files import why_no_folder
 from fairlap.models.spec import BATCH, Spec
 from fairlap.request.load import E_LOAD, Load, load_of
 from fairlap.request.race_request import RaceRequest
@@ -39,6 +42,8 @@ def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
             f"--largest-batch joins requests before a call, and the server of {served[0]} takes single ones",
             code=E_LOAD,
         )
+    if load.logs and (why := why_no_folder(Path(load.logs))):
+        raise InvalidRequest(f"the logs of LoadGen cannot be written to {load.logs}: {why}", code=E_LOAD)
     if load.scenario is not None:
         require_loadgen()
         if work.batch != 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ def test_the_name_of_a_work_under_load_says_the_bound_and_how_it_is_served() -> 
         {"load": P99, "models": ("callable",)},
         {"load": LoadRequest(scenario="offline", p99=Seconds(1))},
         {"load": LoadRequest(scenario="server")},
+        {"load": LoadRequest(p99=Seconds(1), logs=Path("/dev/null"))},
         {"load": LoadRequest(scenario="server", first_token=Seconds(1)), "models": ("characters_generate",)},
         {"load": LoadRequest(scenario="offline", first_token=Seconds(1)), "models": ("characters_generate",)},
         {"load": LoadRequest(first_token=Seconds(1))},
