@@ -42,14 +42,18 @@ def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
             f"--largest-batch joins requests before a call, and the server of {served[0]} takes single ones",
             code=E_LOAD,
         )
-    if load.logs and (why := why_no_folder(Path(load.logs))):
-        raise InvalidRequest(f"the logs of LoadGen cannot be written to {load.logs}: {why}", code=E_LOAD)
+    _require_place_of_logs(load)
     if load.scenario is not None:
         require_loadgen()
         if work.batch != 1:
             raise InvalidRequest(f"LoadGen asks about single items; leave out --batch {work.batch}", code=E_LOAD)
     _require_first_token(load, work, spec)
     return msgspec.structs.replace(work, load=load)
+
+
+def _require_place_of_logs(load: Load) -> None:
+    if load.logs and (why := why_no_folder(Path(load.logs))):
+        raise InvalidRequest(f"the logs of LoadGen cannot be written to {load.logs}: {why}", code=E_LOAD)
 
 
 def _require_first_token(load: Load, work: Work, spec: Spec) -> None:
