@@ -9,6 +9,9 @@ from fairlap.errors import InvalidRequest, described
 
 _Class = TypeVar("_Class")
 
+SCENARIOS = "fairlap.scenarios"
+"""The entry points by which an installed package adds a scenario, as ``module:Class``."""
+
 
 def class_at(place: str, base: type[_Class], what: str) -> type[_Class]:
     """Import it. ``what`` names it in the message when that fails, such as "the adapter"."""

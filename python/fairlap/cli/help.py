@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from fairlap.cli.added_options import AddedOption
+
 _TEXT_WIDTH = 80
 _WITHOUT_SECTIONS = 14  # options at most
 
@@ -72,6 +74,8 @@ class Command(click.Command):
         sections = self.sections if len(by_name) > _WITHOUT_SECTIONS else {"Options": " ".join(by_name)}
         for title, names in sections.items():
             _write_options(formatter, ctx, title, [by_name[name] for name in names.split() if name in by_name], width)
+        added = [each for each in by_name.values() if isinstance(each, AddedOption)]
+        _write_options(formatter, ctx, "Of scenarios of installed packages", added, width)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._write_examples(formatter)

@@ -111,7 +111,8 @@ def race_as_asked(
 def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> RaceOptions:
     from fairlap.request.race_request import RaceOptions
 
-    excess = [name for name in given if name not in RaceOptions.__struct_fields__]
+    excess = [name for name in given if name not in (*RaceOptions.__struct_fields__, "scenario_settings")]
+    excess += given.get("scenario_settings", {})
     if models or excess:
         named = f"--{excess[0].removesuffix('_bytes').replace('_', '-')}" if excess else "MODEL"
         named = {"--contestants": "--on"}.get(named, named)

@@ -39,6 +39,7 @@ from fairlap.request.server_address import require_confirmed
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
+from fairlap.scenarios.contract import require_settings
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import run_document, save_run
 from fairlap.store.run_sources import require_contestant
@@ -89,6 +90,7 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
     """The exit status: 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the
     score, or when a file, data or the run is lost; 130 after Ctrl-C."""
     require_driver(plan.device)
+    require_settings(plan.scenario_settings)
     if (context := click.get_current_context(silent=True)) and context.obj == OWN_PROCESS:
         adopt_orphans()
     with interrupted_once():

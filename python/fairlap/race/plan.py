@@ -112,6 +112,7 @@ class Plan(msgspec.Struct, frozen=True):
     recompile_inputs: tuple[OtherInputs, ...] = ()  # and what else they are called on then
     sandbox: bool = False  # contestants confine themselves
     pass_env: tuple[str, ...] = ()  # names of secret variables that contestants get; the values are nowhere
+    scenario_settings: dict[str, str] = {}  # of scenarios that installed packages add
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
 
     @property

@@ -53,6 +53,7 @@ from fairlap.request.training import Training, optimizer_in, schedule_in
 from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Mode, Precision, StartWeights, Work
 from fairlap.request.work_title import CALLABLE
+from fairlap.scenarios.contract import require_settings
 from fairlap.verdict import Gate
 
 _MOST_SEED = 2**31
@@ -65,6 +66,7 @@ def plan_of(
 ) -> Plan:
     """On the cores of this process unless others are given."""
     _require_once(request)
+    require_settings(request.scenario_settings)
     request = _with_commands(request, notify)
     require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
@@ -120,7 +122,13 @@ def plan_of(
         recompile=recompile,
         recompile_inputs=recompile_inputs,
     )
-    drawn = msgspec.structs.replace(drawn, skipped=skipped, sandbox=request.sandbox, pass_env=request.pass_env)
+    drawn = msgspec.structs.replace(
+        drawn,
+        skipped=skipped,
+        sandbox=request.sandbox,
+        pass_env=request.pass_env,
+        scenario_settings=request.scenario_settings,
+    )
     require_sandboxable(drawn)
     return drawn
 

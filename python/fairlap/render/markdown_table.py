@@ -12,6 +12,7 @@ from fairlap.errors import shortened
 from fairlap.render.judged import judged_text
 from fairlap.render.report.load_columns import LOAD_COLUMNS
 from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
+from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.results.row import Estimate, Row
@@ -138,4 +139,5 @@ _COLUMNS = (
     ),
     ShownColumn("scores", lambda row: ", ".join(scores_text(row))),
     ShownColumn("score on held-out items", learning_text),
+    ShownColumn("also", scenario_figures_text),
 )

@@ -67,6 +67,7 @@ def _words(plan: Plan) -> Words:
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     words += ["--sandbox"] if plan.sandbox else []
+    words += [word for name, text in plan.scenario_settings.items() for word in (f"--{name}", text)]
     words += [word for name in plan.pass_env for word in ("--pass-env", name)]
     if any(name.best for name in contestants):
         words += ["--best-budget", f"{_number(plan.best_budget_s)}s"]
@@ -118,7 +119,9 @@ def _data_seed(
     usual = usual_data_seeds(plan.to_score)
     cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
     wanted = msgspec.structs.replace(plan, contestants=contestants, searches=(), skipped=(), available_cores=cores)
-    wanted = msgspec.structs.replace(wanted, sandbox=False, pass_env=())  # nothing is drawn from them
+    wanted = msgspec.structs.replace(
+        wanted, sandbox=False, pass_env=(), scenario_settings={}
+    )  # nothing is drawn from them
     tries: list[tuple[Sequence[int], Words]] = [(usual[:1] if one else usual, [])]
     tries += [(plan.data_seeds, ["--data-seed", str(plan.data_seed)])] if len(plan.data_seeds) == 1 else []
     for seeds, words in tries:

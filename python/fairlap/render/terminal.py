@@ -15,6 +15,7 @@ from fairlap.render.load import load_lines, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
+from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.request.work import Work
@@ -275,6 +276,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_learning(row),
         *generation_lines(row),
         *load_lines(row),
+        *filter(None, [scenario_figures_text(row)]),
         *_on_device(result, row),
         *_feeding(row),
         *_smallest_memory(row),

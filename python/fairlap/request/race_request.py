@@ -253,6 +253,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         Seconds | None,
         _about('Stop the search for the settings of each contestant such as "torch:best" after this; 60 s by default.'),
     ] = None
+    scenario_settings: Annotated[
+        dict[str, str],
+        _about('Settings of scenarios that installed packages add, by name: {pause = "2s"}.'),
+    ] = {}
     load: Annotated[
         LoadRequest | None,
         _about("Search for the largest rate of requests that each contestant serves under a bound on their latency."),

@@ -500,6 +500,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("Energy for one item, as the machine's sensors saw it, over the number of ranks.", "scaling"),
     ]
 
+    scenario_figures: Annotated[
+        dict[str, Estimate],
+        _about("Figures that a scenario of an installed package adds; a unit is the end of a name.", "scenario"),
+    ]
+    scenario_absent: Annotated[dict[str, str], _about("Such figures that are absent, and why.", "scenario")]
+
     baseline: Annotated[str | None, _about("The contestant that it is compared with.", "verdict")]
     ratio: Annotated[
         Estimate | None,

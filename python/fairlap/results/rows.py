@@ -31,6 +31,7 @@ from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_ba
 from fairlap.results.columns.learning import learning_of, steps_differ
 from fairlap.results.columns.load import bound_does_not_limit, latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
+from fairlap.results.columns.of_scenarios import absent_of, figures_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
 from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
@@ -88,6 +89,7 @@ def _row(
     scaling: Sequence[ScalingSeries],
 ) -> Row:
     work = work_result.work
+    scenario = run.plan.scenario(work)
     name = next(each for each in run.plan.contestants if each.text == result.contestant)
     machine, environment = fingerprints_of(run, result)
     latency = estimate(result.finished, lambda process: process.calls.p50_ns)
@@ -182,6 +184,8 @@ def _row(
         scores=scores_of(result),
         load="" if work.load is None else work.load.text,
         latency_by_rate=latency_by_rate(result),
+        scenario_figures=figures_of(scenario, result),
+        scenario_absent=absent_of(scenario, result),
         blocks_kept=len(work_result.blocks.kept),
         blocks_dropped=len(work_result.blocks.dropped),
         processes=len(result.processes),

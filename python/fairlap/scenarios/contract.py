@@ -13,20 +13,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from fairlap import verdict
 from fairlap.engine.measurement import Notice
-from fairlap.plugins import class_at
+from fairlap.errors import InvalidRequest
+from fairlap.plugins import SCENARIOS, class_at
 from fairlap.request.work import Work
+from fairlap.scenarios.added import E_SETTING, AddedFigure, Picture, Setting
 from fairlap.scenarios.process_result import ProcessResult
 
 Unit = Literal["ns", "s", "1/s"]
 Better = Literal["lower", "higher"]
 Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
-
-GROUP = "fairlap.scenarios"
-"""The entry points by which an installed package adds a scenario, as ``module:Class``."""
 
 _BUILT_IN = (
     "fairlap.scenarios.load.scenario:LoadScenario",
@@ -96,6 +95,8 @@ class Asked(Protocol):
     def to_score(self) -> float | None: ...
     @property
     def count_evaluation(self) -> bool: ...
+    @property
+    def scenario_settings(self) -> Mapping[str, str]: ...
 
 
 class Scenario(ABC):
@@ -103,6 +104,9 @@ class Scenario(ABC):
 
     judges_rounds: ClassVar[bool] = True  # whether more rounds in a block make the figure that is judged narrower
     after_turns: ClassVar[str] = ""  # "module:class" of what a process is asked for once its calls have been timed
+    settings: ClassVar[tuple[Setting[Any], ...]] = ()
+    figures: ClassVar[tuple[AddedFigure, ...]] = ()
+    pictures: ClassVar[tuple[Picture, ...]] = ()
 
     @abstractmethod
     def is_asked(self, asked: Asked, work: Work) -> bool:
@@ -124,5 +128,19 @@ def scenario_of(asked: Asked, work: Work) -> Scenario:
 @cache
 def _scenarios() -> tuple[Scenario, ...]:
     """Those of installed packages come first, so that they can take over works of a built-in one."""
-    places = [*sorted(each.value for each in entry_points(group=GROUP)), *_BUILT_IN]
+    places = [*sorted(each.value for each in entry_points(group=SCENARIOS)), *_BUILT_IN]
     return tuple(class_at(place, Scenario, "the scenario")() for place in places)  # type: ignore[type-abstract]
+
+
+def settings_of_scenarios() -> tuple[Setting[Any], ...]:
+    return tuple(each for scenario in _scenarios() for each in scenario.settings)
+
+
+def require_settings(given: Mapping[str, str]) -> None:
+    """Refuse what no scenario here asks for, and values that it cannot read."""
+    known = {each.name: each for each in settings_of_scenarios()}
+    for name in given:
+        if name not in known:
+            has = f"; installed ones have {', '.join(known)}" if known else ", and none is installed that has settings"
+            raise InvalidRequest(f"no scenario has a setting named {name}{has}", code=E_SETTING)
+        known[name].value_in(given)

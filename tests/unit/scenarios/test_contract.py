@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
+from fairlap.plugins import SCENARIOS
 from fairlap.render.markdown_file import encode
 from fairlap.render.terminal import text_of
 from fairlap.request.work import Work
@@ -41,7 +42,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     info = tmp_path / "slowest_calls-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slowest-calls\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{contract.GROUP}]\nslowest = {__name__}:SlowestCalls\n")
+    (info / "entry_points.txt").write_text(f"[{SCENARIOS}]\nslowest = {__name__}:SlowestCalls\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     contract._scenarios.cache_clear()
     yield info
@@ -71,6 +72,6 @@ def test_other_works_keep_their_own_scenario(installed: Path) -> None:
 
 
 def test_a_scenario_that_cannot_be_loaded_is_named(installed: Path) -> None:
-    (installed / "entry_points.txt").write_text(f"[{contract.GROUP}]\nslowest = {__name__}:BY\n")
+    (installed / "entry_points.txt").write_text(f"[{SCENARIOS}]\nslowest = {__name__}:BY\n")
     with pytest.raises(InvalidRequest, match="BY is not a Scenario"):
         results_of(saved_run(CALLS_NS), "r")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from fairlap.cli.added_options import added_options
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, race_options
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fairlap.request.race_request import RaceRequest
 
 
+@added_options
 @click.command(
     "compare",
     cls=Command,
@@ -251,4 +253,6 @@ def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
         return RaceRequest(models=models, **given)
     if len(models) > 1:
         raise InvalidRequest("a request file names its own models; give it alone")
-    return msgspec.structs.replace(read_request(Path(models[0])), **given)
+    request = read_request(Path(models[0]))
+    settings = {**request.scenario_settings, **given.pop("scenario_settings", {})}
+    return msgspec.structs.replace(request, **given, scenario_settings=settings)

@@ -18,6 +18,7 @@ from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.added import Picture
 from fairlap.scenarios.contract import Unit, of_time_ns
 
 Record = dict[str, Any]
@@ -65,7 +66,21 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "sample_curves": curves_of_samples,
         "samples": samples_over_time,
     }
-    return {name: [_plainly(record) for record in make(shown)] for name, make in makers.items()}
+    found = {name: [_plainly(record) for record in make(shown)] for name, make in makers.items()}
+    return found | {each.table: [*map(_plainly, _points(shown, each))] for each in pictures_of(shown)}
+
+
+def pictures_of(shown: Results) -> list[Picture]:
+    """Of the scenarios of its works, each once."""
+    return list(dict.fromkeys(each for work in shown.works() for each in shown.run.plan.scenario(work).pictures))
+
+
+def _points(shown: Results, picture: Picture) -> Iterator[Record]:
+    for work_result, result, _ in shown.every_row():
+        if picture in shown.run.plan.scenario(work_result.work).pictures:
+            for process in result.finished:
+                for point in picture.points(process):
+                    yield {**point, **_key(work_result, result.contestant)}
 
 
 def group_of(work: Work) -> str:

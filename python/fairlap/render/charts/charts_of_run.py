@@ -9,13 +9,14 @@ from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import scaling
 from fairlap.render.charts import speed as speed_charts
 from fairlap.render.charts.chart import Chart, JudgedAxis, left_out
-from fairlap.render.charts.chart_tables import group_of
+from fairlap.render.charts.chart_tables import group_of, pictures_of
 from fairlap.render.charts.learning import learning
 from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
 from fairlap.results.results import Results
+from fairlap.scenarios.added import Picture
 
 _LOAD, _INTERVALS = "load", "intervals"
 
@@ -32,6 +33,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         *_if_several_precisions(shown, axis),
         *_if_trained_to_a_score(tables),
         *([latency_against_rate()] if tables["load"] else []),
+        *(_added(each) for each in pictures_of(shown)),
         *_if_both_conditions(shown, axis),
         speed_charts.percentiles(),
         speed_charts.curves_of_processes(),
@@ -48,6 +50,10 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         other_charts.errors(bool(tables["tolerances"])),
     ]
     return [chart if chart.absent or tables[chart.tables[0]] else _empty(chart) for chart in charts]
+
+
+def _added(picture: Picture) -> Chart:
+    return Chart(f"scenario-{picture.key}", picture.title, picture.note, (picture.table,), picture.spec(), keyed=True)
 
 
 def main_chart_of(charts: Sequence[Chart]) -> Chart:

@@ -8,6 +8,7 @@ from fairlap import quantity_text
 from fairlap.render.judged import judged_and_bounds, modes_texts
 from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
+from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.render.terminal import OF_A_CONTESTANT, causes_of_modes
@@ -23,6 +24,7 @@ _IF_ANY: Mapping[str, Callable[[Row], object]] = {
     "scores": lambda row: row.scores,
     "LoadGen": lambda row: row.loadgen,
     "score on held-out items": lambda row: row.target_score,
+    "also": lambda row: row.scenario_figures or row.scenario_absent,
     "1,000 items": lambda row: row.cost_per_1000_items,
     "runs in": lambda row: row.min_memory_bytes,
     "largest batch": lambda row: row.largest_batch,
@@ -79,6 +81,7 @@ def _cells(shown: Results, result: ContestantResult, row: Row, longest: float, h
         "tokens per second": _or_dash(row, "tokens_per_s", tokens and quantity_text.number(tokens.value)),
         "scores": ", ".join(scores_text(row)) or "–",
         "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
+        "also": scenario_figures_text(row) or _dash("; ".join(row.scenario_absent.values())),
         "LoadGen": _or_dash(row, "loadgen", row.loadgen),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),
         "largest batch": _or_dash(row, "largest_batch", row.largest_batch and f"{row.largest_batch:,}"),
@@ -110,9 +113,10 @@ def _rate(row: Row) -> str:
 
 def _or_dash(row: Row, field: str, text: object) -> Markup | str:
     """An absent value is a dash with its reason as tooltip and label, never 0."""
-    if text:
-        return str(text)
-    why = row.absent.get(field, "it was not measured")
+    return str(text) if text else _dash(row.absent.get(field, "it was not measured"))
+
+
+def _dash(why: str) -> Markup:
     return tag("span", "–", title=why, aria_label=f"absent: {why}", role="img", class_="absent")
 
 
