@@ -37,6 +37,7 @@ _MEASURING = {
     "self-test": "Measure the false-positive rate on this machine.",
     "explain": "Explain the code of an error or a warning.",
     "completion": "Print the completion script of a shell.",
+    "manual": "Write manual pages for man.",
 }
 _STORED_RUNS = {
     "show": "Show a stored run: the answer, machine, settings, warnings.",

@@ -58,7 +58,7 @@ class Command(click.Command):
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text((self.help or "").partition("\n\n")[0])
-        by_name = self._options(ctx)
+        by_name = _options(self, ctx)
         shown = [by_name[name] for name in self.essential or by_name]
         _write_options(formatter, ctx, "Options", shown, _width_of(shown, ctx))
         self._write_examples(formatter)
@@ -69,26 +69,35 @@ class Command(click.Command):
         return formatter.getvalue()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        by_name = self._options(ctx)
-        width = _width_of(by_name.values(), ctx)
-        sections = self.sections if len(by_name) > _WITHOUT_SECTIONS else {"Options": " ".join(by_name)}
-        for title, names in sections.items():
-            _write_options(formatter, ctx, title, [by_name[name] for name in names.split() if name in by_name], width)
-        added = [each for each in by_name.values() if isinstance(each, AddedOption)]
-        _write_options(formatter, ctx, "Of scenarios of installed packages", added, width)
+        width = _width_of(_options(self, ctx).values(), ctx)
+        for title, options in sections_of(self, ctx).items():
+            _write_options(formatter, ctx, title, options, width)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._write_examples(formatter)
-
-    def _options(self, ctx: click.Context) -> dict[str, click.Option]:
-        """By the longest of their names: ``on``, ``to-score``."""
-        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
-        return {max(each.opts, key=len).lstrip("-"): each for each in options}
 
     def _write_examples(self, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
             for line in self.examples.splitlines():
                 formatter.write(f"  {line}\n")
+
+
+def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[click.Option]]:
+    """The options of --help, by the titles of their sections."""
+    by_name = _options(command, ctx)
+    sections = command.sections if isinstance(command, Command) and len(by_name) > _WITHOUT_SECTIONS else {}
+    found = {
+        title: [by_name[name] for name in names.split() if name in by_name]
+        for title, names in (sections or {"Options": " ".join(by_name)}).items()
+    }
+    added = [each for each in by_name.values() if isinstance(each, AddedOption)] if sections else []
+    return found | {"Of scenarios of installed packages": added}
+
+
+def _options(command: click.Command, ctx: click.Context) -> dict[str, click.Option]:
+    """By the longest of their names: ``on``, ``to-score``."""
+    options = [each for each in command.get_params(ctx) if isinstance(each, click.Option)]
+    return {max(each.opts, key=len).lstrip("-"): each for each in options}
 
 
 def _print_essentials(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
@@ -97,7 +106,7 @@ def _print_essentials(ctx: click.Context, option: click.Parameter, wanted: bool)
         ctx.exit()
 
 
-def _names_of(option: click.Option, ctx: click.Context) -> str:
+def names_of(option: click.Option, ctx: click.Context) -> str:
     """With the value: ``-o, --output FILE``."""
     names = ", ".join(sorted(option.opts, key=len))
     if option.secondary_opts:
@@ -107,7 +116,7 @@ def _names_of(option: click.Option, ctx: click.Context) -> str:
 
 
 def _width_of(options: Iterable[click.Option], ctx: click.Context) -> int:
-    return max(len(_names_of(each, ctx)) for each in options)
+    return max(len(names_of(each, ctx)) for each in options)
 
 
 def _write_options(
@@ -117,4 +126,4 @@ def _write_options(
         with formatter.section(title):
             for each in options:
                 note = "  [required]" if each.required else f"  [default: {each.default}]" if each.show_default else ""
-                formatter.write(f"  {_names_of(each, ctx):{width}}  {each.help or ''}{note}\n")
+                formatter.write(f"  {names_of(each, ctx):{width}}  {each.help or ''}{note}\n")

@@ -1,0 +1,39 @@
+"""``fairlap manual``: manual pages for ``man``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fairlap.cli.help import Command
+from fairlap.errors import InvalidRequest
+
+
+@click.command(
+    "manual",
+    cls=Command,
+    examples="""
+fairlap manual ~/.local/share/man/man1
+    Write the pages to where `man fairlap-compare` finds them.
+""",
+)
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def command(folder: Path) -> None:
+    """Write a manual page for every command into FOLDER.
+
+    The pages say what --help says. Settings of scenarios that installed packages add are among the options.
+    """
+    import fairlap
+    from fairlap.cli import cli
+    from fairlap.cli.manual import manual_pages
+    from fairlap.machine.atomic_files import write_output
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pages = dict(manual_pages(cli, fairlap.__version__))
+        for name, text in pages.items():
+            write_output(folder / name, text.encode())
+    except OSError as error:
+        raise InvalidRequest(f"cannot write manual pages to {folder}: {error.strerror}", code="E_FILE") from None
+    click.echo(f"{len(pages)} pages in {folder}")
