@@ -90,8 +90,11 @@ def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[cl
         title: [by_name[name] for name in names.split() if name in by_name]
         for title, names in (sections or {"Options": " ".join(by_name)}).items()
     }
-    added = [each for each in by_name.values() if isinstance(each, AddedOption)] if sections else []
-    return found | {"Of scenarios of installed packages": added}
+    if sections:
+        found["Of scenarios of installed packages"] = [
+            each for each in by_name.values() if isinstance(each, AddedOption)
+        ]
+    return found
 
 
 def _options(command: click.Command, ctx: click.Context) -> dict[str, click.Option]:

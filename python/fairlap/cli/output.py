@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairlap.printable import filtered, one_line
 from fairlap.secrets import json_without_secrets, without_secrets, without_secrets_or_queries
+
+if TYPE_CHECKING:
+    from fairlap.race.progress import Messages, Silence
 
 _printed_json = False
 
@@ -57,9 +60,11 @@ def print_line(text: object) -> None:
     click.echo(one_line(text))
 
 
-def progress_notes(*, quiet: bool) -> Callable[[str], None]:
-    """Print what begins and may take long, or discard it."""
-    return (lambda _: None) if quiet else print_note
+def progress_notes(*, quiet: bool) -> Messages | Silence:
+    """Print what begins and may take long, or discard it; as a context, that it still goes on, too."""
+    from fairlap.race.progress import Messages, Silence
+
+    return Silence() if quiet else Messages()
 
 
 def filter_output() -> None:

@@ -16,6 +16,7 @@ from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from fairlap.cli.recorder import StoredRun
+    from fairlap.cli.run_race import RunOutput
     from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceOptions, RaceRequest
 
@@ -59,13 +60,9 @@ def race_as_asked(
 ) -> None:
     """Ends the command. ``requested`` is called where the plan is neither saved nor resumed; ``require`` raises for a
     plan that the command does not run."""
-    from fairlap.cli.run_race import checked_output, run_race
+    from fairlap.cli.run_race import run_race
     from fairlap.frameworks.command import require_programs
-    from fairlap.race.plan import load_plan, save_plan
-    from fairlap.race.plan_from_request import plan_of
-    from fairlap.race.plan_reach import allow
-    from fairlap.race.resume import require_same_sources
-    from fairlap.store.run_sources import require_contestant
+    from fairlap.race.plan import save_plan
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
     [first, *others] = models or ("",)
@@ -73,39 +70,67 @@ def race_as_asked(
         models, options = (), replace(options, plan_file=Path(first))
     if options.resume is not None and options.plan_file is not None:
         raise InvalidRequest("a resumed run has its own plan; leave --plan out")
-    resumed, of_race = None, None
-    notify = progress_notes(quiet=quiet)
-    trust = False
-    if options.resume is not None or options.plan_file is not None:
-        trust = bool(given.pop("trust", False))
-        of_race = _options_of_saved_plan(models, given)
-    if options.resume is not None:
-        if not store:
-            raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = _resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
-        plan = resumed.run.plan
-    elif options.plan_file is not None:
-        plan = load_plan(options.plan_file)
-        require_allowed(plan, str(options.plan_file), trust=trust)
-        require_same_sources(plan, notify, given.get("pass_env", ()))
-    else:
+    with progress_notes(quiet=quiet) as notes:
+        planned = _planned(models, given, requested, options, notes.announce, store=store, quiet=quiet, as_json=as_json)
+        require(planned.plan)
+        if options.save_plan is not None:
+            save_plan(planned.plan, options.save_plan)
+        warn_of_too_few_blocks(planned.plan, notes.announce)
+        if options.dry_run:
+            _say_what_is_not_checked(planned.plan, notes.announce)
+            print_plan(planned.plan, planned.output.options.budget, as_json=as_json)
+            return
+        require_programs(planned.plan.contestants)
+    raise SystemExit(run_race(planned.plan, planned.output, planned.resumed))
+
+
+@dataclass(frozen=True)
+class _Planned:
+    plan: Plan
+    output: RunOutput
+    resumed: StoredRun | None = None
+
+
+def _planned(
+    models: tuple[str, ...],
+    given: dict[str, Any],
+    requested: Callable[[tuple[str, ...], dict[str, Any]], RaceRequest],
+    options: PlanOptions,
+    notify: Callable[[str], None],
+    *,
+    store: bool,
+    quiet: bool,
+    as_json: bool,
+) -> _Planned:
+    """Drawn, read from a file, or that of the run to resume."""
+    from fairlap.cli.run_race import checked_output
+    from fairlap.race.plan import load_plan
+    from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.plan_reach import allow
+    from fairlap.race.resume import require_same_sources
+    from fairlap.store.run_sources import require_contestant
+
+    if options.resume is None and options.plan_file is None:
         request = requested(models, given)
         output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
         plan = plan_of(request, notify)
         allow(plan)
         require_contestant(plan, request.baseline)
-    require(plan)
-    if of_race is not None:
-        output = checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json)
-    if options.save_plan is not None:
-        save_plan(plan, options.save_plan)
-    warn_of_too_few_blocks(plan, notify)
-    if options.dry_run:
-        _say_what_is_not_checked(plan, notify)
-        print_plan(plan, output.options.budget, as_json=as_json)
-        return
-    require_programs(plan.contestants)
-    raise SystemExit(run_race(plan, output, resumed))
+        return _Planned(plan, output)
+    trust = bool(given.pop("trust", False))
+    of_race = _options_of_saved_plan(models, given)
+    resumed = None
+    if options.resume is not None:
+        if not store:
+            raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
+        resumed = _resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
+        plan = resumed.run.plan
+    else:
+        assert options.plan_file is not None
+        plan = load_plan(options.plan_file)
+        require_allowed(plan, str(options.plan_file), trust=trust)
+        require_same_sources(plan, notify, given.get("pass_env", ()))
+    return _Planned(plan, checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json), resumed)
 
 
 def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> RaceOptions:

@@ -101,13 +101,14 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     from fairlap.machine.facts import machine_facts
 
     before_race = Silence() if output.quiet else Messages()
-    try:
-        plan = with_best_settings(plan, before_race)
-    except KeyboardInterrupt as interrupt:
-        print_note("interrupted while searching for the best settings; nothing was raced yet")
-        return status_of(interrupt)
-    began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
-    roofs = resumed.run.roofs if resumed else roofs_for(plan, before_race.announce, before_race.say)
+    with before_race:
+        try:
+            plan = with_best_settings(plan, before_race)
+        except KeyboardInterrupt as interrupt:
+            print_note("interrupted while searching for the best settings; nothing was raced yet")
+            return status_of(interrupt)
+        began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
+        roofs = resumed.run.roofs if resumed else roofs_for(plan, before_race.announce, before_race.say)
     run = Run(plan_to_keep(plan), [], machine_facts(), {}, began_at, roofs=roofs)
     ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)

@@ -1,4 +1,5 @@
-"""Progress of a race on standard error: a live line in a terminal, one line for each process elsewhere.
+"""Progress of a race on standard error: a live line in a terminal, elsewhere one line for each process, and one for
+every half minute in which nothing else is printed.
 
 Nothing here shows a leader: interim intervals come from the stopping rule, which sees the times of each block sorted.
 """
@@ -17,10 +18,12 @@ import click
 
 from fairlap import quantity_text
 from fairlap.printable import one_line, unfiltered
+from fairlap.race.heartbeat import EVERY_S, Heartbeat
 from fairlap.race.plan import Plan
 from fairlap.race.stopping import blinded_half_width
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
+from fairlap.secrets import without_secrets
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -47,7 +50,8 @@ class Progress(Protocol):
 def progress_for(plan: Plan, budget_s: float | None = None, *, quiet: bool) -> Progress:
     if quiet:
         return Silence()
-    return Live(plan, budget_s) if sys.stderr is not None and sys.stderr.isatty() else Lines(plan)
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return Live(plan, budget_s) if terminal else Lines(plan, budget_s)
 
 
 class Silence:
@@ -62,7 +66,7 @@ class Silence:
         return None
 
     def say(self, line: str) -> None:
-        click.echo(f"fairlap: {one_line(line)}", err=True)
+        click.echo(f"fairlap: {one_line(without_secrets(line))}", err=True)
         if sys.stderr is not None:
             sys.stderr.flush()
 
@@ -83,21 +87,64 @@ class Silence:
 
 
 class Messages(Silence):
-    """Shows what begins, too, and nothing of single processes."""
+    """Shows what begins, too, and that it still runs; nothing of single processes."""
+
+    def __init__(self, every_s: float = EVERY_S) -> None:
+        self._begun = ""
+        self._heartbeat = Heartbeat(self._still_running, every_s)
+
+    def __enter__(self) -> Self:
+        self._heartbeat.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._heartbeat.__exit__(kind, error, trace)
+
+    def say(self, line: str) -> None:
+        super().say(line)
+        self._heartbeat.printed()
 
     def announce(self, line: str) -> None:
+        self._begun = line
         self.say(line)
+
+    def _still_running(self) -> None:
+        if text := self.running():
+            self.say(f"still running: {text}")
+
+    def running(self) -> str:
+        """What goes on, and how much time is left where that is known; empty where nothing has begun."""
+        return self._begun
 
 
 class Lines(Messages):
     """One line for each process that has ended: for logs."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, budget_s: float | None = None, every_s: float = EVERY_S) -> None:
+        super().__init__(every_s)
         self._of = "" if plan.until_decided else f"/{plan.process_count()}"
+        self._course = Course(plan, budget_s)
+
+    def announce(self, line: str) -> None:
+        super().announce(line)
+        self._course.now = line
+
+    def began(self, process: ProcessResult) -> None:
+        self._course.began(process)
+
+    def trained(self, process: ProcessResult) -> None:
+        self._course.trained(process)
 
     def ended(self, done: int, process: ProcessResult) -> None:
+        self._course.ended(done, process)
         click.echo(one_line(f"[{done}{self._of}] {_line(process)}"), err=True)
         sys.stderr.flush()
+        self._heartbeat.printed()
+
+    def running(self) -> str:
+        return " · ".join(filter(None, (self._course.now, self._course.left)))
 
 
 class Live(Messages):
@@ -107,14 +154,11 @@ class Live(Messages):
     """
 
     def __init__(self, plan: Plan, budget_s: float | None) -> None:
+        super().__init__()
         self._plan = plan
-        self._time_left = TimeLeft(plan)
-        self._epochs_left = EpochsLeft(plan)
-        self._training_ends_by_s = math.inf if budget_s is None else time.monotonic() + budget_s
-        self._budget_s = budget_s if plan.until_decided else None
-        self._began_s = time.monotonic()
-        self._bar = _bar(counted=self._budget_s is None)
-        total = plan.process_count() if self._budget_s is None else self._budget_s
+        self._course = Course(plan, budget_s)
+        total = plan.process_count() if self._course.budget_s is None else self._course.budget_s
+        self._bar = _bar(counted=self._course.budget_s is None)
         self._task = self._bar.add_task("", total=total, now="", left="", width="")
 
     def __enter__(self) -> Self:
@@ -130,34 +174,56 @@ class Live(Messages):
         self._bar.console.print(f"fairlap: {one_line(line)}", markup=False, highlight=False)
 
     def began(self, process: ProcessResult) -> None:
-        now = f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}"
-        self._bar.update(self._task, now=one_line(now))
+        self._course.began(process)
+        self._bar.update(self._task, now=self._course.now)
 
     def trained(self, process: ProcessResult) -> None:
-        now_s = time.monotonic()
-        seconds = min(self._epochs_left.seconds(process, now_s), max(self._training_ends_by_s - now_s, 0.0))
-        self._bar.update(
-            self._task,
-            now=f"block {process.block} · {one_line(process.contestant)} · {self._epochs_left.text(process)} · at most "
-            f"{quantity_text.rough_duration(seconds)} left in this block",
-        )
+        self._course.trained(process)
+        self._bar.update(self._task, now=self._course.now)
 
     def ended(self, done: int, process: ProcessResult) -> None:
         if not process.finished:
             self.say(_line(process))
-        self._time_left.ended(process)
-        if self._budget_s is None:
-            left = f"{quantity_text.rough_duration(self._time_left.seconds(done))} left"
-            self._bar.update(self._task, completed=done, left=left)
-        else:
-            elapsed_s = time.monotonic() - self._began_s
-            left = f"at most {quantity_text.rough_duration(max(self._budget_s - elapsed_s, 0.0))} left"
-            self._bar.update(self._task, completed=elapsed_s, left=left)
+        self._course.ended(done, process)
+        completed = done if self._course.budget_s is None else self._course.elapsed_s()
+        self._bar.update(self._task, completed=completed, left=self._course.left)
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
         width = blinded_half_width(self._plan, processes)
         if math.isfinite(width):
             self._bar.update(self._task, width=f"intervals ± {quantity_text.share(width)}")
+
+
+class Course:
+    """What runs now, and how much time is left: in all, or where it is not known, at most."""
+
+    def __init__(self, plan: Plan, budget_s: float | None) -> None:
+        self.now, self.left = "", ""
+        self._time_left, self._epochs_left = TimeLeft(plan), EpochsLeft(plan)
+        self._began_s = time.monotonic()
+        self._training_ends_by_s = math.inf if budget_s is None else self._began_s + budget_s
+        self.budget_s = budget_s if plan.until_decided else None
+
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def began(self, process: ProcessResult) -> None:
+        self.now = one_line(f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}")
+
+    def trained(self, process: ProcessResult) -> None:
+        now_s = time.monotonic()
+        seconds = min(self._epochs_left.seconds(process, now_s), max(self._training_ends_by_s - now_s, 0.0))
+        self.now = (
+            f"block {process.block} · {one_line(process.contestant)} · {self._epochs_left.text(process)} · at most "
+            f"{quantity_text.rough_duration(seconds)} left in this block"
+        )
+
+    def ended(self, done: int, process: ProcessResult) -> None:
+        self._time_left.ended(process)
+        if self.budget_s is None:
+            self.left = f"{quantity_text.rough_duration(self._time_left.seconds(done))} left"
+        else:
+            self.left = f"at most {quantity_text.rough_duration(max(self.budget_s - self.elapsed_s(), 0.0))} left"
 
 
 def _bar(*, counted: bool) -> Bar:

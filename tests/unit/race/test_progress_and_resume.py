@@ -8,13 +8,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap
 from fairlap.errors import NotAvailable
 from fairlap.race.plan import Plan, draw_plan
-from fairlap.race.progress import EpochsLeft, Lines, Live, Silence, TimeLeft, progress_for
+from fairlap.race.progress import EpochsLeft, Lines, Live, Messages, Silence, TimeLeft, progress_for
 from fairlap.race.race import Race
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import roofs_for
@@ -102,6 +103,33 @@ def test_in_a_terminal_each_epoch_has_its_score_and_the_time_left_within_the_bud
     quiet = Lines(plan())
     quiet.trained(trained("a", (0.5,)))
     assert capsys.readouterr().err == ""
+
+
+def test_outside_a_terminal_a_long_wait_has_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines(plan(), every_s=0.05) as shown:
+        shown.ended(1, process(0, "a", took_s=3.0))
+        shown.began(process(0, "b"))
+        assert waited_for(capsys, r"still running: block 0 · as-found · b · .* · 45 s left")
+    capsys.readouterr()
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_takes_long_before_a_race_has_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with Messages(every_s=0.05) as shown:
+        time.sleep(0.2)
+        assert capsys.readouterr().err == ""  # nothing has begun
+        shown.announce("converting model.onnx")
+        assert waited_for(capsys, "still running: converting model.onnx")
+
+
+def waited_for(capsys: pytest.CaptureFixture[str], pattern: str) -> bool:
+    """For a line on standard error."""
+    shown, end_s = "", time.monotonic() + 20
+    while not re.search(pattern, shown) and time.monotonic() < end_s:
+        time.sleep(0.02)
+        shown += capsys.readouterr().err
+    return bool(re.search(pattern, shown))
 
 
 def test_outside_a_terminal_each_process_has_a_line_and_quiet_has_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ def command(folder: Path) -> None:
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        pages = dict(manual_pages(cli, fairlap.__version__))
+        pages = dict(manual_pages(cli, str(fairlap.__version__)))
         for name, text in pages.items():
             write_output(folder / name, text.encode())
     except OSError as error:

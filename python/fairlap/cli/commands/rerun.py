@@ -46,7 +46,7 @@ def command(run: str, trust: bool | None, store: bool, quiet: bool, as_json: boo
     then, _ = run_named(run)
     require_allowed(then.plan, f"the plan of {run}", trust=bool(trust))
     _require_cores(then)
-    notify = progress_notes(quiet=quiet)
+    notify = progress_notes(quiet=quiet).announce
     require_same_sources(then.plan, notify, given["pass_env"])
     for line in _differences(then, notify):
         print_note(line)

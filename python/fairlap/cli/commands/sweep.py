@@ -93,7 +93,7 @@ def command(
     from fairlap.sweep.requests import plans_of
 
     address_of(cluster)  # also where it is not asked
-    notify = progress_notes(quiet=quiet)
+    notify = progress_notes(quiet=quiet).announce
     plans = plans_of(files, notify, trust=trust)
     for name, plan in plans.items():
         allow(plan)
