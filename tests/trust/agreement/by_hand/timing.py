@@ -4,6 +4,7 @@ import json
 import random
 import sys
 from collections.abc import Callable
+from itertools import cycle
 from queue import Queue
 from statistics import median
 from threading import Thread
@@ -17,6 +18,7 @@ MEASURED_S = 0.5
 AWAKE_NS = 200_000  # before a request is due; a server that spins while it is idle keeps its core warm
 TRIAL_S = 4.0
 READ_AHEAD = 3
+ITEMS = 16  # that requests ask about, in turn
 
 
 def warm_up(call: Callable[[], Any]) -> None:
@@ -93,6 +95,12 @@ def latencies_ns(call: Callable[[], Any], rate_per_s: float, seconds: float) -> 
         call()
         found.append(perf_counter_ns() - each_ns)
     return found
+
+
+def of_items(call: Callable[[Any], Any], draw: Callable[[], Any]) -> Callable[[], Any]:
+    """Call it on another item each time, as requests are."""
+    items = cycle([draw() for _ in range(ITEMS)])
+    return lambda: call(next(items))
 
 
 def percentile(values: list[int], share: float) -> float:

@@ -13,6 +13,7 @@ from timing import (
     largest_rate_per_s,
     latencies_ns,
     median_call_ns,
+    of_items,
     percentile,
     report,
     seconds_of_steps,
@@ -110,8 +111,8 @@ def fed():
 
 
 def one_image():
-    params, call, (image, _) = convnet(), jax.jit(forward), images(1)
-    return lambda: call(params, image).block_until_ready()
+    params, call = convnet(), jax.jit(forward)
+    return of_items(lambda image: call(params, image).block_until_ready(), lambda: images(1)[0])
 
 
 def at_rate(rate_per_s):

@@ -1,10 +1,11 @@
 """Loops as a user of ONNX Runtime writes them: the arguments are the scenario, the threads, and the model's file."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import onnxruntime
-from timing import fed_batch_ns, largest_rate_per_s, latencies_ns, median_call_ns, percentile, report, warm_up
+from timing import fed_batch_ns, largest_rate_per_s, latencies_ns, median_call_ns, of_items, percentile, report, warm_up
 
 DRAW = np.random.default_rng(1)
 
@@ -19,16 +20,21 @@ def images(batch):
     return DRAW.standard_normal((batch, 3, 64, 64)).astype(np.float32)
 
 
-def bound(batch):
-    model = session()
+def bound(model, batch):
     binding = model.io_binding()
     binding.bind_ortvalue_input("image", onnxruntime.OrtValue.ortvalue_from_numpy(images(batch)))
     binding.bind_output("logits")
-    return lambda: model.run_with_iobinding(binding)
+    return binding
 
 
 def latency():
-    return median_call_ns(bound(8))
+    model = session()
+    return median_call_ns(partial(model.run_with_iobinding, bound(model, 8)))
+
+
+def one_image():
+    model = session()
+    return of_items(model.run_with_iobinding, lambda: bound(model, 1))
 
 
 def fed():
@@ -39,13 +45,13 @@ def fed():
 
 def at_rate(rate_per_s):
     """Half of the requests were answered within so many nanoseconds."""
-    call = bound(1)
+    call = one_image()
     warm_up(call)
     return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
 
 
 def largest_rate(bound_ns):
-    return largest_rate_per_s(bound(1), bound_ns)
+    return largest_rate_per_s(one_image(), bound_ns)
 
 
 def generation():

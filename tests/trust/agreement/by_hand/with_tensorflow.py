@@ -13,6 +13,7 @@ from timing import (
     largest_rate_per_s,
     latencies_ns,
     median_call_ns,
+    of_items,
     percentile,
     report,
     seconds_of_steps,
@@ -122,9 +123,8 @@ def fed():
 
 
 def one_image():
-    image, _ = images(1)
-    call = tf.function(ConvNet().__call__, autograph=False).get_concrete_function(image)
-    return lambda: call(image)
+    call = tf.function(ConvNet().__call__, autograph=False).get_concrete_function(images(1)[0])
+    return of_items(call, lambda: images(1)[0])
 
 
 def at_rate(rate_per_s):

@@ -11,6 +11,7 @@ from timing import (
     largest_rate_per_s,
     latencies_ns,
     median_call_ns,
+    of_items,
     percentile,
     report,
     seconds_of_steps,
@@ -120,8 +121,7 @@ def fed():
 
 
 def one_image():
-    model, image = convnet().eval(), torch.randn(1, 3, 64, 64, device=DEVICE)
-    return waited(lambda: model(image))
+    return of_items(waited(convnet().eval()), lambda: torch.randn(1, 3, 64, 64, device=DEVICE))
 
 
 def at_rate(rate_per_s):
