@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from urllib.parse import quote, urlencode
@@ -10,14 +10,16 @@ from urllib.parse import quote, urlencode
 from fairlap import __version__
 from fairlap.render.report.markup import Markup, joined, table, tag, trusted
 from fairlap.request.work_title import work_title
-from fairlap.store.search import RunSummary, Wanted
+from fairlap.store.search import RunSummary, State, Wanted
 
 _STYLE = """
 form { margin-top: 1.5rem; } fieldset { align-items: end; gap: .6rem 1rem; margin-bottom: 1rem; }
 label { color: var(--muted); font-size: .88rem; display: grid; gap: .2rem; }
 input { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; padding: .3rem .6rem; }
+.finished { color: var(--good); } .killed { color: var(--trouble); } .running { color: var(--accent); }
 td a { white-space: nowrap; } nav { display: flex; gap: 1.5rem; margin-top: 1.5rem; }
 """
+_SIGNS: Mapping[State, str] = {"running": "…", "finished": "✓", "interrupted": "‖", "killed": "✗"}
 _FILES = {"rows.csv": "CSV", "rows.json": "JSON", "run.json": "run file"}
 
 
@@ -30,6 +32,7 @@ class RunList:
     older: str = ""  # the id before which the next page begins; empty on the last page
     limit: str = ""  # runs on a page, where it was given
     note: str = ""  # why there is none
+    models: Sequence[str] = ()  # of all runs, to choose from
 
 
 def page_of(found: RunList) -> str:
@@ -46,22 +49,25 @@ def page_of(found: RunList) -> str:
     body = tag(
         "body",
         tag("header", tag("div", tag("span", "fairlap", class_="mark"), tag("h1", "Stored runs"), class_="name")),
-        tag("main", _filters(found.wanted), _runs(found), _pages(found)),
+        tag("main", _filters(found), _runs(found), _pages(found)),
         tag("footer", f"fairlap {__version__}. This page only reads the store."),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _filters(wanted: Wanted) -> Markup:
+def _filters(found: RunList) -> Markup:
     labels = {"model": "Model", "on": "Contestant or framework", "since": "Since"}
+    lists = {"model": "models"}
     fields = (
-        tag("label", label, tag("input", name=name, value=getattr(wanted, name))) for name, label in labels.items()
+        tag("label", label, tag("input", name=name, value=getattr(found.wanted, name), list=lists.get(name)))
+        for name, label in labels.items()
     )
+    models = tag("datalist", (tag("option", value=each) for each in found.models), id=lists["model"])
     buttons = joined(
         tag("button", "Filter", type="submit"),
         tag("button", "History of the model", type="submit", formaction="/history"),
     )
-    return tag("form", tag("fieldset", fields, buttons), action="/", method="get")
+    return tag("form", tag("fieldset", fields, models, buttons), action="/", method="get")
 
 
 def _runs(found: RunList) -> Markup:
@@ -85,7 +91,7 @@ def _cells(run: RunSummary) -> list[Markup | str]:
         tag("input", type="checkbox", name="run", value=run.run, aria_label=f"Choose {run.run}"),
         tag("a", run.run, href=path),
         run.began_at[:16].replace("T", " ") or "unknown time",
-        f"{run.state}{ended_early}",
+        tag("span", f"{_SIGNS[run.state]} {run.state}{ended_early}", class_=f"state {run.state}"),
         f"{run.recorded_processes} of {run.planned_processes}",
         joined(tag("div", f"{work_title(work, run.data, run.frameworks)}: {run.standing(work)}") for work in run.works),
         joined(*((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items())),

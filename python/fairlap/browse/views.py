@@ -20,7 +20,7 @@ from fairlap.request.units import Share
 from fairlap.results.decision.question import question_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.run_ids import is_an_id, utc_text
-from fairlap.store.search import Wanted
+from fairlap.store.search import Wanted, raced_models
 from fairlap.store.store import Store, open_store
 
 RUNS_ON_A_PAGE = 50
@@ -79,11 +79,11 @@ def _runs(asked: Asked) -> RunList:
     limit = _limit(asked.one("limit"))
     try:
         with _store() as store:
-            runs = store.runs(wanted, limit + 1)
+            runs, models = store.runs(wanted, limit + 1), store.ask(raced_models)
     except NoSuchRun as error:
         return RunList(wanted, [], note=str(error))
     older = runs[limit - 1].run if len(runs) > limit else ""
-    return RunList(wanted, runs[:limit], older, asked.one("limit"))
+    return RunList(wanted, runs[:limit], older, asked.one("limit"), models=models)
 
 
 def _report(asked: Asked) -> Content:

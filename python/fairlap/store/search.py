@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
+from fairlap.scenarios.contract import Unit, as_time_ns
 from fairlap.store.database import NUMBERS, TEXTS, Database
 from fairlap.store.run_ids import require_id, time_in_ids
 from fairlap.store.run_locks import is_held
@@ -33,6 +35,15 @@ class Placed(msgspec.Struct, frozen=True):
     work: str
     contestant: str
     place: str | None  # None when it is not ranked
+    times_the_first: float | None = (
+        None  # by what is judged: how many times as long as the first, or its rate over this
+    )
+
+    @property
+    def text(self) -> str:
+        """``2 jax 1.57×``."""
+        shown = "" if self.times_the_first is None else f" {quantity_text.times(self.times_the_first)}"
+        return f"{self.place or '-'} {self.contestant}{shown}"
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +63,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     def standing(self, work: str) -> str:
         """The contestants on a work, with their places if known."""
         placed = [each for each in self.placed if each.work == work]
-        return ", ".join(f"{each.place or '-'} {each.contestant}" for each in placed) or ", ".join(self.contestants)
+        return ", ".join(each.text for each in placed) or ", ".join(self.contestants)
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:
@@ -161,17 +172,34 @@ def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
         f"SELECT id, label, model, batch, mode FROM runs JOIN works ON run = number WHERE id IN ({TEXTS})", (ids,)
     ):
         labels.setdefault((run, *work), []).append(label)
-    for run, conditions, contestant, place, precision, precisions, scale, *work in db.execute(
-        "SELECT run, conditions, contestant, place, precision, ranked_precisions, scale, workload, batch, mode"
-        f" FROM rows WHERE run IN ({TEXTS}) ORDER BY rowid",
+    firsts: dict[tuple[str, str], float] = {}
+    there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
+    judged = "judged, judged_unit" if {"judged", "judged_unit"} <= there else "NULL, NULL"  # of an older fairlap
+    for run, conditions, contestant, place, value, unit, precision, precisions, scale, *work in db.execute(
+        f"SELECT run, conditions, contestant, place, {judged}, precision, ranked_precisions, scale, workload, batch,"
+        f" mode FROM rows WHERE run IN ({TEXTS}) ORDER BY rowid",
         (ids,),
     ):
         together = ", ".join(msgspec.json.decode(precisions or "[]")) or precision
         parts = {together, scale} - {"", None}
         label = next((each for each in labels.get((run, *work), ()) if parts <= {*each.split(" · ")}), "")
         if headline.setdefault((run, label), conditions) == conditions:
-            found.setdefault(run, []).append(Placed(label, contestant, place))
+            time_ns = _time_ns(value, unit) if place else None
+            first_ns = None if time_ns is None else firsts.setdefault((run, label), time_ns)
+            times = None if time_ns is None or first_ns is None or time_ns == first_ns else time_ns / first_ns
+            found.setdefault(run, []).append(Placed(label, contestant, place, times))
     return found
+
+
+def _time_ns(value: object, unit: Unit) -> float | None:
+    """None where it is absent, and where a store of another program has something else there."""
+    known = isinstance(value, float) and value > 0 and unit in get_args(Unit)
+    return as_time_ns(value, unit) if known else None  # type: ignore[arg-type]
+
+
+def raced_models(db: Database) -> list[str]:
+    """Of all runs, by name."""
+    return [model for (model,) in db.execute("SELECT DISTINCT model FROM works ORDER BY model")]
 
 
 def newest_answers(db: Database, model: str) -> list[str]:

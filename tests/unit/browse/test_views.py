@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -113,6 +114,24 @@ def test_pages_follow_each_other_by_id_without_a_gap(ids: list[str]) -> None:
     html = get(f"/?limit=3&before={ids[3]}&on=jax").text
     assert [run in html for run in ids] == [True, True, True, False, False, False, False]
     assert f'"/?on=jax&amp;limit=3&amp;before={ids[2]}"' in get(f"/?limit=3&before={ids[5]}&on=jax").text
+
+
+def test_the_list_has_state_winner_and_ratio_and_offers_the_models(ids: list[str]) -> None:
+    page = get("/").text
+    assert '<span class="state finished">✓ finished' in page
+    assert re.search(r"1 \S+, 2 \S+ \d+\.\d\d×", page)
+    assert '<option value="mlp">' in page
+
+
+def test_the_history_of_one_run_has_no_empty_chart(ids: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra report; `make test` installs it and runs this")
+    assert "<picture>" in get("/history?model=mlp&on=torch").text
+    stored(tmp_path / "one.sqlite", [daily_run(0)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLAP_STORE", str(tmp_path / "one.sqlite"))
+        page = get("/history?model=mlp").text
+    assert "<picture>" not in page
+    assert "takes two runs" in page
 
 
 def test_filters_are_those_of_the_command(ids: list[str]) -> None:

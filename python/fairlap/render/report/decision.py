@@ -8,6 +8,7 @@ from fairlap.results.results import Results
 
 
 def decided(shown: Results) -> Markup | None:
+    """A card at the top: what was recommended first, then who meets the requirements, and why not."""
     found = shown.decision
     if found is None:
         return None
@@ -23,4 +24,4 @@ def decided(shown: Results) -> Markup | None:
     caption = ", ".join(found.requirements) or "no requirements"
     listed = table(f"Requirements: {caption}", ["contestant", "work", "qualifies", "why"], rows, "cards")
     sentences = (tag("p", sentence) for sentence in (*map(mean_text, found.means), *found.sentences))
-    return tag("section", tag("h2", "Decision"), tag("div", listed, class_="scroll"), sentences, id="decision")
+    return tag("section", tag("h2", "Decision"), sentences, tag("div", listed, class_="scroll"), id="decision")

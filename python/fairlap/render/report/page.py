@@ -66,8 +66,8 @@ def page_of(shown: Results) -> str:
         _header(shown),
         tag(
             "main",
-            _answers(shown),
             decided(shown),
+            _answers(shown),
             _filters(shown),
             _tables(shown),
             _scaled(shown),

@@ -61,10 +61,14 @@ def _section(found: TrendHistory, history: ModelHistory) -> Markup:
     return tag(
         "section",
         tag("h2", trend_title(found.trend)),
-        tag("figure", _picture(found, on)),
+        tag("figure", _picture(found, on)) if _has_course(found, on) else tag("p", "A chart takes two runs."),
         _scrolling(_changes(found)) if found.changes else tag("p", no_change_text(found, history), class_="caption"),
         _scrolling(_series(found, on)),
     )
+
+
+def _has_course(found: TrendHistory, on: str) -> bool:
+    return any(len(series.points) > 1 for series in found.trend.asked(on))
 
 
 def _picture(found: TrendHistory, on: str) -> Markup:
