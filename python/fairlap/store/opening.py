@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
@@ -112,19 +113,40 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             return _connect_reading(path)
 
 
+_looking = Lock()
+_looked_at: dict[tuple[int, int] | None, bool] = {}
+
+
 def _make_private(path: Path) -> None:
-    """Before SQLite opens it, which gives the files that it keeps next to the store the permissions of the store. A
-    file of something else keeps its own."""
-    if not _may_be_ours(path):
-        return
-    for end in ("-wal", "-shm", "-journal"):
-        tighten(path.with_name(f"{path.name}{end}"))
-    with suppress(OSError):  # SQLite says why a file cannot be made
-        make_private_file(path)
+    """Tighten the store before SQLite opens it, which gives its permissions to the files that it keeps beside it.
+
+    A file of something else keeps its own. Each file is looked into once, before this process has SQLite open it:
+    closing any descriptor of a file gives up all locks that the process has on it, and then another process that ends
+    removes the log under a connection,
+    as https://www.sqlite.org/howtocorrupt.html says.
+    """
+    with _looking:
+        known = _looked_at.get(_identity(path))
+        ours = _may_be_ours(path) if known is None else known
+        if ours:
+            for end in ("-wal", "-shm", "-journal"):
+                tighten(path.with_name(f"{path.name}{end}"))
+            with suppress(OSError):  # SQLite says why a file cannot be made
+                make_private_file(path)
+        if (identity := _identity(path)) is not None:
+            _looked_at[identity] = ours
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _may_be_ours(path: Path) -> bool:
-    """It is empty, is not there, or is a store by the header in it or in its log."""
+    """Tell whether it is empty, is not there, or is a store by the header in it or in its log."""
     log = path.with_name(f"{path.name}-wal")
     return not _bytes_at(path, 0) or any(
         _bytes_at(file, place + _APPLICATION_ID_AT) == APPLICATION_ID.to_bytes(4, "big")
