@@ -72,5 +72,5 @@ def build(weights: Arrays) -> Any:
 
 
 def canonical(name: str, array: Any) -> Any:
-    """The embedding, which is also the last layer, stays."""
+    """Build the network without its head: the embedding is also the last layer, and stays."""
     return array if name.startswith(("wte", "wpe")) else turned(array)

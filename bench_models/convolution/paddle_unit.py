@@ -11,7 +11,9 @@ from paddle import nn
 
 class BatchNorm2D(nn.BatchNorm2D):
     """Moves the variance of a sample, divided by one less than the number of pixels, as the other frameworks do.
-    Paddle's own moves that of the batch, which is smaller."""
+
+    Paddle's own moves that of the batch, which is smaller.
+    """
 
     def __init__(self, features: int) -> None:
         super().__init__(features, momentum=1 - MOMENTUM, epsilon=EPSILON)

@@ -27,8 +27,10 @@ def _turned(name: str, array: Any) -> Any:
 def extend(
     params: dict[str, Any], size: Size, input_ids: Any, past: Sequence[Any], position: Any = None
 ) -> tuple[Any, ...]:
-    """``past`` is nothing, or the keys and the values of every layer in turn. With a position, it has room for all
-    tokens, and the result has those of this one in it."""
+    """``past`` is nothing, or the keys and the values of every layer in turn.
+
+    With a position, it has room for all tokens, and the result has those of this one in it.
+    """
     hidden, caches = _read(params, size, input_ids, past, position)
     return (_logits(params, hidden[:, -1]), *caches)
 

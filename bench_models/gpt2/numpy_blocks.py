@@ -17,7 +17,7 @@ Cache = tuple[Array, Array]
 
 
 def extend(weights: Arrays, size: Size, input_ids: Array, past: Sequence[Cache]) -> dict[str, Array]:
-    """Reads tokens after those whose keys and values are ``past``, one pair for each layer."""
+    """Read tokens after those whose keys and values are ``past``, one pair for each layer."""
     hidden, caches = _read(weights, size, input_ids, past)
     logits = _logits(weights, hidden[:, -1])
     return {"logits": logits, **dict(zip(cache_names(size), caches, strict=True))}
@@ -68,7 +68,7 @@ def _attend(weights: Arrays, name: str, size: Size, hidden: Array, before: Cache
 
 
 def _gelu(inputs: Array) -> Array:
-    """The approximation by tanh, which GPT-2 was trained with."""
+    """Return the approximation by tanh, which GPT-2 was trained with."""
     result: Array = (
         0.5 * inputs * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (inputs + 0.044715 * inputs * inputs * inputs)))
     )

@@ -15,8 +15,10 @@ from onnx import helper
 
 
 def build_model(spec: Spec, size: Size, weights: Arrays, batch: int, every_logit: bool = False) -> Any:
-    """Inputs after the first are the keys and the values of every layer in turn. Logits are those after the last token,
-    or after each."""
+    """Build the graph; inputs after the first are the keys and the values of every layer in turn.
+
+    Logits are those after the last token, or after each.
+    """
     past = [tensor.name for tensor in spec.inputs[1:]]
     known = spec.inputs[1].sized(batch)[2] if past else 0
     graph = GPT2Graph(size, batch, spec.inputs[0].sized(batch)[1], known)

@@ -12,8 +12,10 @@ from fairlap.models.arrays import Arrays
 
 
 class GPT2(tf.Module):
-    """All tokens of all items are rows of one matrix, except where they attend to each other: a matrix times a stack
-    of matrices is one operation per item, and its gradient one copy of the weights per item."""
+    """Reads tokens as rows of one matrix, except where they attend to each other.
+
+    A matrix times a stack of matrices is one operation per item, and its gradient one copy of the weights per item.
+    """
 
     def __init__(self, size: Size, weights: Arrays, dtype: Any) -> None:
         super().__init__()
@@ -24,8 +26,10 @@ class GPT2(tf.Module):
         }
 
     def extend(self, input_ids: Any, past: Sequence[Any], position: Any = None) -> tuple[Any, ...]:
-        """``past`` is nothing, or the keys and the values of every layer in turn. With a position, it has room for all
-        tokens, and the result has those of this one in it."""
+        """``past`` is nothing, or the keys and the values of every layer in turn.
+
+        With a position, it has room for all tokens, and the result has those of this one in it.
+        """
         batch, tokens = input_ids.shape
         words = self._words()
         hidden, caches = self._read(words, input_ids, past, position)
@@ -40,8 +44,10 @@ class GPT2(tf.Module):
         return tf.reshape(self._logits(words, hidden), (batch, tokens, -1))
 
     def _words(self) -> Any:
-        """Read once as a whole: a variable that rows were gathered from copies itself whenever it is read again, 154 MB
-        for the logits."""
+        """Read the embedding once, as a whole.
+
+        A variable that rows were gathered from copies itself whenever it is read again, 154 MB for the logits.
+        """
         return self.variables_by_name["wte.weight"].read_value()
 
     def _logits(self, words: Any, hidden: Any) -> Any:

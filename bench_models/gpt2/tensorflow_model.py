@@ -30,8 +30,10 @@ class Decode(GPT2):
 
 
 class Answer(GPT2):
-    """Through a cache that grows from step to step; or that has room for all ``positions``, so that a step is one
-    graph of fixed shapes."""
+    """Answers through a cache that grows from step to step, or that has room for all ``positions``.
+
+    With room, a step is one graph of fixed shapes.
+    """
 
     positions: int
 
@@ -50,7 +52,7 @@ class Answer(GPT2):
         return _chosen(self.extend(tokens, caches, position))
 
     def growing_caches(self, batch: int, dtype: Any) -> list[Any]:
-        """What they look like, whatever their length is."""
+        """Return what they look like, whatever their length is."""
         shape = (batch, self.size.heads, None, self.size.head)
         return [tf.TensorSpec(shape, dtype) for _ in range(2 * self.size.layers)]
 

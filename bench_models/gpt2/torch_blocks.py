@@ -67,8 +67,10 @@ class GPT2(nn.Module):
         self.ln_f = nn.LayerNorm(size.width, EPSILON)
 
     def extend(self, input_ids: Any, past: Sequence[Any], position: Any = None) -> tuple[Any, ...]:
-        """``past`` is nothing, or the keys and the values of every layer in turn. With a position, it has room for all
-        tokens, and those of this one are written into it."""
+        """``past`` is nothing, or the keys and the values of every layer in turn.
+
+        With a position, it has room for all tokens, and those of this one are written into it.
+        """
         hidden, caches = self._read(input_ids, past, position)
         return (self._logits(hidden[:, -1]), *caches)
 

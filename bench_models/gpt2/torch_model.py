@@ -28,8 +28,10 @@ class Decode(GPT2):
 
 
 class Answer(GPT2):
-    """Through a cache that grows from step to step; or that has room for all ``positions``, so that a step is one
-    graph of fixed shapes."""
+    """Answers through a cache that grows from step to step, or that has room for all ``positions``.
+
+    With room, a step is one graph of fixed shapes.
+    """
 
     positions: int
 

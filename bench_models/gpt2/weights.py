@@ -1,5 +1,4 @@
-"""The sizes, weights and key-value caches that the prefill and the decoding step of GPT-2, and a small one that learns
-characters, share.
+"""What the prefill and the decoding step of GPT-2, and a small model of characters, share.
 
 Weights have the names of the PyTorch checkpoint that is published for it, but linear layers lie (out, in).
 """
@@ -47,7 +46,7 @@ def weights_of(size: Size) -> tuple[Weight, ...]:
 
 
 def caches(size: Size, positions: int, fill: Fill, prefix: str = "") -> tuple[Tensor, ...]:
-    """The keys and the values of every layer."""
+    """List the keys and the values of every layer."""
     shape = ("batch", size.heads, positions, size.head)
     return tuple(Tensor(name, shape, fill) for name in cache_names(size, prefix))
 

@@ -1,5 +1,8 @@
-"""Operations as pure functions. Filters are HWIO and images NHWC inside, as XLA prefers on a CPU; a recurrent layer
-multiplies all its inputs at once and scans the steps."""
+"""Operations as pure functions.
+
+Filters are HWIO and images NHWC inside, as XLA prefers on a CPU; a recurrent layer multiplies all its inputs at once
+and scans the steps.
+"""
 
 from __future__ import annotations
 

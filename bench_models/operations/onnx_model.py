@@ -1,5 +1,8 @@
-"""Operations as ONNX graphs. A recurrent operator takes its gates in another order; readers of the graph reorder the
-constant weights once, when they load it."""
+"""Operations as ONNX graphs.
+
+A recurrent operator takes its gates in another order; readers of the graph reorder the constant weights once, when they
+load it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def _nodes(operation: Operation) -> list[Any]:
 
 
 def _layer(recurrent: Recurrent) -> list[Any]:
-    """The operator's outputs have an axis for the directions, of which there is one."""
+    """Add a layer, whose operator's outputs have an axis for the directions, of which there is one."""
     kind = type(recurrent)
     nodes = [
         _constant("first", [0]),

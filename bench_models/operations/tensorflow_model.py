@@ -1,5 +1,8 @@
-"""Operations as TensorFlow modules. Images are NHWC inside: TensorFlow has no other layout on a CPU. Recurrent layers
-are those of Keras, which takes sequences first and steps second."""
+"""Operations as TensorFlow modules.
+
+Images are NHWC inside: TensorFlow has no other layout on a CPU. Recurrent layers are those of Keras, which takes
+sequences first and steps second.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,10 @@ class OnWeights(HybridBlock):
 
 
 class Attention(OnWeights):
-    """A batched product broadcasts nothing, so the queries of all items meet a head's keys as the rows of one matrix.
-    ``gemm2`` scales on the way, and where cores were scarce took a tenth of the time of ``batch_dot``."""
+    """Attends with the queries of all items as the rows of one matrix, since a batched product broadcasts nothing.
+
+    ``gemm2`` scales on the way, and where cores were scarce took a tenth of the time of ``batch_dot``.
+    """
 
     def hybrid_forward(self, F: Any, query: Any, key: Any, value: Any) -> tuple[Any]:
         rows = F.swapaxes(query, 0, 1).reshape((HEADS, -1, SIZE))

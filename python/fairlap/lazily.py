@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def lookup(package: str, home: dict[str, str]) -> Callable[[str], object]:
-    """A package's ``__getattr__``. ``home`` says for each name in which module it lives."""
+    """Return a package's ``__getattr__``. ``home`` says for each name in which module it lives."""
 
     def look_up(name: str) -> object:
         if name not in home:

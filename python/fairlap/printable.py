@@ -44,7 +44,7 @@ def escaped(text: str, *, at_line_start: bool = True) -> str:
 
 
 def one_line(text: object) -> str:
-    """The same, on one line."""
+    """Return the same, on one line."""
     return _OBEYED_IN_A_LINE.sub(_escape, str(text))
 
 
@@ -77,7 +77,7 @@ class OutputFilter(io.BufferedWriter):
 
 
 def filtered(stream: TextIO) -> TextIO:
-    """A text stream over the same file; one that has no file is returned as it is."""
+    """Return a text stream over the same file; one that has no file is returned as it is."""
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream.buffer, OutputFilter):
         return stream
     stream.flush()

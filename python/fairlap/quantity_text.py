@@ -132,8 +132,9 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> str:
 def ratio_and_bounds(
     ratio: float, low: float | None, high: float | None, *, apart_from: float = 1.0
 ) -> tuple[str, str]:
-    """``1.278`` and ``[1.247, 1.304]``: two digits of the width, and no bound other than 1 is printed as 1, nor as the
-    value that a verdict is about.
+    """Format as ``1.278`` and ``[1.247, 1.304]``: two digits of the width.
+
+    No bound other than 1 is printed as 1, nor as the value that a verdict is about.
 
     Otherwise a bound printed beside a verdict could round onto the value that the verdict excludes.
     """

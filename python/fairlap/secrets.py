@@ -1,5 +1,6 @@
-"""Secrets in texts: logins in addresses, signed queries, and tokens that are known by their form. They are hidden where
-a text enters fairlap (names, replies of workers, errors, variables) and where a plan is written.
+"""Secrets in texts: logins in addresses, signed queries, and tokens that are known by their form.
+
+They are hidden where a text enters fairlap (names, replies of workers, errors, variables) and where a plan is written.
 
 A secret of another form, in a place that no name marks as one, cannot be recognised. A text of megabytes may be made to
 cost time, so every repetition that another part follows has a bound.
@@ -87,7 +88,7 @@ _SIGNS = tuple(_SPELT.split(" "))
 
 
 def without_secrets(text: str) -> str:
-    """The same text where it holds none. A text that was treated before stays as it is, and JSON stays JSON."""
+    """Return the same text where it holds none. A text that was treated before stays as it is, and JSON stays JSON."""
     lower = text.lower()
     if not any(sign in lower for sign in _SIGNS):
         return text

@@ -40,7 +40,7 @@ class Headers:
         return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
 
     def newest(self, library: str, pattern: str) -> str:
-        """The highest-numbered of the names that `NAME*` stands for; other patterns stand for themselves."""
+        """Return the highest-numbered of the names that `NAME*` stands for; other patterns stand for themselves."""
         if not pattern.endswith("*"):
             return pattern
         stem = pattern.removesuffix("*")

@@ -1,5 +1,4 @@
-"""The device code of the roofs: what NVIDIA's ptxas makes of it for the devices that it is for, and that a round
-computes as much as the engine counts.
+"""The device code of the roofs: what NVIDIA's ptxas makes of it, and that a round computes what is counted.
 
 The kernels are written by a program and not by a compiler, so nothing but an assembler has looked at them.
 """
@@ -59,7 +58,7 @@ CASES = [
 
 
 def round_of(kernel: Kernel) -> list[str]:
-    """The operations between the label and the branch back to it."""
+    """Return the operations between the label and the branch back to it."""
     body = re.search(r"\nROUND:\n(.*?)bra ROUND", kernel.code, re.DOTALL)
     assert body is not None
     return [line.split()[0] for line in body[1].splitlines() if line.strip()]

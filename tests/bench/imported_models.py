@@ -102,7 +102,7 @@ PAIRS: Mapping[str, Callable[[Workload, Graph], tuple[Call, Call]]] = {
 
 
 def distance(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
-    """The largest relative L2 distance of an output from the reference."""
+    """Compute the largest relative L2 distance of an output from the reference."""
     return max(
         float(np.linalg.norm(np.asarray(found[name], np.float64) - array) / np.linalg.norm(array))
         for name, array in wanted.items()

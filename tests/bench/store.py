@@ -96,7 +96,7 @@ def processes_of(plan: Plan, rng: np.random.Generator) -> list[ProcessResult]:
 
 
 def fill(store: Store, rows: int, samples: int, rng: np.random.Generator) -> str:
-    """The id of the large run, which began in the middle of all the others."""
+    """Fill the store, and return the id of the large run, which began in the middle of all the others."""
     runs, each = rows // _ROWS_OF_A_RUN, samples // rows
     if isinstance(store, SharedStore):
         runs = min(runs, _RUNS_AT_ONCE)
@@ -122,7 +122,7 @@ def fill(store: Store, rows: int, samples: int, rng: np.random.Generator) -> str
 
 
 def multiply(shared: SharedStore, runs: int) -> None:
-    """Copies of the runs that are there, each ten minutes after the one before."""
+    """Copy the runs that are there, each ten minutes after the one before."""
     with shared.database(writing=True) as db:
         [[first, made, processes, samples]] = db.execute(
             "SELECT (SELECT max(id) FROM runs), (SELECT max(number) FROM runs), (SELECT max(number) FROM processes),"
@@ -163,7 +163,7 @@ def of_run(row: Row, run_id: str, began_at: str, rng: np.random.Generator) -> Ro
 
 
 def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredProcess], list]:  # type: ignore[type-arg]
-    """What many runs of one model share; made once, since filling the store is not what is measured."""
+    """Make once what many runs of one model share, since filling the store is not what is measured."""
     at = int(rng.integers(len(_FRAMEWORKS)))
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
     run = Run(a_plan(model, four, 1, "both"), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
@@ -188,7 +188,7 @@ def keep_large(store: Store, began_at: str, rng: np.random.Generator) -> str:
 
 
 def forget(path: Path) -> None:
-    """The pages of the file leave the page cache, as after a restart."""
+    """Drop the pages of the file from the page cache, as after a restart."""
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 

@@ -1,5 +1,7 @@
-"""One framework under LoadGen's scenarios, in this process; prints what was found as JSON. Run by
-test_loadgen_in_frameworks.py."""
+"""One framework under LoadGen's scenarios, in this process; prints what was found as JSON.
+
+Run by test_loadgen_in_frameworks.py.
+"""
 
 from __future__ import annotations
 

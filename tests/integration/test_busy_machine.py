@@ -57,7 +57,7 @@ def busy(programs: int) -> Iterator[None]:
 
 
 def raced(work: str, contestants: Sequence[str], folder: Path) -> dict[str, Any]:
-    """The work's result in the JSON of a race on two cores."""
+    """Race on two cores, and return the work's result in the JSON."""
     command = [sys.executable, "-m", "fairlap", "compare", work, "--on", ",".join(contestants)]
     ran = subprocess.run(
         [*command, "--blocks", "6", "--threads", "2", "--json", "--quiet"],

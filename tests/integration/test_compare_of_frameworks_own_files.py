@@ -32,7 +32,7 @@ def require_right(row: dict[str, Any]) -> None:
 
 
 def saved_model(folder: Path) -> Path:
-    """A convolution, a pooling, and a matrix product."""
+    """Return a convolution, a pooling, and a matrix product."""
     import tensorflow as tf
 
     class Net(tf.Module):  # type: ignore[misc]

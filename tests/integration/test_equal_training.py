@@ -1,5 +1,4 @@
-"""Twenty steps of every model that learns: right contestants are within what rounding explains, and each mistake is
-outside of it and named."""
+"""Twenty steps of every model that learns: right contestants pass, and each mistake is named."""
 
 from __future__ import annotations
 

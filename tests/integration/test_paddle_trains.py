@@ -1,5 +1,4 @@
-"""Paddle, in a separate environment: its steps of training are those of the reference, and mistakes that its users may
-make are found."""
+"""Paddle's steps of training are those of the reference, and mistakes that users may make are found."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What README calls yours."""
+    """Return what README calls yours."""
     made = tmp_path_factory.mktemp("readme")
     model = find("convnet")
     graph = implementation_at(model.package, "onnx").build(draw_weights(model.spec, 0), "batch")
@@ -94,5 +94,5 @@ def test_a_command_of_the_readme_runs(
 
 
 def allowed(words: list[str]) -> set[int]:
-    """What a slowdown and a machine that is not fit are said by."""
+    """Return what a slowdown and a machine that is not fit are said by."""
     return {"gate": {0, 1}, "doctor": {0, 1, 2}}.get(words[1], {0})

@@ -1,5 +1,7 @@
-"""Two Ray nodes on one machine, a sweep of 20 blocks, and what is killed in the middle: nothing is lost or stored
-twice, and nothing is left running."""
+"""Two Ray nodes on one machine, a sweep of 20 blocks, and what is killed in the middle.
+
+Nothing is lost or stored twice, and nothing is left running.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ class RayNodes:
         return [pid for pid in process_ids() if f"{MARK}={name}\0".encode() in content(pid, "environ")]
 
     def kill(self, name: str) -> None:
-        """The node itself; its processes notice."""
+        """Kill the node itself; its processes notice."""
         [raylet] = [pid for pid in self.processes(name) if b"raylet/raylet" in content(pid, "cmdline").split(b"\0")[0]]
         self._orphans += children_of(raylet)
         os.kill(raylet, signal.SIGKILL)
@@ -135,7 +137,7 @@ def sweep(*arguments: object, **variables: str) -> subprocess.Popen[str]:
 
 
 def wait_for_block(process: subprocess.Popen[str], number: int) -> list[str]:
-    """The lines on standard error until so many blocks are stored."""
+    """Return the lines on standard error until so many blocks are stored."""
     assert process.stderr is not None
     lines = []
     for line in process.stderr:

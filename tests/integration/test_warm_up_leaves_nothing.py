@@ -1,5 +1,7 @@
-"""Steps that do not count, at the beginning of an epoch, leave nothing in the real frameworks: weights, what the
-optimizer keeps and the number of its steps are the same, bit for bit, and so is what follows."""
+"""Steps that do not count, at the beginning of an epoch, leave nothing in the real frameworks.
+
+Weights, what the optimizer keeps and the number of its steps are the same, bit for bit, and so is what follows.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Steps of one framework around a warm-up that is undone, in this process; prints as JSON whose bits differ from those
-of steps without it. Run by test_warm_up_leaves_nothing.py."""
+"""Run steps of one framework around a warm-up that is undone, and print whose bits differ.
+
+Run by test_warm_up_leaves_nothing.py.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,10 @@ Call = Callable[[], Any]
 def added_share(
     ours: Call, theirs: Call, done: Callable[[Any], Any] | None, *, rounds: int, steps: int
 ) -> dict[str, float]:
-    """By rounds of so many steps of each, in every other of which the other one begins: the share that ``ours`` adds,
-    with its interval, and the time of ``theirs``."""
+    """Measure the share that ``ours`` adds, with its interval, and the time of ``theirs``.
+
+    Rounds are of so many steps of each, and in every other one the other begins.
+    """
     found = []
     for _ in range(rounds // 2):
         found.append(_quartiles_ns(ours, theirs, done, steps))

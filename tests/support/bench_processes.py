@@ -17,7 +17,10 @@ from fairlap.race.processes.conditions import CONTROLLED_MEMORY
 def measured_in_processes(
     names: Iterable[str], models: Iterable[str], width: int
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What ``SCRIPT NAME MODEL`` prints as JSON, for each framework and model. The others get a line that says why."""
+    """Yield what ``SCRIPT NAME MODEL`` prints as JSON, for each framework and model.
+
+    The others get a line that says why.
+    """
     for name in names:
         framework, _, variant = name.partition(":")
         adapter = framework_named(framework)

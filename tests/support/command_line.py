@@ -22,8 +22,10 @@ def fairlap(
     timeout_s: float = 120,
     **variables: object,
 ) -> subprocess.CompletedProcess[str]:
-    """``before`` and ``after`` are shell text around the command, such as ``> /dev/full``; ``variables`` go into the
-    environment."""
+    """Run the command; ``before`` and ``after`` are shell text around it, such as ``> /dev/full``.
+
+    ``variables`` go into the environment.
+    """
     command = ["sh", "-c", f'{before} "$@" {after}', "sh", sys.executable, "-m", "fairlap", *map(str, arguments)]
     process = subprocess.Popen(
         command,
@@ -48,14 +50,14 @@ def invoke(*arguments: object) -> Result:
 
 
 def output(*arguments: object) -> str:
-    """What a command that succeeds prints to standard output."""
+    """Return what a command that succeeds prints to standard output."""
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def refusal(*arguments: object) -> FairlapError:
-    """The error of a command, of one or two lines."""
+    """Return the error of a command, of one or two lines."""
     error = invoke(*arguments).exception
     assert isinstance(error, FairlapError), error
     assert len(str(error).splitlines()) <= 2

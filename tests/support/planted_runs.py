@@ -30,7 +30,7 @@ def install_planted(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def release(patch: pytest.MonkeyPatch, work: Work, seed: int, planted: str = "") -> Run:
-    """The second release where a module is ``planted``."""
+    """Return the second release where a module is ``planted``."""
     patch.setenv(_PLANTED, planted)
     plan = draw_plan(
         Contestants(CONTESTANT),

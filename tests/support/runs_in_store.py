@@ -14,7 +14,7 @@ from runs_under_roofs import some_roofs
 
 
 def a_run_with_everything() -> Run:
-    """A crash, a gradient's error without a cosine, an infinite one, roofs."""
+    """Return a crash, a gradient's error without a cosine, an infinite one, roofs."""
     run = a_run(listed="torch,jax:fast,onnxruntime")
     crashed(run.processes[3])
     run.processes[3].details = "Traceback\n  ü"

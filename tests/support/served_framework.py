@@ -1,5 +1,7 @@
-"""A framework whose calls take a known time, asleep. Some variants cheat under load, where threads other than the main
-one make the calls: one way each. Another writes a file when two of those threads are in a call at once.
+"""A framework whose calls take a known time, asleep.
+
+Some variants cheat under load, where threads other than the main one make the calls: one way each. Another writes a
+file when two of those threads are in a call at once.
 """
 
 from __future__ import annotations

@@ -58,8 +58,10 @@ def _batches(spec: Spec) -> list[Batch]:
 
 
 def state_of(contestant: str, exercise: Exercise, folder: Path, *command: str) -> Arrays:
-    """Where its steps end, with the loss of the last one. ``command`` is another interpreter, or also another script,
-    than those of this process and file."""
+    """Where its steps end, with the loss of the last one.
+
+    ``command`` is another interpreter, or also another script, than those of this process and file.
+    """
     (folder / _TRAINING).write_bytes(msgspec.json.encode(exercise.training))
     safetensors.write(folder / _WEIGHTS, {name: np.asarray(each) for name, each in exercise.start.weights.items()})
     for number, batch in enumerate(exercise.batches):

@@ -61,7 +61,7 @@ def daily_run(
 
 
 def under_load(day: Day) -> Day:
-    """The same run, with rows of a race of load: the time of a call is that of a request at the largest rate."""
+    """Make a race of load of it: the time of a call is that of a request at the largest rate."""
     run, rows = day
     found = []
     for row in rows:
@@ -77,7 +77,7 @@ def under_load(day: Day) -> Day:
 
 
 def stored(path: Path, days: Iterable[Day]) -> list[str]:
-    """The ids of the runs."""
+    """Store the runs, and return their ids."""
     ids = []
     with open_store(path) as store, writing(store._db):
         for run, rows in days:

@@ -12,7 +12,10 @@ from collections.abc import Mapping
 def on_a_terminal(
     *arguments: object, variables: Mapping[str, str], columns: int, only_errors: bool = False
 ) -> tuple[int, str]:
-    """The exit status, and what the terminal gets from standard output and standard error, or from the latter alone."""
+    """Return the exit status, and what the terminal gets from standard output and standard error.
+
+    One of them may be left out.
+    """
     parent, child = pty.openpty()
     running = subprocess.Popen(
         [sys.executable, "-m", "fairlap", *map(str, arguments)],

@@ -49,7 +49,7 @@ class WatchedMachine:
 
 
 def next_interval(readings: ReadingsNow) -> None:
-    """Ends an interval that has readings, however slow this machine is."""
+    """End an interval that has readings, however slow this machine is."""
     before = readings.sampler.counts
     deadline_s = time.monotonic() + 60.0
     while any(readings.sampler.counts[kind] < before[kind] + 2 for kind in ("slow_rounds", "rare_rounds")):

@@ -65,7 +65,7 @@ def pareto(rng: np.random.Generator, trials: int, slots: int) -> Floats:
 
 
 def steal_bursts(rng: np.random.Generator, trials: int, slots: int) -> Floats:
-    """A neighbour takes the processor in bursts that last three processes on average."""
+    """Let a neighbour take the processor in bursts that last three processes on average."""
     noise = independent(rng, trials, slots)
     stolen = np.zeros(trials, dtype=bool)
     for slot in range(slots):

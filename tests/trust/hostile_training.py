@@ -1,5 +1,7 @@
-"""A framework that trains with NumPy in float32, honestly or with one mistake. ``test_hostile.py`` asserts how each is
-found."""
+"""A framework that trains with NumPy in float32, honestly or with one mistake.
+
+``test_hostile.py`` asserts how each is found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release that runs one operator twice: does ``fairlap diff`` name that operator first?
+"""Whether ``fairlap diff`` names the operator first that a release runs twice.
 
 ``python -m tests.trust.planted_operator``: each pair of runs is of two new races, the first without the fault.
 """

@@ -14,7 +14,7 @@ _INSIDE = 0.02
 
 
 def rejected_rules(trials: int) -> list[Figure]:
-    """False differences by each rule at its nominal 5 %."""
+    """Count false differences by each rule at its nominal 5 %."""
     counts = {
         "looking at p after every block from 6 to 40": _peeking(trials),
         "Mann-Whitney on 30 samples of one process each": _one_process_each(trials),

@@ -1,4 +1,4 @@
-"""Many machines send runs to one shared store at once, while its server is killed: is each run there, once and whole?
+"""Many machines send runs to one shared store at once, while its server is killed; each is there, once and whole.
 
 python -m tests.trust.shared_store                          10,000 runs of 100 machines, two kills
 python -m tests.trust.shared_store --processes 4 --runs 25
@@ -47,7 +47,7 @@ class Measured:
 
 
 def measure(server: Server, url: str, folder: Path, *, processes: int, threads: int, runs: int, kills: int) -> Measured:
-    """``runs`` of each thread."""
+    """Measure ``runs`` of each thread."""
     spawning = multiprocessing.get_context("spawn")
     done = spawning.Value("q", 0)
     total = processes * threads * runs

@@ -1,5 +1,7 @@
-"""What CONTRIBUTING.md tells people to add can be added: a framework, a model, a scenario, a column, an option and an
-output format, in a copy of the package."""
+"""What CONTRIBUTING.md tells people to add can be added, in a copy of the package.
+
+A framework, a model, a scenario, a column, an option and an output format.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def diffs() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
-    """The rows of a race of the new framework on the new model, with the new option and in the new format."""
+    """Return the rows of a race of the new framework on the new model, with the new option and in the new format."""
     copy = tmp_path_factory.mktemp("copy")
     left_out = shutil.ignore_patterns("__pycache__")
     for folder in ("python", "bench_models"):

@@ -87,7 +87,7 @@ class Guard:
 
 
 def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """A page may have a policy for its own scripts; everything else has none."""
+    """Add a policy: a page may have one for its own scripts, and everything else has none."""
     policies = [value for name, value in headers if name == b"content-security-policy"] or [POLICY.encode()]
     ours = {**_HEADERS, "content-security-policy": policies[0].decode() + _NOT_FRAMED}
     kept = [(name, value) for name, value in headers if name.decode() not in ours]

@@ -57,7 +57,7 @@ class View:
 
 @contextmanager
 def _store() -> Iterator[Store]:
-    """Opened for each request: a store that is replaced, repaired or gone is noticed by the next one."""
+    """Open the store for this request: a store that is replaced, repaired or gone is noticed by the next one."""
     with open_store(reading=True) as store, store.one_moment():
         yield store
 

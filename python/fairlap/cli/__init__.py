@@ -130,7 +130,7 @@ def _without_debug(arguments: list[str]) -> list[str]:
 
 
 def _code_of(error: click.ClickException) -> str:
-    """A value that is not accepted has the code that it would have in a request file."""
+    """Build the type of a query's value; one that is not accepted has the code that it would have in a request file."""
     if isinstance(error.__cause__, FairlapError):
         return error.__cause__.code
     bad_value = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
@@ -162,7 +162,8 @@ def _refusal(error: FairlapError | UnicodeEncodeError) -> tuple[str, str]:
 def main() -> None:
     """Run the command line: every error a user can cause is one or two lines, a code and an exit status.
 
-    ``--debug`` adds the traceback and changes nothing else."""
+    ``--debug`` adds the traceback and changes nothing else.
+    """
     arguments = _without_debug(sys.argv[1:])
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments

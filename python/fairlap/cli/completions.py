@@ -21,7 +21,7 @@ def one_of_several(names: Iterable[str], typed: str) -> Iterable[str]:
 
 
 def contestants(typed: str) -> Iterable[str]:
-    """The last of several: ``torch,jax:`` has the variants of jax, and ``torch==`` the versions that are installed."""
+    """Complete the last of several: ``torch,jax:`` has the variants of jax, and ``torch==`` the installed versions."""
     return one_of_several(_contestants_like(typed.rpartition(",")[2]), typed)
 
 

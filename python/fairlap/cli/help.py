@@ -83,7 +83,7 @@ class Command(click.Command):
 
 
 def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[click.Option]]:
-    """The options of --help, by the titles of their sections."""
+    """Return the options of --help, by the titles of their sections."""
     by_name = _options(command, ctx)
     sections = command.sections if isinstance(command, Command) and len(by_name) > _WITHOUT_SECTIONS else {}
     found = {

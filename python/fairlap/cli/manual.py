@@ -11,7 +11,7 @@ from fairlap.cli.help import Command, names_of, sections_of
 
 
 def manual_pages(program: click.Group, version: str) -> Iterator[tuple[str, str]]:
-    """The name of each file and what it holds."""
+    """Yield the name of each file and what it holds."""
     yield from _pages_of(click.Context(program, info_name="fairlap"), version)
 
 

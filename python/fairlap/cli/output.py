@@ -20,14 +20,14 @@ _printed_json = False
 
 
 def print_json(document: Any) -> None:
-    """The one document of a command that was called with --json."""
+    """Print the one document of a command that was called with --json."""
     global _printed_json
     _printed_json = True
     click.echo(_encoded(document), nl=False)
 
 
 def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Path]) -> None:
-    """The text, or with --json the document, which is also written to each file."""
+    """Print the text, or with --json the document, which is also written to each file."""
     from fairlap.cli.output_options import writable
     from fairlap.machine.atomic_files import write_output
 
@@ -43,8 +43,10 @@ def _encoded(document: Any) -> bytes:
 
 
 def print_error(message: str, code: str, *, as_json: bool = False) -> None:
-    """One line on standard error, whatever the message holds. With --json standard output has it too, unless the
-    command's document is there."""
+    """One line on standard error, whatever the message holds.
+
+    With --json standard output has it too, unless the command's document is there.
+    """
     message = without_secrets_or_queries(message)
     click.echo(f"fairlap: {one_line(message)} [{code}]", err=True)
     if as_json and not _printed_json:
@@ -68,9 +70,12 @@ def progress_notes(*, quiet: bool) -> Messages | Silence:
 
 
 def filter_output() -> None:
-    """Nothing that is printed from here on holds a character that a terminal or GitHub obeys, and standard output is
-    buffered: an unbuffered one (python -u) drops the rest of a write that a full disk cuts off, without an error.
-    Characters that the output's encoding lacks become question marks."""
+    """Keep characters that a terminal or GitHub obeys out of all that is printed from here on.
+
+    Standard output is buffered: an unbuffered one (python -u) drops the rest of a write that a full disk cuts off,
+    without an error. Characters that the output's encoding lacks become question marks. Characters that the output's
+    encoding lacks become question marks.
+    """
     sys.stdout = filtered(sys.stdout)
     if sys.stderr is not None:
         sys.stderr = filtered(sys.stderr)

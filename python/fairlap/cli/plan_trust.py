@@ -20,8 +20,10 @@ TRUST = click.option(
 
 
 def print_reach(plan: Plan) -> bool:
-    """Whether there was something that this machine has not allowed. What looks like a secret is shown as well: a
-    shell runs ``TOKEN=$(...)``, and secrets of this user are in no plan."""
+    """Whether there was something that this machine has not allowed.
+
+    What looks like a secret is shown as well: a shell runs ``TOKEN=$(...)``, and secrets of this user are in no plan.
+    """
     from fairlap.race.plan_reach import is_allowed, reach_of
 
     reach = reach_of(plan)

@@ -48,9 +48,11 @@ def _unsent(run_id: str, reason: str) -> str:
 
 
 class Recorder:
-    """The run on its way into the store. A store that cannot be opened or written is reported once and does not stop
-    the race; a run that cannot be resumed does. ``loss`` is an error and its code: of a run that is not in the store,
-    or not whole there."""
+    """The run on its way into the store.
+
+    A store that cannot be opened or written is reported once and does not stop the race; a run that cannot be resumed
+    does. ``loss`` is an error and its code: of a run that is not in the store, or not whole there.
+    """
 
     def __init__(self, run: Run, resumed: StoredRun | None, progress: Progress) -> None:
         from fairlap.store.opening import store_path
@@ -110,7 +112,7 @@ class Recorder:
                 self._unstored.pop()
 
     def end(self, results: Results, *, interrupted: bool) -> str:
-        """The run's id; empty when the store does not hold all of it."""
+        """End the recording, and return the run's id; empty when the store does not hold all of it."""
         if self._recording is None:
             return ""
         self._trouble = ""
@@ -126,7 +128,10 @@ class Recorder:
         return "" if lost else self._recording.run
 
     def send(self, run_id: str) -> tuple[str, tuple[str, str] | None]:
-        """The run's id in the shared store, which is another where its own was taken; and what went wrong."""
+        """Send the run, and return its id in the shared store and what went wrong.
+
+        The id is another where its own was taken.
+        """
         if self._sender is None:
             return run_id, None
         from fairlap.store.opening import store_path

@@ -87,8 +87,11 @@ def checked_output(
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
-    """The exit status: 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the
-    score, or when a file, data or the run is lost; 130 after Ctrl-C."""
+    """Run the plan, and return the exit status.
+
+    0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the score, or when a
+    file, data or the run is lost; 130 after Ctrl-C.
+    """
     require_driver(plan.device)
     require_settings(plan.scenario_settings)
     if (context := click.get_current_context(silent=True)) and context.obj == OWN_PROCESS:
@@ -197,7 +200,7 @@ def has_a_result(results: Results) -> bool:
 
 
 def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:
-    """A file of a run that the store has not whole, where no other file of the race has it."""
+    """Write a run that the store has not whole into a file, where no other file of the race has it."""
     if not run.processes or any(chosen.name == "json" for _, chosen in output.files):
         return None
     try:
@@ -222,7 +225,10 @@ def _print_answer(results: Results, *, as_json: bool) -> None:
 
 
 def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: float | None) -> str:
-    """A stored run holds its plan; the other options are repeated, with what is left of the budget."""
+    """Name the command that resumes, with the other options and what is left of the budget.
+
+    A stored run holds its plan.
+    """
     if not run_id:
         return "this run is not stored and cannot be resumed"
     arguments = ["fairlap", "compare" if plan.load is None else "load", "--resume", run_id]

@@ -79,8 +79,10 @@ class NativePipeline(Pipeline):
             batch.release()
 
     def waits_ns(self) -> dict[str, int]:
-        """Summed over the inputs, which are taken one after the other. A batch is staged when it is where the
-        contestant takes it, so on a GPU the way there is part of staging."""
+        """Sum the waits over the inputs, which are taken one after the other.
+
+        A batch is staged when it is where the contestant takes it, so on a GPU the way there is part of staging.
+        """
         stalls_of_feeders = [feeder.stalls for feeder in self._feeders.values()]
         causes = {cause: sum(getattr(stalls, cause) for stalls in stalls_of_feeders) for cause in _CAUSES}
         causes["staging_ns"] += sum(stalls.link_ns or 0 for stalls in stalls_of_feeders)

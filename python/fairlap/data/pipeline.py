@@ -43,7 +43,7 @@ class Pipeline(ABC):
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """The held batch in NumPy: views of it, or on a GPU copies of what is there now."""
+        """Return the held batch in NumPy: views of it, or on a GPU copies of what is there now."""
 
     @abstractmethod
     def release(self) -> None:
@@ -51,7 +51,7 @@ class Pipeline(ABC):
 
     @abstractmethod
     def waits_ns(self) -> dict[str, int]:
-        """The total waiting time so far, and its causes where the pipeline knows them."""
+        """Return the total waiting time so far, and its causes where the pipeline knows them."""
 
     @abstractmethod
     def close(self) -> None:

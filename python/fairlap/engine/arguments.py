@@ -116,7 +116,7 @@ def period_s(name: str, value: object) -> float:
 
 
 def path_text(name: str, value: object) -> str:
-    """A path as the engine takes it."""
+    """Return a path as the engine takes it."""
     try:
         path = os.fsdecode(value)  # type: ignore[arg-type]
     except TypeError:

@@ -110,8 +110,10 @@ class Feeder:
         self._closed = False
 
     def next(self, patience_s: float = PATIENCE_S) -> Batch | None:
-        """The next batch, or None at the end. While all slots are held by batches that were not released, nothing
-        can come; that is borne for ``patience_s``."""
+        """Take the next batch, or None at the end.
+
+        While all slots are held by batches that were not released, nothing can come; that is borne for ``patience_s``.
+        """
         if patience_s is not PATIENCE_S:
             patience_s = number_of("patience_s", patience_s)
         try:

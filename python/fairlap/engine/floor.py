@@ -32,7 +32,10 @@ def cpu_floor(source: str = "auto") -> dict[str, Any]:
 
 
 def floor(clock: str = "auto") -> dict[str, Any]:
-    """The measured floors: ``cpu``, and ``cuda`` as a list of devices, or None with ``cuda_absent`` saying why."""
+    """Return the measured floors: ``cpu``, and ``cuda`` as a list of devices.
+
+    It is None without CUDA, and ``cuda_absent`` says why.
+    """
     devices, absent = cuda_floors()
     floors: dict[str, Any] = {"cpu": cpu_floor(clock), "cuda": devices}
     if devices is None:

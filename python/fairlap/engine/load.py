@@ -40,8 +40,11 @@ def poisson_arrivals_ns(rate_per_s: float, seconds: float, seed: int) -> NDArray
 
 
 def random_arrivals_ns(requests: int, rate_per_s: float, seed: int) -> NDArray[np.float64]:
-    """When so many requests of a Poisson process are due, at exactly this rate: given their number, they are spread
-    evenly over its time. A process whose number is drawn too has another rate in each short load."""
+    """Draw when so many requests of a Poisson process are due, at exactly this rate.
+
+    Given their number, they are spread evenly over its time. A process whose number is drawn too has another rate in
+    each short load.
+    """
     requests = whole_number("requests", requests, least=1, most=MOST_REQUESTS)
     end_ns = 1e9 * requests / positive_number("rate_per_s", rate_per_s)
     return np.sort(_generator(seed, "arrivals").random(requests)) * end_ns

@@ -28,7 +28,7 @@ class Trials:
         self.rates += self._trials.rates(seconds)
 
     def roof(self) -> _native.RoofEstimate:
-        """What one in twenty trials exceeds: whatever disturbs a trial slows it down."""
+        """Return what one in twenty trials exceeds: whatever disturbs a trial slows it down."""
         return _native.roof_of(self.rates)
 
 
@@ -52,7 +52,9 @@ def arithmetic_trials(number_type: str, team: Team) -> Trials:
 
 
 def triad_trials(bytes_per_thread: int, team: Team, *, in_caches: bool) -> Trials:
-    """``a = b + s * c`` over three arrays of together so many bytes; an element counts as 24 bytes, as in STREAM.
+    """Measure ``a = b + s * c`` over three arrays of together so many bytes.
+
+    An element counts as 24 bytes, as in STREAM.
 
     Only in memory the stores may bypass the caches, if that is faster.
     """

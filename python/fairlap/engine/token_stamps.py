@@ -35,8 +35,10 @@ class TokenStamps:
         tokens: Sequence[Any],
         items: int,
     ) -> Callable[[], tuple[list[list[int]], list[Any]]]:
-        """A callable for one answer to ``prompt``. It hands a token over when the one before was chosen, and returns
-        what each step chose and its logits."""
+        """Return a callable for one answer to ``prompt``.
+
+        It hands a token over when the one before was chosen, and returns what each step chose and its logits.
+        """
         return _native.PythonAnswer(first, following, prompt, list(tokens), items, self._stamps)
 
     @contextmanager
@@ -52,13 +54,15 @@ class TokenStamps:
         self._stamps.record(on)
 
     def newest(self, count: int) -> npt.NDArray[np.float64]:
-        """A row for each of the newest complete answers, the oldest first: the time of each token since its answer
-        began, in ns."""
+        """Return a row for each of the newest complete answers, the oldest first.
+
+        It has the time of each token since its answer began, in ns.
+        """
         return self.with_threads(count)[2]
 
     def with_threads(
         self, count: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """The same rows, after the threads that answered and when each answer began."""
+        """Return the same rows, after the threads that answered and when each answer began."""
         rows = np.asarray(self._stamps.newest(count)).reshape(-1, self.tokens + _HEAD)
         return rows[:, 0].astype(np.int64), rows[:, 1], rows[:, _HEAD:]

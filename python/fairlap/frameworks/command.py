@@ -191,14 +191,14 @@ class CommandRun:
 
 
 def fingerprint(output: bytes) -> str:
-    """The size and the hash of what a command printed."""
+    """Return the size and the hash of what a command printed."""
     return f"{len(output)}-{hashlib.sha256(output).hexdigest()}"
 
 
 def output_of(
     run: str, folder: str, within_s: float = LONGEST_RUN_S, *, reported: str = "", passed: Collection[str] = ()
 ) -> str:
-    """The fingerprint of what the command prints now, with the secret variables that are ``passed``."""
+    """Return the fingerprint of what the command prints now, with the secret variables that are ``passed``."""
     with ScratchFolder() as scratch:
         words = with_report_file(words_of(run), str(scratch / "report")) if reported else words_of(run)
         command = CommandRun(words, folder, keeps_output=True, environment=own_environment(passed))
@@ -210,7 +210,7 @@ def output_of(
 
 
 def program_of(words: Sequence[str], folder: str) -> Path:
-    """The file that is run: relative to the folder, or found in PATH."""
+    """Return the file that is run: relative to the folder, or found in PATH."""
     if folder and not os.path.isdir(folder):  # noqa: PTH112  (False, too, for a name that no folder can have)
         raise CommandFailed(f"{folder} is not a folder")
     named = words[0]
@@ -234,7 +234,7 @@ def require_programs(contestants: Iterable[ContestantName]) -> None:
 
 
 def _version(program: Path) -> str:
-    """A hash: two builds of one program differ in it."""
+    """Hash the program, so that two builds of it differ."""
     if program.stat().st_size > _MOST_PROGRAM_BYTES:
         return f"{program.stat().st_size} bytes"
     try:

@@ -122,8 +122,10 @@ class ProfiledCall:
 
 @dataclass(frozen=True)
 class Profiler:
-    """The framework's own profiler. It is created with the contestant and must not do anything before it is used, which
-    happens only in processes that are not timed.
+    """The framework's own profiler.
+
+    It is created with the contestant and must not do anything before it is used, which happens only in processes that
+    are not timed.
 
     ``record`` makes so many calls under it, each to its completion, and writes its events to a file as Chrome's JSON,
     where one is named and it has a timeline. ``bind`` stands in for the contestant's own where a profiler has to be
@@ -265,7 +267,7 @@ class Framework(ABC):
 
     @classmethod
     def packages_for(cls, device: str, precisions: Iterable[Precision] = ()) -> tuple[str, ...]:
-        """What pip installs for this device, such as "cuda:1", and for these precisions."""
+        """Return what pip installs for this device, such as "cuda:1", and for these precisions."""
         more = (package for precision in precisions for package in cls.packages_in.get(precision, ()))
         return (*cls.packages_on.get(device.partition(":")[0], cls.packages), *more)
 
@@ -312,7 +314,7 @@ class Framework(ABC):
 
     @classmethod
     def files(cls, work: Workload) -> tuple[Path, ...]:
-        """What it reads a user's model from, the main file first; none where it gets the model as a function."""
+        """Return what it reads a user's model from, the main file first; none where it gets the model as a function."""
         return ()
 
     @abstractmethod
@@ -362,7 +364,7 @@ def refuse_what_is_unknown(
 
 
 def whole_option(options: Mapping[str, str], name: str, most: int, default: int = 1) -> int:
-    """The value of an option that is a number of threads or streams; refused above what the race gives."""
+    """Return the value of an option that is a number of threads or streams; refused above what the race gives."""
     text = options.get(name, str(default))
     if not (text.isdecimal() and 1 <= int(text) <= most):
         raise Unsupported(f"{name} must be 1 to the number of threads, {most} (got {text})")

@@ -1,5 +1,6 @@
-"""ExecuTorch, on a program that it exports from the PyTorch implementation: delegated to XNNPACK, or on its own
-portable kernels alone.
+"""ExecuTorch, on a program that it exports from the PyTorch implementation.
+
+It is delegated to XNNPACK, or runs on its own portable kernels alone.
 
 The runtime exposes neither names nor values of the weights, so they are searched in the bytes of the program, bit for
 bit, in the layouts of its kernels and of XNNPACK's.
@@ -26,7 +27,7 @@ _KERNEL_LAYOUTS = ((0, 1, 2, 3), (0, 2, 3, 1), (1, 2, 3, 0))  # as given, channe
 
 
 def weights_in(program: bytes, given: Arrays) -> Answers:
-    """The given weights as found in the program, up to the first that is missing."""
+    """Return the given weights as found in the program, up to the first that is missing."""
     found: Answers = {}
     for name, weight in given.items():
         held = _found(program, weight)
@@ -106,7 +107,7 @@ class ExecuTorch(Framework):
 
 
 def _run(_program: bytes, execute: Callable[[Any], Any], tensors: tuple[Any, ...]) -> Any:
-    """The method reads its program where the bytes are, so they must live as long as it is called."""
+    """Run the method, which reads its program where the bytes are, so they must live as long as it is called."""
     return execute(tensors)
 
 
@@ -120,7 +121,7 @@ def _tensors(arrays: Arrays, names: list[str]) -> tuple[Any, ...]:
 
 
 def _converted(work: Workload, model: Any, inputs: tuple[Any, ...], named: dict[str, Any], variant: str) -> Any:
-    """The program takes inputs in the order in which the module is given them, named ones last."""
+    """Convert the program, which takes inputs in the order in which the module is given them, named ones last."""
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
@@ -147,7 +148,7 @@ def _precision(method: Any) -> str:
 
 
 def _placed(program: Any) -> dict[str, str]:
-    """The backend that runs the model, and what it left to ExecuTorch's own kernels."""
+    """Return the backend that runs the model, and what it left to ExecuTorch's own kernels."""
     [plan] = program.executorch_program.execution_plan
     names = sorted(operator.name for operator in plan.operators)
     return {

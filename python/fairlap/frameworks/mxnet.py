@@ -59,7 +59,7 @@ class MXNet(Framework):
 
 
 def _with_loss(model: Any, work: Workload) -> Any:
-    """A block that hybridizes as a whole."""
+    """Return a block that hybridizes as a whole."""
     from mxnet.gluon import HybridBlock
     from mxnet.gluon.loss import SoftmaxCrossEntropyLoss
 
@@ -131,7 +131,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
 
 def _asked_of_library(function: str, asked: int) -> str:
-    """The thread count of a library that MXNet is linked with."""
+    """Read the thread count of a library that MXNet is linked with."""
     import mxnet
 
     try:

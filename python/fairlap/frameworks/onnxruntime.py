@@ -289,7 +289,7 @@ def _bind(session: Any, held: Mapping[str, Any], place: _Place, inputs: Arrays) 
 
 
 def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:
-    """A feeder reuses few slots, so each address is bound once. The caller keeps the batch alive."""
+    """Bind each address once, since a feeder reuses few slots. The caller keeps the batch alive."""
     bindings: dict[tuple[int, ...], Any] = {}
 
     def bound_to(addresses: Mapping[str, int]) -> Any:
@@ -316,7 +316,7 @@ def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:
 
 
 def _integers_in(onnxruntime: Any, file: Path, options: Any) -> dict[str, str]:
-    """The session cannot be asked for its graph, but another one of the same options writes it."""
+    """Find integers in a graph that another session of the same options writes, since this one cannot be asked."""
     with tempfile.TemporaryDirectory() as scratch:
         options.optimized_model_filepath = str(Path(scratch) / "optimized.onnx")
         onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])

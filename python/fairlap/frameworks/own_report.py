@@ -39,8 +39,10 @@ class OwnReport:
             self.words = with_report_file(words, str(self._file))
 
     def keep(self, output: Callable[[], bytes], errors: Callable[[], bytes]) -> None:
-        """After a run. The file is removed, so that the next run cannot leave it as it was, and because some tools
-        overwrite none."""
+        """After a run.
+
+        The file is removed, so that the next run cannot leave it as it was, and because some tools overwrite none.
+        """
         if self.is_printed:
             self._kept.append({"its standard output": output(), "its standard error": errors()})
             return

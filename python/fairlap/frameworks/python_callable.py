@@ -55,7 +55,7 @@ _SOURCES = "src"  # where many checkouts have their packages
 
 
 def _search_first(path: str) -> None:
-    """The folder and its ``src``, before every other place, the current folder too."""
+    """Search the folder and its ``src`` before every other place, the current folder too."""
     folder = Path(path).absolute()
     if not folder.is_dir():
         raise InvalidRequest(f"path={path} is not a folder")
@@ -63,7 +63,10 @@ def _search_first(path: str) -> None:
 
 
 def _require_from(path: str, module: str) -> None:
-    """An editable installation may put itself before every path, and both contestants would be one."""
+    """Refuse a module from elsewhere.
+
+    An editable installation may put itself before every path, and both contestants would be one.
+    """
     found = sys.modules[module]
     places = [found.__file__] if found.__file__ else list(found.__path__)
     if not any(Path(place).resolve().is_relative_to(Path(path).resolve()) for place in places):

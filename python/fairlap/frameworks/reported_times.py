@@ -55,7 +55,7 @@ class BadReport(FairlapError):
 
 
 def reported_time(text: str, format_: ReportFormat, name: str = "") -> tuple[str, float]:
-    """The benchmark's name and the median of its repetitions in nanoseconds."""
+    """Read the benchmark's name and the median of its repetitions in nanoseconds."""
     if format_ == "number":
         return name, _usable(_last_number(text, name), name)
     found = _READERS[format_](text)
@@ -100,7 +100,7 @@ _OBJECT = re.compile(r"^\{", re.MULTILINE)
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects among other output, each of which begins a line."""
+    """Yield the JSON objects among other output, each of which begins a line."""
     decoder, end = json.JSONDecoder(), 0
     for found in _OBJECT.finditer(text):
         if found.start() < end:
@@ -239,7 +239,7 @@ _CRITERION_TIME = re.compile(
 
 
 def _criterion(text: str) -> Benchmarks:
-    """What criterion shows in the middle: the slope over numbers of iterations, or else the mean."""
+    """Return what criterion shows in the middle: the slope over numbers of iterations, or else the mean."""
     found: Benchmarks = {}
     for document in _documents(text):
         if document.get("reason") == "benchmark-complete":
@@ -269,7 +269,7 @@ _NUMBER = re.compile(
 
 
 def _last_number(text: str, name: str) -> list[float]:
-    """The last one with a unit of time, of the lines that hold the name."""
+    """Find the last number with a unit of time, in the lines that hold the name."""
     lines = [line for line in text.splitlines() if name in line]
     found = [match for line in lines for match in _NUMBER.finditer(line)]
     if not found:

@@ -253,8 +253,10 @@ def _on_device(number: int) -> dict[str, Any]:
 
 
 def _function(step: Callable[[Any], Any], variant: str) -> Any:
-    """Without autograph, which writes the rewritten source into the temporary folder and, since workers end at once,
-    would leave it there."""
+    """Compile without autograph, which writes the rewritten source into the temporary folder.
+
+    Workers end at once, so it would stay there.
+    """
     import tensorflow as tf
 
     def of_inputs(inputs: Any) -> Any:
@@ -308,7 +310,7 @@ def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays, types: Typ
 
 
 def _deal(model: Any) -> None:
-    """A variable takes over the memory of what it is assigned."""
+    """Deal memory anew: a variable takes over the memory of what it is assigned."""
     import tensorflow as tf
 
     for variable in model.variables_by_name.values():

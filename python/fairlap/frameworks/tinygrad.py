@@ -41,8 +41,10 @@ class TinyGrad(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        """PARALLEL is the size of the pool that compiles. It would stay, with three Python threads in this process
-        that take turns with the calls."""
+        """PARALLEL is the size of the pool that compiles.
+
+        It would stay, with three Python threads in this process that take turns with the calls.
+        """
         return {"DEV": "CPU", "NUM_CPU_THREADS": str(settings.threads), "PARALLEL": "0"}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
@@ -79,7 +81,7 @@ class TinyGrad(Framework):
 
 
 def _compiler() -> str:
-    """The version that the compiler reports."""
+    """Return the version that the compiler reports."""
     command = os.environ.get("CC", "clang")
     if shutil.which(command) is None:
         raise Unsupported(f"tinygrad compiles kernels with {command}, which was not found; install clang, or set CC")

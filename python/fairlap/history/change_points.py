@@ -20,7 +20,7 @@ _NORMAL_QUARTILES = 1.349
 
 
 def change_points(logs: Floats, penalty: float = PENALTY, least_after: int = LEAST_AFTER) -> list[int]:
-    """The places of the first runs after each change."""
+    """Find the places of the first runs after each change."""
     if logs.size < FEWEST_RUNS:
         return []
     noise = _noise(logs) or float(np.std(np.diff(logs)))  # most runs may be equal on a coarse clock
@@ -35,14 +35,17 @@ def change_points(logs: Floats, penalty: float = PENALTY, least_after: int = LEA
 
 
 def _noise(logs: Floats) -> float:
-    """The standard deviation within levels, from the quartiles of the steps between runs; larger where few runs know
-    it badly, since a short series with a noise that is too small has most false alarms."""
+    """Estimate the standard deviation within levels, from the quartiles of the steps between runs.
+
+    It is larger where few runs know it badly, since a short series with a noise that is too small has most false
+    alarms.
+    """
     low, high = np.quantile(np.diff(logs), [0.25, 0.75])
     return float((high - low) / _NORMAL_QUARTILES / np.sqrt(2)) * (1 + _UNSURE_OF_NOISE / logs.size)
 
 
 def _pulled_in(scaled: Floats) -> Floats:
-    """A run that is far from the median of the five around it, as one beside a busy neighbour, counts as less far."""
+    """Pull in a run that is far from the median of the five around it, as one beside a busy neighbour."""
     window = np.lib.stride_tricks.sliding_window_view(np.pad(scaled, 2, mode="edge"), 5)
     middle = np.median(window, axis=1)
     return np.clip(scaled, middle - _FAR, middle + _FAR)

@@ -30,7 +30,7 @@ class Control:
 
 
 def machine_drift(controls: Sequence[Control], runs: int) -> Floats:
-    """The drift of every run as a logarithm; NaN where no control ran that ran in another run too."""
+    """Estimate the drift of every run as a logarithm; NaN where no control ran that ran in another run too."""
     kept = [each for each in controls if each.runs.size > 1]
     drift = np.full(runs, np.nan)
     if not kept:
@@ -51,7 +51,7 @@ def machine_drift(controls: Sequence[Control], runs: int) -> Floats:
 
 
 def _group_medians(values: Floats, groups: Places, count: int) -> Floats:
-    """The median of each group; NaN for one without values."""
+    """Return the median of each group; NaN for one without values."""
     order = np.lexsort((values, groups))
     values, sizes = values[order], np.bincount(groups, minlength=count)
     ends = np.cumsum(sizes)
@@ -64,8 +64,10 @@ def _group_medians(values: Floats, groups: Places, count: int) -> Floats:
 
 
 def _joined(drift: Floats, controls: Sequence[Control], runs: int) -> Floats:
-    """Where all controls changed at once, nothing ties the runs after to those before: the drift then goes on from
-    where it was."""
+    """Join parts that no control ties together: the drift then goes on from where it was.
+
+    This happens where all controls changed at once.
+    """
     at_run = np.concatenate([each.runs for each in controls])
     component = _components(controls, runs)
     present = np.unique(at_run)
@@ -80,7 +82,7 @@ def _joined(drift: Floats, controls: Sequence[Control], runs: int) -> Floats:
 
 
 def _components(controls: Sequence[Control], runs: int) -> Places:
-    """A number for each run; runs that controls tie together, directly or over others, have the same one."""
+    """Give runs the same number that controls tie together, directly or over others."""
     component = np.arange(runs)
     while True:
         before = component.copy()

@@ -89,9 +89,10 @@ def runners_for(
     precisions: tuple[Precision, ...] = (),
     passed: tuple[str, ...] = (),
 ) -> list[Runner]:
-    """One per contestant. A failed installation is the outcome of that contestant; the race continues. No environment
-    is made for the ``refused``. ``precisions`` are those of the works; ``passed`` names secret variables that
-    contestants get.
+    """One per contestant.
+
+    A failed installation is the outcome of that contestant; the race continues. No environment is made for the
+    ``refused``. ``precisions`` are those of the works; ``passed`` names secret variables that contestants get.
 
     Each gets a separate folder in ``caches``: it must not find what another contestant or an earlier race compiled.
     """
@@ -107,7 +108,7 @@ def runners_for(
 
 
 def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:
-    """The adapters of all contestants but programs. Raises InvalidRequest for an unknown name or variant."""
+    """Return the adapters of all contestants but programs. Raises InvalidRequest for an unknown name or variant."""
     frameworks = {name: framework_named(name.framework) for name in contestants if name.framework}
     for name in contestants:
         if over_http.OPTION in name.framework_options and (name.program or name.url):
@@ -149,8 +150,10 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
 
 
 def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:
-    """Why its given options cannot be part of every candidate of a search. Otherwise the default would be refused in
-    the search's first race, after it was prepared."""
+    """Why its given options cannot be part of every candidate of a search.
+
+    Otherwise the default would be refused in the search's first race, after it was prepared.
+    """
     options = without_process_options(without_choice(name.framework_options))
     options.pop(SLOWDOWN, None)
     threads = dict(name.options).get(THREADS, "1")
@@ -201,7 +204,7 @@ def _environment(framework: type[Framework], settings: Settings) -> dict[str, st
 
 
 def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]:
-    """The cores of the NUMA node, where one is named. Raises what a machine lacks for these options."""
+    """Return the cores of the NUMA node, where one is named. Raises what a machine lacks for these options."""
     if why := why_no_allocator(options.allocator):
         raise NotInstalled(why)
     if options.node is None:
@@ -219,7 +222,7 @@ def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]
 def requirements_of(
     name: ContestantName, framework: type[Framework], device: str = "cpu", precisions: tuple[Precision, ...] = ()
 ) -> tuple[str, ...]:
-    """The requested version replaces the one that fairlap was tested with; the other packages stay."""
+    """Replace the version that fairlap was tested with by the requested one; the other packages stay."""
     packages = framework.packages_for(device, name.of(precisions))
     if over_http.OPTION in name.framework_options:
         packages = (*packages, *over_http.SERVER_PACKAGES)

@@ -60,8 +60,10 @@ class Wire:
             self._poll.unregister(self._requests)
 
     def receive(self, deadline_s: float, require: Callable[[Reply], None]) -> tuple[Reply, bytes]:
-        """The next message with its raw bytes. Raises TimeoutError, PipeClosed or NotAMessage; ``require`` raises the
-        last before raw bytes are read."""
+        """Return the next message with its raw bytes.
+
+        Raises TimeoutError, PipeClosed or NotAMessage; ``require`` raises the last before raw bytes are read.
+        """
         while True:
             whole = self._received.message(require)
             if whole is not None:
@@ -71,14 +73,14 @@ class Wire:
             self._wait(deadline_s)
 
     def status_within(self, seconds: float) -> int | None:
-        """The exit status, negative for a signal; None while the process is running."""
+        """Return the exit status, negative for a signal; None while the process is running."""
         try:
             return self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def last_prints(self) -> bytes:
-        """The end of the output, with what is still in the pipe."""
+        """Read the end of the output, with what is still in the pipe."""
         while self._read_prints():
             pass
         return bytes(self._printed)
@@ -114,7 +116,7 @@ class Wire:
         return bool(chunk)
 
     def _read_prints(self) -> bool:
-        """False at the end of the output, or when nothing more is there."""
+        """Read what is there; False at the end of the output, or when nothing more is there."""
         try:
             chunk = os.read(self._prints, _CHUNK_BYTES)
         except BlockingIOError:

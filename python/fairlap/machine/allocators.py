@@ -1,5 +1,7 @@
-"""Memory allocators that can replace the C library's: which are installed, which one this process uses, and how the C
-library's own behaves in it."""
+"""Memory allocators that can replace the C library's.
+
+Which are installed, which one this process uses, and how the C library's own behaves in it.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,14 @@ def library_folders() -> list[Path]:
 
 
 def allocator_file(name: str, folders: Iterable[Path] | None = None) -> Path | None:
-    """The library of this allocator, or None where it is not installed."""
+    """Return the library of this allocator, or None where it is not installed."""
     places = library_folders() if folders is None else list(folders)
     files = (folder / file for file in LIBRARIES[name] for folder in places)
     return next((file.resolve() for file in files if file.is_file()), None)
 
 
 def allocator_in_use(root: Root = THIS_MACHINE) -> str:
-    """The path of the library that this process takes memory from; empty where that is unknown."""
+    """Return the path of the library that this process takes memory from; empty where that is unknown."""
     try:
         address = ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
     except (AttributeError, OSError):

@@ -22,7 +22,7 @@ _measured = 0.0
 
 
 def operations_per_second(*, again: bool = False) -> float:
-    """The highest figure measured by this process so far; ``again`` measures once more."""
+    """Return the highest figure measured by this process so far; ``again`` measures once more."""
     global _measured
     if again or not _measured:
         _measured = max(_measured, _product(), _native())
@@ -36,8 +36,10 @@ def _native() -> float:
 
 
 def _product() -> float:
-    """A product per core, side by side: a library that uses one thread then uses all cores, too. By the CPU time of
-    this process, which other programs on the cores do not lengthen."""
+    """Return a product per core, side by side: a library that uses one thread then uses all cores, too.
+
+    By the CPU time of this process, which other programs on the cores do not lengthen.
+    """
     cores = os.cpu_count() or 1
     left = np.random.default_rng(0).standard_normal((_SIZE, _SIZE), dtype=np.float32)
     out = [np.empty_like(left) for _ in range(cores)]

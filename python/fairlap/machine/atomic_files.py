@@ -14,8 +14,11 @@ from fairlap.machine.private_files import make_private_file
 
 
 def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
-    """A full disk or a killed process leaves the previous file. A device or a pipe is written to, never replaced. The
-    mode is that of the previous file, else what the umask leaves; a private file is for its owner alone."""
+    """Write whole or not at all: a full disk or a killed process leaves the previous file.
+
+    A device or a pipe is written to, never replaced. The mode is that of the previous file, else what the umask leaves;
+    a private file is for its owner alone.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
         return
@@ -31,7 +34,7 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
 
 @contextmanager
 def atomic_replacement(path: Path, *, private: bool) -> Iterator[Path]:
-    """A file to write, which replaces ``path`` at the end. Each thread has its own."""
+    """Return a file to write, which replaces ``path`` at the end. Each thread has its own."""
     temporary = _temporary(path)
     try:
         if private:
@@ -74,7 +77,7 @@ def why_no_folder(path: Path) -> str:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """The same; what prevents it is an error of one line."""
+    """Write the same way, and refuse in one line what prevents it."""
     try:
         write_atomically(path, content)
     except OSError as error:

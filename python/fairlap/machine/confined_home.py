@@ -18,8 +18,10 @@ _FOLDERS_OF_LIBRARIES = (
 
 
 def moved_home(writable: Sequence[Path]) -> Path:
-    """Libraries keep caches, settings and counters in a home, which they expect to be able to write: from now on the
-    last of these folders. Of the user's own one file is left, which is returned: Keras computes by its settings."""
+    """Move the home to the last of these folders, since libraries expect to write caches and settings there.
+
+    Of the user's own one file is left, which is returned: Keras computes by its settings.
+    """
     home = str(writable[-1])
     settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()
     _copy_font_list(Path(home))

@@ -46,14 +46,14 @@ def pressure_us(root: Root, resource: str) -> int | None:
 
 
 def pages_swapped(root: Root) -> int | None:
-    """Moved to and from the disk."""
+    """Count pages moved to and from the disk."""
     counted = root.named_numbers(_VM)
     moved = [counted[name] for name in ("pswpin", "pswpout") if name in counted]
     return sum(moved) if moved else None
 
 
 def oom_kills(root: Root) -> int:
-    """Processes that the kernel ended because memory ran out; 0 also where it does not count them."""
+    """Count processes that the kernel ended because memory ran out; 0 also where it does not count them."""
     return root.named_numbers(_VM).get("oom_kill", 0)
 
 

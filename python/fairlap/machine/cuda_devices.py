@@ -36,8 +36,10 @@ class Board:
 
 
 def require_driver(device: str) -> None:
-    """Refuse a GPU on a machine without NVIDIA's driver once, not in every contestant, and before an environment of
-    gigabytes is made for one."""
+    """Refuse a GPU on a machine without NVIDIA's driver once, not in every contestant.
+
+    This is before an environment of gigabytes is made for one.
+    """
     if device == "cpu":
         return
     from fairlap.engine import _native
@@ -127,8 +129,10 @@ def _text(value: bytes | str) -> str:
 
 @functools.cache
 def _seen_by_cuda(visible: str | None, order: str | None) -> list[tuple[str, str]] | str:
-    """PCI address and UUID of each device, in the order of the process; or why they are unknown. The arguments are
-    what the answer depends on."""
+    """PCI address and UUID of each device, in the order of the process; or why they are unknown.
+
+    The arguments are what the answer depends on.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         asked = subprocess.run(

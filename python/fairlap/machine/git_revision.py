@@ -31,8 +31,11 @@ _SUBMODULE = b"160000"
 
 
 def revision_facts(folder: Path) -> dict[str, str]:
-    """Empty without git, outside a tree, or when it takes too long. Nothing in the tree is executed or written. A file
-    that was touched and goes through a filter counts as changed, since only the filter could say that it is not."""
+    """Empty without git, outside a tree, or when it takes too long.
+
+    Nothing in the tree is executed or written. A file that was touched and goes through a filter counts as changed,
+    since only the filter could say that it is not.
+    """
     ends_by_s = time.monotonic() + _LONGEST_S
     try:
         top, revision = _git(folder, "rev-parse", "--show-toplevel", "HEAD", ends_by_s=ends_by_s).split(b"\n")[:2]

@@ -56,14 +56,16 @@ def guarded(pipe: int) -> bool:
 
 
 def end_with_parent(by: signal.Signals) -> None:
-    """The kernel sends the signal when the thread that started this process ends (Linux)."""
+    """End with the parent: the kernel signals when the thread that started this process ends (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by, 0, 0, 0)
 
 
 def keep_only(kept: Sequence[int]) -> None:
-    """Close all other descriptors. While the write end of a pipe is open here, its reader cannot see that all others
-    ended."""
+    """Close all other descriptors.
+
+    While the write end of a pipe is open here, its reader cannot see that all others ended.
+    """
     low = 0
     for fd in sorted(kept):
         os.closerange(low, fd)
@@ -104,7 +106,7 @@ def _status_of(child: int, pipe: int, woken: int) -> int | None:
 
 
 def _reaped() -> dict[int, int]:
-    """The status of each child that has ended."""
+    """Return the status of each child that has ended."""
     statuses = {}
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -121,4 +123,4 @@ def _die_of(number: int) -> None:
 
 
 def _do_nothing(number: int, frame: object) -> None:
-    """A signal has to have a handler to be written to the wake-up descriptor."""
+    """Handle a signal, which has to have a handler to be written to the wake-up descriptor."""

@@ -30,7 +30,10 @@ def adopt_orphans() -> None:
 
 
 def in_own_session(command: list[str], *, guarded: bool, **options: Any) -> subprocess.Popen[bytes]:
-    """What is not known to be guarded may have daemons, which are handed to this process while it runs."""
+    """Start the command in a session of its own.
+
+    What is not known to be guarded may have daemons, which are handed to this process while it runs.
+    """
     with _while_starting:  # or it would be taken for an orphan before it is known
         process = subprocess.Popen(command, start_new_session=True, **options)
         _started[process] = guarded

@@ -25,13 +25,15 @@ _LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@")
 
 
 def handed_on(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
-    """All variables but tokens, keys and passwords, by their names, and addresses with a password. Those that are
-    ``passed`` stay."""
+    """All variables but tokens, keys and passwords, by their names, and addresses with a password.
+
+    Those that are ``passed`` stay.
+    """
     return {name: value for name, value in environment.items() if name in passed or not _is_secret(name, value)}
 
 
 def require_confirmed(of_plan: Collection[str], confirmed: Collection[str]) -> None:
-    """A plan may be another user's, who would name what is secret here."""
+    """Refuse unconfirmed names: a plan may be another user's, who would name what is secret here."""
     if unconfirmed := [name for name in of_plan if name not in confirmed]:
         options = " ".join(f"--pass-env {name}" for name in unconfirmed)
         raise InvalidRequest(
@@ -41,7 +43,7 @@ def require_confirmed(of_plan: Collection[str], confirmed: Collection[str]) -> N
 
 
 def own_environment(passed: Collection[str] = ()) -> dict[str, str]:
-    """What this process hands on."""
+    """Return what this process hands on."""
     return handed_on(os.environ, passed)
 
 

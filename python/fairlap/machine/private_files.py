@@ -1,5 +1,6 @@
-"""Files and folders that fairlap keeps for a user, which other users of the machine may not read: 0600 and 0700 under
-every umask. Files that a user names with ``--output`` follow the umask instead, as those of other programs do.
+"""Files and folders that other users of the machine may not read: 0600 and 0700 under every umask.
+
+Files that a user names with ``--output`` follow the umask instead, as those of other programs do.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def make_cache_folder(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """An empty one where there is none; an existing one is tightened."""
+    """Make an empty file where there is none, and tighten an existing one."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE))
         path.chmod(_FILE)  # a umask may have taken the owner's bits too

@@ -95,8 +95,10 @@ class ProcessTree:
         return [pid for pid in self._frozen if not _is_still(pid)] or fresh
 
     def thaw(self) -> dict[int, float]:
-        """Return the CPU time that each process used while it was frozen, which it can only if something continued
-        it."""
+        """Let the processes run on, and return the CPU time that each used while it was frozen.
+
+        It can only have used some if something continued it.
+        """
         used_s = {pid: now_s - self._frozen_cpu_s[pid] for pid, now_s in _cpu_s(list(self._frozen_cpu_s)).items()}
         for pid in self._frozen:
             _send(pid, signal.SIGCONT)
@@ -107,8 +109,10 @@ class ProcessTree:
         return _cpu_s([pid for pid in self._members() if pid != self._first])
 
     def kill(self, within_s: float) -> tuple[int, ...]:
-        """Not a guardian, which has to outlive what is handed to it. Return the processes that the kernel did not end
-        in time."""
+        """Not a guardian, which has to outlive what is handed to it.
+
+        Return the processes that the kernel did not end in time.
+        """
         deadline_s = time.monotonic() + within_s
         self.freeze(_STOPPED_WITHIN_S)  # so that none is handed away while its parent is killed
         while left := [pid for pid in self._members() if lives(pid)]:
@@ -124,8 +128,11 @@ class ProcessTree:
         return started if self._first != self._root else [self._root, *started]
 
     def _started_by(self, known: list[int]) -> list[int]:
-        """Those that are not known. Children are asked before their parents and the root last: a process whose parent
-        ends meanwhile is handed upwards, and is found there. What has ended since may have started another."""
+        """Those that are not known.
+
+        Children are asked before their parents and the root last: a process whose parent ends meanwhile is handed
+        upwards, and is found there. What has ended since may have started another.
+        """
         found = [child for parent in dict.fromkeys((*reversed(known), self._root)) for child in children(parent)]
         return [pid for pid in dict.fromkeys(found) if pid not in known]
 
@@ -136,8 +143,10 @@ def _send(pid: int, which: signal.Signals) -> None:
 
 
 def _is_still(pid: int) -> bool:
-    """Of every thread: the state of a process is that of its first thread alone. What waits in the kernel for a device
-    or for a child of vfork stops before it computes."""
+    """Of every thread: the state of a process is that of its first thread alone.
+
+    What waits in the kernel for a device or for a child of vfork stops before it computes.
+    """
     return all(state in _STILL for state in thread_states(pid))
 
 

@@ -13,7 +13,9 @@ def content_of(path: Path) -> bytes:
 
 
 def require_regular(path: Path) -> None:
-    """OSError for a device or a pipe, which may have no end. What is not there, or is a folder, is left to the
-    reader."""
+    """OSError for a device or a pipe, which may have no end.
+
+    What is not there, or is a folder, is left to the reader.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "it is not a regular file")

@@ -1,6 +1,7 @@
-"""Give up what a process needs no more before it reads a file that it does not trust: files outside of some folders,
-the network, other processes. By the kernel's own means, Landlock and seccomp (Linux); both last until the process and
-all that it starts have ended.
+"""Give up what a process needs no more before it reads a file that it does not trust.
+
+Files outside of some folders, the network, other processes. By the kernel's own means, Landlock and seccomp (Linux);
+both last until the process and all that it starts have ended.
 
 https://docs.kernel.org/userspace-api/landlock.html and https://docs.kernel.org/userspace-api/seccomp_filter.html
 """
@@ -134,10 +135,11 @@ def is_confined() -> bool:
 def confine(
     readable: Iterable[Path], writable: Iterable[Path], *, starts: Starts = "nothing", gpu: bool = False
 ) -> None:
-    """Leave these files and folders, Python's own, and the system's libraries. What the kernel lacks is left out: see
-    ``landlock_version``. Child processes have other entries of /proc than this one, so where it starts some, all of
-    /proc is left. ``gpu`` leaves NVIDIA's devices, and what CUDA does when it starts: it names its threads, and listens
-    on a Unix socket. Nothing can be connected or sent to another one.
+    """Leave these files and folders, Python's own, and the system's libraries.
+
+    What the kernel lacks is left out: see ``landlock_version``. Child processes have other entries of /proc than this
+    one, so where it starts some, all of /proc is left. ``gpu`` leaves NVIDIA's devices, and what CUDA does when it
+    starts: it names its threads, and listens on a Unix socket. Nothing can be connected or sent to another one.
 
     Threads that exist already would keep their files, so there may be none.
     """
@@ -212,7 +214,7 @@ def _restrict_files(
 
 
 def _allow(rules: int, path: Path, access: int) -> None:
-    """What does not exist is left out."""
+    """Allow these paths; what does not exist is left out."""
     try:
         found = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -279,7 +281,7 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
 
 
 def _only_with(number: int, first: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """The arguments that it may have."""
+    """Return the arguments that it may have."""
     looks: list[tuple[int, int, int, int]] = []
     for place, value in enumerate(first):
         to_the_refusal = 2 * (len(first) - place - 1) + 1

@@ -1,5 +1,6 @@
-"""A folder for as long as a process lives, also for files that workers read. A process that is killed leaves its folder
-behind; the next one removes it.
+"""A folder for as long as a process lives, also for files that workers read.
+
+A process that is killed leaves its folder behind; the next one removes it.
 
 Each folder has a file that its process holds locked, which the kernel frees however the process ends. A folder without
 such a file belongs to another program, or to a process that has not locked it yet, and is left alone.

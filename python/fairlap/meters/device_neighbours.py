@@ -19,8 +19,11 @@ COMPUTING = "others computing on the device"  # how many of those NVML saw compu
 
 
 class DeviceNeighbours:
-    """From its making to ``readings``. Nothing is read of a processor, and nothing where NVML numbers processes in
-    another way than this machine, as in a container with process ids of its own."""
+    """From its making to ``readings``.
+
+    Nothing is read of a processor, and nothing where NVML numbers processes in another way than this machine, as in a
+    container with process ids of its own.
+    """
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -48,7 +51,7 @@ class DeviceNeighbours:
 
 
 def own_processes() -> set[int]:
-    """This process, and all that it started."""
+    """List this process, and all that it started."""
     parents = {pid: stat.parent for pid in process_ids() if (stat := process_stat(pid)) is not None}
     own = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in own} - own:

@@ -55,8 +55,10 @@ class DisturbanceMeter:
 
 
 class WaitingMeter:
-    """How long the threads of one contestant wait for cores while it has the machine. The run queue of a block is of
-    all its contestants, and one whose threads outnumber the cores crowds it by itself."""
+    """How long the threads of one contestant wait for cores while it has the machine.
+
+    The run queue of a block is of all its contestants, and one whose threads outnumber the cores crowds it by itself.
+    """
 
     def __init__(self, pid: int | None) -> None:
         self._pid = pid
@@ -87,9 +89,11 @@ class WaitingMeter:
 
 
 class UnseenThreads:
-    """What others took while the calls of a contestant ran threads or programs that end with the call. The kernel
-    forgets how long those waited, but not their CPU time: what the machine did besides was for others, and was taken
-    from the contestant as far as no core was idle."""
+    """What others took while the calls of a contestant ran threads or programs that end with the call.
+
+    The kernel forgets how long those waited, but not their CPU time: what the machine did besides was for others, and
+    was taken from the contestant as far as no core was idle.
+    """
 
     def __init__(self, pid: int | None) -> None:
         self._pid = pid

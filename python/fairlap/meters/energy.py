@@ -87,13 +87,13 @@ class EnergyMeter:
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
     def begin(self) -> int:
-        """The time on the sampler's clock, after the first readings."""
+        """Return the time on the sampler's clock, after the first readings."""
         self._sampler.start()
         time.sleep(self._settled_after_s)
         return self._sampler.mark(0)
 
     def end(self) -> int:
-        """The time at the end of the region. Sampling continues for a moment to bound it."""
+        """End the region now; sampling continues for a moment to bound it."""
         end_ns = self._sampler.mark(1)
         time.sleep(self._settled_after_s)
         self._sampler.stop()
@@ -112,8 +112,10 @@ class EnergyMeter:
         ]
 
     def read_somewhere_in(self, begin_ns: int, end_ns: int, length_ns: int) -> list[EnergyRead]:
-        """Of a region of known length within a longer one: the energy at the middle position, with an interval
-        that covers the first and the last position."""
+        """Estimate the energy of a region of known length within a longer one.
+
+        It is that at the middle position, with an interval that covers the first and the last position.
+        """
         readings = self._sampler.collect()
         first_ns, last_ns = begin_ns, max(begin_ns, end_ns - length_ns)
         positions = [
@@ -145,7 +147,7 @@ class EnergyMeter:
                 self.device_busy_share = float(percents.mean()) / 100 if percents.size else None
 
     def _energy(self, readings: Readings, source: str, field: str, begin_ns: int, end_ns: int) -> Energy:
-        """The error of a power sensor widens the interval; the steps of a counter bound it already."""
+        """Widen the interval by the error of a power sensor; the steps of a counter bound it already."""
         is_power = field.endswith("_w")
         return self._sampler.energy(
             readings,

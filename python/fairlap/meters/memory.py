@@ -114,8 +114,10 @@ class MemoryMeter:
         self._ended_children_before = largest_ended_child_bytes()  # the guardian's, and what asked for the device
 
     def prepared(self, elsewhere: str = "") -> None:
-        """Before fairlap reads the weights back, which takes memory that is not the contestant's. ``elsewhere`` is why
-        this process does not hold the model: then its memory is a client's."""
+        """Before fairlap reads the weights back, which takes memory that is not the contestant's.
+
+        ``elsewhere`` is why this process does not hold the model: then its memory is a client's.
+        """
         self._elsewhere = elsewhere
         self._keep_peak(READY)
 
@@ -156,7 +158,7 @@ class MemoryMeter:
         self._add_driver()
 
     def result(self) -> Memory:
-        """The peak is that of the two phases; copies that fairlap makes for the checks between them do not count."""
+        """Take the larger peak of the two phases; copies that fairlap makes for checks between them do not count."""
         peaks = [self.bytes[name] for name in (f"peak_{READY}", f"peak_{RUNNING}") if name in self.bytes]
         if peaks:
             self.bytes["peak"] = max(peaks)
@@ -180,7 +182,7 @@ class MemoryMeter:
             self.bytes[f"peak_{phase}"] = max(peak, self.bytes.get(f"peak_{phase}", 0))
 
     def _add_children(self) -> None:
-        """The sum of their peaks, which need not have been at the same time."""
+        """Add the sum of the children's peaks, which need not have been at the same time."""
         if not lists_children():
             self.absent["children_peak"] = "this system does not list the children of a process"
             return
@@ -198,7 +200,7 @@ class MemoryMeter:
         self._absent_allocator(phase, "its allocator does not report it")
 
     def _add_training(self, contestant: Contestant) -> None:
-        """What it holds from step to step."""
+        """Add what it holds from step to step."""
         training = contestant.training
         if training is None or training.held_bytes is None:
             why = "it does not train here" if training is None else "its adapter does not report it"

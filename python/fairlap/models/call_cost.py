@@ -82,7 +82,10 @@ def _bytes_of(tensors: tuple[Tensor, ...], work: Work) -> int:
 
 
 def _written_bytes(spec: Spec, work: Work) -> int:
-    """The outputs; or the gradients; or the weights after the step, and what the optimizer keeps read and written."""
+    """Count the bytes written: the outputs, the gradients, or the weights after the step.
+
+    What the optimizer keeps is read and written.
+    """
     if work.mode == "infer":
         return _bytes_of(spec.outputs, work)
     trained = spec.trained_parameters() * _WEIGHT_BYTES.get(work.precision, 4)

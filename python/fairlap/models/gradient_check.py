@@ -28,12 +28,14 @@ _WORTH_KEEPING = 1e-4  # of the largest slope
 
 
 def slopes(work: Workload, seed: int = 0, directions: int = DIRECTIONS) -> list[float]:
-    """The reference's slope along each direction."""
+    """Return the reference's slope along each direction."""
     return _slopes_at(work, _in_float64(work.weights), seed, directions)
 
 
 def possible_slopes(work: Workload, seed: int = 0, most_nudges: int = 8) -> list[list[float]]:
-    """The slopes along all directions, first those of the reference, then others that rounding may turn them into.
+    """Return the slopes along all directions, those of the reference first.
+
+    Others follow that rounding may turn them into.
 
     In a net with kinks one of millions of units lies so close to one that float32 may put it on either side, and honest
     frameworks differ by all that hangs on it. So every weight is nudged by about what float32 rounds away from it; a
@@ -78,8 +80,10 @@ def _trained(work: Workload) -> list[Weight]:
 
 
 def _upwards(weight: Weight, seed: int, number: int) -> npt.NDArray[np.bool_]:
-    """Which elements grow along a direction; the others shrink. Signs are drawn in a tenth of the time of normals,
-    and a model has a hundred million of them."""
+    """Which elements grow along a direction; the others shrink.
+
+    Signs are drawn in a tenth of the time of normals, and a model has a hundred million of them.
+    """
     rng = np.random.default_rng([seed, number, *weight.name.encode()])
     count = math.prod(weight.shape)
     bits = np.unpackbits(np.frombuffer(rng.bytes(-(-count // 8)), np.uint8), count=count)
@@ -118,7 +122,7 @@ def gradient_disagreements(
 
 
 def _sum_along(gradient: npt.NDArray[Any], upwards: npt.NDArray[np.bool_]) -> float:
-    """The sum of all elements, with the sign of the shrinking ones inverted."""
+    """Return the sum of all elements, with the sign of the shrinking ones inverted."""
     return 2 * float(gradient.sum(where=upwards, dtype=np.float64)) - float(gradient.sum(dtype=np.float64))
 
 

@@ -23,8 +23,10 @@ _BUILT_IN = Path(__file__).parents[1] / "bench_models"
 
 @dataclass(frozen=True)
 class Model:
-    """A model and the package that implements it, or the folder of a user's model that was opened. One package has all
-    operations, so its name is followed by a colon and that of the operation."""
+    """A model and the package that implements it, or the folder of a user's model that was opened.
+
+    One package has all operations, so its name is followed by a colon and that of the operation.
+    """
 
     spec: Spec
     package: str
@@ -51,8 +53,11 @@ def follows_data(package: str) -> bool:
 
 
 def free_sizes_at(package: str) -> Mapping[str, tuple[int, int]]:
-    """Sizes of a model's inputs, besides the batch, that may be others with the same weights: the smallest and the
-    largest of each, by name. ``spec_with`` gives the model in them, and so does ``build`` of its ONNX graph."""
+    """Return the sizes of inputs, besides the batch, that may be others with the same weights.
+
+    They are the smallest and the largest of each, by name. ``spec_with`` gives the model in them, and so does ``build``
+    of its ONNX graph.
+    """
     if package.startswith("/") or _operation_in(package):
         return {}
     found: Mapping[str, tuple[int, int]] = getattr(import_module(f"{package}.spec"), "FREE_SIZES", {})
@@ -65,8 +70,10 @@ def spec_with(package: str, free_sizes: Mapping[str, int]) -> Spec:
 
 
 def implementation_at(package: str, framework: str) -> Any:
-    """The model as that framework's experts would write it: ``<package>.<framework>_model``; of a user's model an
-    object with the same functions."""
+    """Return the model as that framework's experts would write it: ``<package>.<framework>_model``.
+
+    Of a user's model, it is an object with the same functions.
+    """
     if package.startswith("/"):
         from fairlap.models.sources.bundle import implementation_in
 
@@ -81,13 +88,16 @@ def why_not_at(package: str, framework: str, implementation: str) -> str:
 
 
 def reference_at(package: str) -> Any:
-    """What has the ``forward`` of a model's reference."""
+    """Return what has the ``forward`` of a model's reference."""
     return _code_of(package, "reference")
 
 
 def _code_of(package: str, module: str) -> Any:
-    """The model's own module of that name. Where its spec names another package in ``IMPLEMENTED_IN``, one that
-    implements several models, the module there serves, or its ``Implementation`` of this spec."""
+    """Return the model's own module of that name.
+
+    Where its spec names another package in ``IMPLEMENTED_IN``, one that implements several models, the module there
+    serves, or its ``Implementation`` of this spec.
+    """
     if operation := _operation_in(package):
         return import_module(f"{_OPERATIONS}.{module}").Implementation(operation)
     spec = import_module(f"{package}.spec")
@@ -99,7 +109,7 @@ def _code_of(package: str, module: str) -> Any:
 
 
 def packages_of_code(package: str) -> tuple[str, ...]:
-    """The names to import, of a model that is not a user's: its own, and the one that its spec names for its code."""
+    """List the names to import, of a built-in model: its own, and the one that its spec names for its code."""
     own = package.partition(":")[0]
     if _operation_in(package):
         return (own,)

@@ -29,7 +29,7 @@ class NotPrepared(FairlapError):
 
 @contextmanager
 def base_checkout(change: Path, commit: str) -> Iterator[Path]:
-    """A folder with that commit, fetched where it is missing; it is gone afterwards."""
+    """Return a folder with that commit, fetched where it is missing; it is gone afterwards."""
     if commit.startswith("-"):  # git would take it for an option
         raise NoBaseline(f"{commit!r} is not a commit")
     if _git(change, "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
@@ -54,8 +54,10 @@ def base_checkout(change: Path, commit: str) -> Iterator[Path]:
 
 
 def base_commit(change: Path, pull_request: PullRequest | None) -> str:
-    """What the change is compared with: the first parent of a merge, which is the branch that it is merged into, as
-    GitHub checks a pull request out; else the base that the event names. Empty where neither is known."""
+    """Find what the change is compared with: the first parent of a merge, else the base of the event.
+
+    GitHub checks out a merge, whose first parent is the branch that it is merged into. Empty where neither is known.
+    """
     commit = _git(change, "cat-file", "-p", "HEAD")
     head = commit.stdout.partition("\n\n")[0]
     parents = [line.removeprefix("parent ") for line in head.splitlines() if line.startswith("parent ")]
@@ -65,8 +67,10 @@ def base_commit(change: Path, pull_request: PullRequest | None) -> str:
 
 
 def prepare(folder: Path, command: str, passed: Collection[str] = (), *, is_base: bool) -> None:
-    """Run the shell's command in the folder, with the variables that contestants get. Its output goes to standard
-    error, into the job's log."""
+    """Run the shell's command in the folder, with the variables that contestants get.
+
+    Its output goes to standard error, into the job's log.
+    """
     done = subprocess.run(
         ["sh", "-c", command],
         cwd=folder,

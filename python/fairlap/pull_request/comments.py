@@ -28,8 +28,10 @@ class CannotComment(FairlapError):
 
 
 class Comments:
-    """Of one pull request. ``author`` is whose comments are updated; without one, those of any bot: a stranger could
-    post the hidden line too."""
+    """Of one pull request.
+
+    ``author`` is whose comments are updated; without one, those of any bot: a stranger could post the hidden line too.
+    """
 
     def __init__(
         self, api: str, pull_request: PullRequest, token: str, *, author: str = "", timeout_s: float = _TIMEOUT_S
@@ -116,7 +118,7 @@ _HINTS = {
 
 
 def _why(error: str | BaseException) -> str:
-    """The text of an error, or its type where it has none."""
+    """Return the text of an error, or its type where it has none."""
     return error if isinstance(error, str) else reason_of(error) or type(error).__name__
 
 

@@ -81,7 +81,7 @@ class WorkBlocks:
         return self.judged.metric
 
     def has_figure(self, process: ProcessResult) -> bool:
-        """False where it lacks a figure that it may lack: then its block does not count."""
+        """Tell whether it has its figure; without one that it may lack, its block does not count."""
         return not self.judged.may_lack or self.judged.read(process) is not None
 
     @property
@@ -125,7 +125,10 @@ def is_ranked(processes: Sequence[ProcessResult]) -> bool:
 
 
 def worst_outcome(processes: Sequence[ProcessResult]) -> Outcome:
-    """A disqualification outweighs everything; otherwise what happened most often to processes that did not finish."""
+    """Find the worst outcome: a disqualification outweighs everything.
+
+    Otherwise it is what happened most often to processes that did not finish.
+    """
     bad = Counter(each.outcome for each in processes if not each.finished)
     if "disqualified" in bad:
         return "disqualified"
@@ -133,7 +136,7 @@ def worst_outcome(processes: Sequence[ProcessResult]) -> Outcome:
 
 
 def trouble(processes: Sequence[ProcessResult]) -> str:
-    """What went wrong in some of the processes; empty when all finished."""
+    """Return what went wrong in some of the processes; empty when all finished."""
     bad = [each for each in processes if not each.finished]
     if not bad:
         return ""
@@ -258,7 +261,7 @@ def halves_of(processes: Sequence[ProcessResult], judged: Judged) -> npt.NDArray
 
 
 def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:
-    """The figures of a block whose contestants took turns are built from its rounds, so that its noise cancels."""
+    """Build the figures of a block from its rounds where its contestants took turns, so that its noise cancels."""
     figures: dict[str, list[float]] = {name: [] for name in compared}
     for block in zip(*compared.values(), strict=True):
         if all(process.rounds_ns for process in block) and len({len(process.rounds_ns) for process in block}) == 1:

@@ -33,7 +33,7 @@ def is_operation(model: str) -> bool:
 def selected_models(
     models: Sequence[str], notify: Callable[[str], None]
 ) -> tuple[tuple[str, ...], tuple[SkippedWork, ...]]:
-    """The models with the operations of each pattern in its place, each once; and the operations that are skipped.
+    """Replace each pattern by its operations, each once, and return those that are skipped, too.
 
     Raises InvalidRequest where nothing is left of a pattern, and where an operation whose whole name is given does not
     fit.

@@ -50,8 +50,10 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Measuring(msgspec.Struct, frozen=True):
-    """How long a contestant is measured in each process, and in how many turns where contestants take turns. Later
-    blocks may have another number of turns, each as long; see chosen_rounds.py."""
+    """How long a contestant is measured in each process, and in how many turns where contestants take turns.
+
+    Later blocks may have another number of turns, each as long; see chosen_rounds.py.
+    """
 
     seconds: _Limit = 0.4
     samples: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
@@ -162,7 +164,7 @@ class Plan(msgspec.Struct, frozen=True):
         )
 
     def title_of(self, work: Work) -> str:
-        """A work for people."""
+        """Title a work for people."""
         title = work_title(work.label, self.data, (name.framework for name in self.contestants))
         format_ = reports_of(self.contestants)
         return f"{title} · by times of {format_}" if format_ else title
@@ -173,15 +175,15 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(precision for work in self.works for precision in work.precisions))
 
     def work_of(self, block: Block, place: int) -> Work:
-        """What the contestant at this place does in this block, in its own precision."""
+        """Return what the contestant at this place does in this block, in its own precision."""
         return self.works[block.work].in_precision(self.contestants[place].precision)
 
     def scenario(self, work: Work) -> Scenario:
-        """What this work asks of its contestants."""
+        """Return what this work asks of its contestants."""
         return scenario_of(self, work)
 
     def threads_of(self, work: Work) -> int:
-        """That every contestant is given on this work; as ranks, each of them."""
+        """Return how many threads every contestant is given on this work; as ranks, each of them."""
         return self.threads if work.scale is None else work.scale.threads
 
     @property
@@ -282,8 +284,10 @@ def draw_plan(
 
 
 def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
-    """The plan on the cores of another machine: nothing else that was drawn changes, and the same cores give the same
-    plan again."""
+    """Draw the plan's cores again on another machine; nothing else changes.
+
+    The same cores give the same plan again.
+    """
     for work in plan.works:
         require_cores(work, plan.threads, available_cores)
 
@@ -333,7 +337,7 @@ def require_cores(work: Work, threads: int, available_cores: Sequence[int]) -> N
 
 
 def require_blocks(blocks: int) -> None:
-    """Checked before the blocks are drawn, since drawing absurdly many takes long."""
+    """Check the number before the blocks are drawn, since drawing absurdly many takes long."""
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InvalidRequest(f"blocks must be between 1 and {MOST_BLOCKS:,} (got {blocks:,})")
 

@@ -134,7 +134,7 @@ def plan_of(
 
 
 def _require_once(request: RaceRequest) -> None:
-    """A number or name that is given twice would be raced once, in silence."""
+    """Refuse a number or name that is given twice, which would be raced once, in silence."""
     for name in ("models", "batch", "mode", "precision", "threads", "processes"):
         given = getattr(request, name)
         for each in given if isinstance(given, tuple) else ():
@@ -268,9 +268,12 @@ def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:
 
 
 def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
-    """A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest. So it
+    """Choose the seeds of the data: one where it is drawn once, else those that take turns.
+
+    A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest. So it
     does for operations: what they take long for is their sizes, and some have weights of gigabytes. A server has one
-    set of weights."""
+    set of weights.
+    """
     if request.data_seed is not None:
         return (request.data_seed,)
     one = request.data is not None or any(kind_of(model) or is_operation(model) for model in request.models)
@@ -335,7 +338,7 @@ def _why_other_batch(source: Source, bound: int) -> str:
 
 
 def sources_named(request: RaceRequest, model: str) -> list[Source]:
-    """A user's own model, once for each of the shapes that were asked for; none for the name of a model."""
+    """Return a user's own model, once for each of the shapes that were asked for; none for the name of a model."""
     if model in workload_names() or kind_of(model) is None:
         return []
     batch = request.batch
@@ -372,7 +375,7 @@ def _named_metrics(request: RaceRequest) -> tuple[str, ...]:
 
 
 def _absolute(text: str) -> str:
-    """A path from the root on; of ``file.py:function`` the file's. A module stays as it is."""
+    """Return a path from the root on; of ``file.py:function`` the file's. A module stays as it is."""
     if text.startswith(PREFIX_OF_TRANSFORMERS):
         return PREFIX_OF_TRANSFORMERS + str(Path(text.removeprefix(PREFIX_OF_TRANSFORMERS)).absolute())
     file, colon, function = text.rpartition(":")
@@ -383,7 +386,7 @@ def _absolute(text: str) -> str:
 
 
 def _require_known_dims(request: RaceRequest) -> None:
-    """A single model refuses the dimensions that it lacks; one of several leaves them to the others."""
+    """Refuse dimensions that a single model lacks; one of several leaves them to the others."""
     if len(request.models) == 1 or not request.dims:
         return
     named: set[str] = set()

@@ -30,9 +30,11 @@ _REACHING = (CALLABLES, COMMAND, HTTP)  # frameworks whose options are what runs
 
 
 def reach_of(plan: Plan) -> tuple[str, ...]:
-    """A line for each command, callable, path, address and package, sorted; empty where built-in works run in
-    installed frameworks. Commands and callables stand with their folder, since ``./bench`` is another program in
-    another folder, and in quotes, so that no two that differ make the same line."""
+    """List each command, callable, path, address and package that a plan reaches, sorted.
+
+    It is empty where built-in works run in installed frameworks. Commands and callables stand with their folder, since
+    ``./bench`` is another program in another folder, and in quotes, so that no two that differ make the same line.
+    """
     lines = [line for name in plan.contestants for line in _of_contestant(name)]
     lines += [f"data {plan.data}"] if plan.data not in ("", SYNTHETIC) else []
     for work in plan.works:

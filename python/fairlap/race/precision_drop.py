@@ -1,5 +1,7 @@
-"""What a lower precision costs: how much a score fell and the error grew against fp32, and whether that is within the
-stated bound."""
+"""What a lower precision costs, and whether that is within the stated bound.
+
+It is how much a score fell and the error grew against fp32.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ EXCEEDED = "E_MAX_DROP"
 
 @dataclass(frozen=True)
 class Drop:
-    """Against the best contestant in fp32 on the same work, of all processes of the run. None where nothing was
-    compared, or fp32 is not raced."""
+    """Against the best contestant in fp32 on the same work, of all processes of the run.
+
+    None where nothing was compared, or fp32 is not raced.
+    """
 
     error: float | None = None  # how much larger the relative error is
     score: float | None = None  # how much lower its score is
@@ -40,8 +44,10 @@ def drop_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], everythi
 
 
 def exceeded(plan: Plan, drop: Drop) -> str:
-    """Why a contestant with this drop is not ranked; empty where it qualifies. Where answers were scored, the
-    score counts, and else the error."""
+    """Why a contestant with this drop is not ranked; empty where it qualifies.
+
+    Where answers were scored, the score counts, and else the error.
+    """
     if plan.max_drop is None:
         return ""
     more = f"by more than the {quantity_text.share(plan.max_drop)} of --max-drop"
@@ -54,7 +60,7 @@ def exceeded(plan: Plan, drop: Drop) -> str:
 
 
 def _in_fp32(plan: Plan, work: Work, everything: Sequence[ProcessResult]) -> Iterator[list[ProcessResult]]:
-    """The finished processes of each contestant in fp32."""
+    """Yield the finished processes of each contestant in fp32."""
     wanted = work.in_precision("fp32")
     for each in plan.works:
         for name in plan.contestants:
@@ -72,6 +78,6 @@ def _worst_error(processes: Sequence[ProcessResult]) -> float | None:
 
 
 def _score(processes: Sequence[ProcessResult]) -> tuple[str, float] | None:
-    """The median over processes, which differ in what they learnt."""
+    """Return the median over processes, which differ in what they learnt."""
     found = [found for process in processes if (found := bounded_score_in(process.scores)) is not None]
     return (found[0][0], median(score.value for _, score in found)) if found else None

@@ -1,5 +1,6 @@
-"""Progress of a race on standard error: a live line in a terminal, elsewhere one line for each process, and one for
-every half minute in which nothing else is printed.
+"""Progress of a race on standard error: a live line in a terminal, elsewhere lines.
+
+There is one for each process, and one for every half minute in which nothing else is printed.
 
 Nothing here shows a leader: interim intervals come from the stopping rule, which sees the times of each block sorted.
 """
@@ -115,7 +116,7 @@ class Messages(Silence):
             self.say(f"still running: {text}")
 
     def running(self) -> str:
-        """What goes on, and how much time is left where that is known; empty where nothing has begun."""
+        """Describe what goes on, and how much time is left where that is known; empty where nothing has begun."""
         return self._begun
 
 
@@ -261,8 +262,10 @@ class TimeLeft:
 
 
 class EpochsLeft:
-    """Of the processes of a block that train to a score. When they reach it is not known, but in which epoch they end
-    at the latest."""
+    """Of the processes of a block that train to a score.
+
+    When they reach it is not known, but in which epoch they end at the latest.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -271,8 +274,10 @@ class EpochsLeft:
         self._epochs, self._first_s = 0, 0.0
 
     def seconds(self, process: ProcessResult, now_s: float) -> float:
-        """At most, now that this process has trained for another epoch. Each epoch to come takes as long as those of
-        this block took on average, with what was done between them."""
+        """At most, now that this process has trained for another epoch.
+
+        Each epoch to come takes as long as those of this block took on average, with what was done between them.
+        """
         learning = process.learning
         assert learning is not None
         if process.block != self._block:

@@ -16,7 +16,7 @@ from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 
 def whole_blocks(plan: Plan, processes: Sequence[ProcessResult]) -> list[ProcessResult]:
-    """A block that was broken off is run again: all of its contestants have to take turns at one time."""
+    """Leave out a block that was broken off: all of its contestants have to take turns at one time."""
     ran: dict[int, set[str]] = defaultdict(set)
     for process in processes:
         ran[process.block].add(process.contestant)
@@ -51,8 +51,10 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 def require_same_sources(
     plan: Plan, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
 ) -> None:
-    """Users' models, inputs and labels, the data that works learn and the weights that they start from must be those
-    that the plan was made from. Raises SourceError or InvalidRequest."""
+    """Require the models, inputs, labels, data and weights to be those that the plan was made from.
+
+    Raises SourceError or InvalidRequest.
+    """
     for work in plan.works:
         require_same_data(work)
         if work.source is not None or work.start is not None:
@@ -62,8 +64,10 @@ def require_same_sources(
 def changed_data(
     plan: Plan, processes: Sequence[ProcessResult], notify: Callable[[str], None] = lambda _: None
 ) -> list[FactDifference]:
-    """Data have no place in a saved run, but every process that was fed kept their hash. Raises what a race would
-    when there are no such data here. Drawn data can differ too: with what draws them."""
+    """List data that changed: every process that was fed kept their hash.
+
+    Raises what a race would when there are no such data here. Drawn data can differ too: with what draws them.
+    """
     found = []
     for work in plan.works if plan.data else ():
         label = work.label

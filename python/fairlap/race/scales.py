@@ -24,8 +24,10 @@ MOST_RANKS = MOST_THREADS = 4096
 
 
 def threads_asked(request: RaceRequest, cores: Sequence[int], usable: int) -> tuple[int, ...]:
-    """Each number once, the smallest first. Without any, as many as the cores that the quota leaves usable, shared by
-    the ranks of a host."""
+    """Each number once, the smallest first.
+
+    Without any, as many as the cores that the quota leaves usable, shared by the ranks of a host.
+    """
     if request.threads is None:
         on_a_host = math.ceil(max(_ranks_asked(request), default=1) / max(len(request.hosts or ()), 1))
         return (max(usable // on_a_host, 1),)
@@ -68,7 +70,7 @@ def _require_hosts(hosts: Sequence[str]) -> None:
 
 
 def _ranks_asked(request: RaceRequest) -> tuple[int, ...]:
-    """The smallest first. Hosts without a number have one each."""
+    """Return the smallest first. Hosts without a number have one each."""
     if request.hosts is not None:
         _require_hosts(request.hosts)
     if request.processes is None:
@@ -148,7 +150,7 @@ def _require_no_more(request: RaceRequest) -> None:
 
 
 def at_scales(work: Work, spec: Spec, scales: Sequence[Scale]) -> list[Work]:
-    """The work once at each of them; its batch is the global one."""
+    """Place the work once at each scale; its batch is the global one."""
     if not scales:
         return [work]
     if any(scale.ranks > 1 for scale in scales):
@@ -177,7 +179,7 @@ def _at(work: Work, scale: Scale) -> Work:
 
 
 def _require_parts(work: Work, spec: Spec) -> None:
-    """A model whose batch cannot be parted between ranks, or that would compute something else in parts."""
+    """Refuse a model whose batch cannot be parted between ranks, or that would compute something else in parts."""
     if work.source is not None or is_operation(work.model) or not spec.computes:
         raise InvalidRequest(
             f"{work.model} has inputs of a fixed size, which ranks cannot share; race a built-in model, or leave out "

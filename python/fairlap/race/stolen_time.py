@@ -49,8 +49,10 @@ class StolenTime:
         return 0 < self.blocks == self.throttled_blocks
 
     def refusal(self, *, threads: int) -> tuple[str, str]:
-        """Why no ratio is claimed, and the code; empty where one may be. A single thread meets no other, and
-        neither does what computes on one thread, such as most callables."""
+        """Why no ratio is claimed, and the code; empty where one may be.
+
+        A single thread meets no other, and neither does what computes on one thread, such as most callables.
+        """
         if self.is_throttled:
             advice = "raise the quota above --threads, or bind cores instead"
             return f"{self.what}; {advice}", E_THROTTLED
@@ -109,8 +111,10 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
 
 
 def _computes_on_several_threads(process: ProcessResult) -> bool:
-    """By the CPU time of its calls, in all threads and in the one that calls. Of threads and programs that end with a
-    call it is not known how many there are at once."""
+    """By the CPU time of its calls, in all threads and in the one that calls.
+
+    Of threads and programs that end with a call it is not known how many there are at once.
+    """
     if disturbances.TAKEN in process.machine:
         return True
     of_all, of_one = (process.per_call.get(name, 0.0) for name in ("process_cpu_ns", "thread_cpu_ns"))
@@ -118,8 +122,10 @@ def _computes_on_several_threads(process: ProcessResult) -> bool:
 
 
 def _is_throttled(block: Sequence[ProcessResult]) -> bool:
-    """Stopped for more than a hundredth of the time: a group that has as many cores as threads is stopped for an
-    instant now and then."""
+    """Tell whether it was stopped for more than a hundredth of the time.
+
+    A group that has as many cores as threads is stopped for an instant now and then.
+    """
     stopped_s = max(_readings(block, disturbances.THROTTLED), default=0.0)
     return stopped_s > _STOPPED * sum(each.phases_s.get("measured", 0.0) for each in block)
 

@@ -57,8 +57,10 @@ class Ending:
 
     @property
     def longest_request_s(self) -> float:
-        """A contestant that does not answer for that long is lost, where a budget was given. It is no less than what
-        importing a framework and a first call take on a busy machine."""
+        """A contestant that does not answer for that long is lost, where a budget was given.
+
+        It is no less than what importing a framework and a first call take on a busy machine.
+        """
         given_s = None if self._patient else self._budget_s
         return math.inf if given_s is None else max(given_s, LEAST_OF_A_REQUEST_S)
 
@@ -67,7 +69,9 @@ class Ending:
 
     def ends_first_block(self) -> bool:
         """Whether no further turn, epoch or trial is begun: the budget that was given is spent in the first round.
-        Later rounds are begun only where they fit into it."""
+
+        Later rounds are begun only where they fit into it.
+        """
         given_s = None if self._patient else self._budget_s
         return given_s is not None and not self._rounds_ended and self._elapsed_s() > given_s
 
@@ -103,8 +107,11 @@ class Ending:
         return f"every interval is about as narrow as asked (± {quantity_text.share(widest)})"
 
     def _next_round_s(self, elapsed_s: float, rounds: int, blocks: int, kept: int) -> float:
-        """As long as the last one. The first round of a race until decided starts alone and reads frameworks from the
-        disk, so the second one is expected to take half as long."""
+        """As long as the last one.
+
+        The first round of a race until decided starts alone and reads frameworks from the disk, so the second one is
+        expected to take half as long.
+        """
         last_s = elapsed_s - self._last_round_ended_s
         self._last_round_ended_s = elapsed_s
         ended = rounds - self._rounds_ended

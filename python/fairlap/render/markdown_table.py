@@ -48,7 +48,7 @@ class ShownColumn:
 
 
 def columns_shown(rows: Sequence[Row]) -> list[ShownColumn]:
-    """What rows are ranked by has the name that their scenario gives it."""
+    """Choose the columns; what rows are ranked by has the name that their scenario gives it."""
     judged = [ShownColumn(by, partial(_judged, by)) for by in dict.fromkeys(row.judged_by for row in rows)]
     columns = [*_WHO, *judged, *_COLUMNS]
     return [column for column in columns if column.always or any(column.read(row) for row in rows)]

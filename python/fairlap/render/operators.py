@@ -64,7 +64,7 @@ def _top(profile: ContestantProfile) -> list[str]:
 
 
 def _fitting(name: str) -> str:
-    """The beginning and the end, by which such names differ."""
+    """Keep the beginning and the end, by which such names differ."""
     if len(name) <= _LONGEST_NAME:
         return name
     half = (_LONGEST_NAME - 3) // 2

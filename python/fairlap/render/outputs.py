@@ -1,5 +1,7 @@
-"""Every format that a run or its rows can be written in. The end of a file's name decides which, the longest first:
-``rows.json`` is fairlap's own, and ``rows.codequality.json`` is not.
+"""Every format that a run or its rows can be written in.
+
+The end of a file's name decides which, the longest first: ``rows.json`` is fairlap's own, and ``rows.codequality.json``
+is not.
 
 One module of this package makes each format; it is imported when it is used.
 """
@@ -40,7 +42,7 @@ class Format:
     extra: str = ""  # of the package fairlap; it brings them
 
     def missing(self) -> str:
-        """What to install before this format can be written; empty when it can be. Nothing is imported."""
+        """Return what to install before this format can be written; empty when it can be. Nothing is imported."""
         lacking = [name for name in self.needs if find_spec(name) is None]
         if not lacking:
             return ""
@@ -128,7 +130,7 @@ def write_all(files: Iterable[tuple[Path, Format]], results: Results) -> list[st
 
 
 def encoded(rows: Sequence[Row], chosen: Format) -> bytes:
-    """The whole file; text is UTF-8."""
+    """Encode the whole file; text is UTF-8."""
     content: bytes = _function(chosen.encode)(rows)
     return content
 
@@ -138,7 +140,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """What ``write_rows`` wrote, without loss. Markdown is for people and cannot be read back."""
+    """Return what ``write_rows`` wrote, without loss. Markdown is for people and cannot be read back."""
     chosen = format_of(path, {suffix: each for suffix, each in FORMATS.items() if each.decode})
     try:
         content = path.read_bytes()

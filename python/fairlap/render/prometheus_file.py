@@ -54,7 +54,7 @@ GAUGES = (
 
 
 def encode(rows: Sequence[Row]) -> bytes:
-    """The newest of rows with the same labels: no reader takes two samples of one series."""
+    """Write the newest of rows with the same labels: no reader takes two samples of one series."""
     newest = {_labels(row): row for row in sorted(rows, key=lambda row: row.recorded_at)}
     lines: list[str] = []
     for gauge in GAUGES:
@@ -76,7 +76,7 @@ def _samples(gauge: Gauge, end: str, rows: dict[str, Row]) -> Iterator[str]:
 
 
 def _labels(row: Row) -> str:
-    """An empty label is none to Prometheus."""
+    """Write the labels; an empty one is none to Prometheus."""
     values = {name: str(getattr(row, name) or "") for name in _LABELS}
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in values.items() if value)
 

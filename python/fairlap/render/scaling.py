@@ -100,8 +100,10 @@ def straggler_text(row: Row) -> str:
 
 
 def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
-    """What the laws say, marked as such; a reason that holds for all contestants once. Contestants without any
-    speed-up are left out, since the reason for that is the reason here too."""
+    """Return what the laws say, marked as such; a reason that holds for all contestants once.
+
+    Contestants without any speed-up are left out, since the reason for that is the reason here too.
+    """
     lines: list[str] = []
     reasons: dict[str, list[str]] = {}
     measured = [each for each in group if any(point.speed_up for point in each.points)]

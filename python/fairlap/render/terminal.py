@@ -38,7 +38,7 @@ _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF")  # of al
 
 
 def text_of(results: Results) -> str:
-    """The whole answer, one paragraph for each work."""
+    """Write the whole answer, one paragraph for each work."""
     parts = []
     for work in results.works():
         lines = _order_lines(results, work)
@@ -104,7 +104,7 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
 
 
 def _figures(work_result: WorkResult, result: ContestantResult, row: Row) -> tuple[str, str]:
-    """What it is ranked by with its interval, and how many times that of the first."""
+    """Return what it is ranked by with its interval, and how many times that of the first."""
     modes = f"{len(row.modes)} modes: " if row.modes else ""
     return f"{modes}{judged_text(row)}", _times_the_first(work_result, result)
 
@@ -188,7 +188,7 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
 
 
 def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
-    """What compiling did, and what calls on other inputs cost, each contestant in turn."""
+    """Return what compiling did, and what calls on other inputs cost, each contestant in turn."""
     lines = []
     for result in work_result.contestants:
         found = found_for(results.run, work_result, result)
@@ -203,8 +203,10 @@ def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
 
 
 def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
-    """The fastest against the others by the quantities of a GPU, none of which is what a user waits for, and by the
-    time and the steps to a score."""
+    """Compare the fastest with the others by the quantities of a GPU, and by the time and the steps to a score.
+
+    None of the former is what a user waits for.
+    """
     first = work_result.contestants[0].contestant
     lines = []
     for other in work_result.other_quantities:
@@ -221,7 +223,7 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
 
 
 def _limits(work_result: WorkResult) -> list[str]:
-    """What could not have been seen, and how far the answers are from the reference."""
+    """Return what could not have been seen, and how far the answers are from the reference."""
     limits = []
     if work_result.standing is not None and math.isfinite(work_result.standing.detectable_effect):
         limits.append(
@@ -267,7 +269,7 @@ def causes_of_modes(row: ContestantResult) -> list[str]:
 
 
 def _resources(result: ContestantResult, row: Row) -> list[str]:
-    """What the contestant took besides time; nothing for what was not asked for or could not be read."""
+    """Return what the contestant took besides time; nothing for what was not asked for or could not be read."""
     return [
         *_bound(row),
         *_reported(result, row),
@@ -293,7 +295,7 @@ def _reported(result: ContestantResult, row: Row) -> list[str]:
 
 
 def _bound(row: Row) -> list[str]:
-    """What bounds it, or how much of its time the roofs and an empty call explain, where that is known."""
+    """Return what bounds it, or how much of its time the roofs and an empty call explain, where that is known."""
     if row.roof_share is None:
         return []
     if row.bound is None:

@@ -58,8 +58,10 @@ def commands_in(given: Iterable[tuple[str, Command]]) -> Commands:
 def contestants_of(
     commands: Mapping[str, str | Command], output: str = "", reported: str = ""
 ) -> tuple[ContestantName, ...]:
-    """``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it. They race by what
-    they report if ``reported`` or each of them names how, all in one format."""
+    """``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it.
+
+    They race by what they report if ``reported`` or each of them names how, all in one format.
+    """
     found = tuple(_contestant(name, each, output, reported) for name, each in commands.items())
     formats = {name.text: name.framework_options.get(REPORTED, "").partition(":")[0] for name in found}
     if len(set(formats.values())) > 1:
@@ -80,7 +82,7 @@ def report_in(text: str) -> tuple[ReportFormat, str]:
 
 
 def reports_of(contestants: Iterable[ContestantName]) -> str:
-    """The format of the reports by which contestants race; empty where they race by wall time."""
+    """Find the format of the reports by which contestants race; empty where they race by wall time."""
     return next((own.partition(":")[0] for each in contestants if (own := dict(each.options).get(REPORTED, ""))), "")
 
 
@@ -94,7 +96,7 @@ def is_named_command(name: ContestantName) -> bool:
 
 
 def words_of(run: str) -> list[str]:
-    """The program and its arguments."""
+    """Return the program and its arguments."""
     try:
         words = shlex.split(run)
     except ValueError as error:

@@ -35,8 +35,10 @@ def _about(meaning: str) -> msgspec.Meta:
 
 
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With this table, the race is one of load: `fairlap load`. Give one bound on the whole answer, one on its first
-    token, or both; or a scenario of LoadGen."""
+    """With this table, the race is one of load: `fairlap load`.
+
+    Give one bound on the whole answer, one on its first token, or both; or a scenario of LoadGen.
+    """
 
     p50: Annotated[Seconds | None, _about("Half of the requests are answered within this duration.")] = None
     p90: Annotated[Seconds | None, _about("Nine of ten requests are answered within this duration.")] = None

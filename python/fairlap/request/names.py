@@ -86,8 +86,10 @@ def contestant_named(text: str) -> ContestantName:
 
 
 def _parsed(text: str) -> ContestantName:
-    """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program. Or the address of a
-    server with options."""
+    """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program.
+
+    Or the address of a server with options.
+    """
     whole = text.strip()
     if any("\ud800" <= letter <= "\udfff" for letter in whole):  # bytes of the shell that are not UTF-8
         raise InvalidRequest(f"contestant {whole!a} is not valid UTF-8", code="E_CONTESTANT")

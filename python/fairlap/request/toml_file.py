@@ -37,7 +37,10 @@ _TYPES = {
 
 
 def read_toml(path: Path, kind: type[Read], what: str) -> Read:
-    """``what`` names the kind of file in messages. A type that TOML does not have is called with the value given."""
+    """Read the file; ``what`` names its kind in messages.
+
+    A type that TOML does not have is called with the value given.
+    """
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidRequest(f"{path} is too large for {what}", code="E_TOML")
@@ -56,7 +59,7 @@ def read_toml(path: Path, kind: type[Read], what: str) -> Read:
 
 
 def _code_of(error: msgspec.ValidationError) -> str:
-    """A value that is not accepted has the code that it would have on the command line."""
+    """Parse; a value that is not accepted has the code that it would have on the command line."""
     if isinstance(error.__cause__, InvalidRequest):
         return error.__cause__.code
     return "E_TOML" if _WRONG_KEY.match(str(error)) else InvalidRequest.code

@@ -27,8 +27,10 @@ ScheduleKind = Literal["constant", "cosine", "linear"]
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """What the learning rate is multiplied by at each step: from near 0 to 1 over the warm-up, then along the curve
-    down to ``floor`` at ``steps``."""
+    """What the learning rate is multiplied by at each step.
+
+    From near 0 to 1 over the warm-up, then along the curve down to ``floor`` at ``steps``.
+    """
 
     kind: ScheduleKind = "constant"
     warmup: int = 0
@@ -50,7 +52,7 @@ class Schedule(msgspec.Struct, frozen=True):
         return self.kind == "constant" and not self.warmup
 
     def at_traced(self, step: Any, library: Any) -> Any:
-        """The same of a step that is an array: ``library`` is jax.numpy, tensorflow or another with NumPy's names."""
+        """Compute the same of a step that is an array: ``library`` is jax.numpy or another with NumPy's names."""
         times: Any = 1.0
         if self.kind != "constant":
             done = library.minimum(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))

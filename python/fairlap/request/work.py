@@ -77,5 +77,5 @@ class Work(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, batch=batch, scale=None)
 
     def in_precision(self, precision: Precision | None) -> Work:
-        """What one contestant does of it; ``precision`` is None where all contestants have the same one."""
+        """Return what one contestant does of it; ``precision`` is None where all contestants have the same one."""
         return msgspec.structs.replace(self, precision=precision or self.precision, together=())

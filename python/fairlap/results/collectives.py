@@ -133,8 +133,10 @@ def _fit(
 
 
 def latency_and_slope(sizes: Sequence[int], times_ns: Sequence[float]) -> tuple[float, float]:
-    """In ns and in ns for a byte. The ratios of times to the model are what counts: otherwise the largest size would
-    decide alone."""
+    """In ns and in ns for a byte.
+
+    The ratios of times to the model are what counts: otherwise the largest size would decide alone.
+    """
     from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
     size, log_times = np.asarray(sizes, dtype=float), np.log(times_ns)

@@ -95,7 +95,7 @@ def _as_json(name: str) -> Callable[[Row], str]:
 
 
 def require_header(names: Iterable[str]) -> None:
-    """The columns of this version of the row, in any order."""
+    """Require the columns of this version of the row, in any order."""
     found, wanted = list(names), {column.name for column in columns()}
     missing, unknown = sorted(wanted - set(found)), sorted(set(found) - wanted)
     if missing:
@@ -107,7 +107,10 @@ def require_header(names: Iterable[str]) -> None:
 
 
 def row_of_cells(cells: Mapping[str, Any]) -> Row:
-    """The inverse of ``flat``. Some formats cannot tell an absent text from an empty one, so ``absent`` decides."""
+    """Return the inverse of ``flat``.
+
+    Some formats cannot tell an absent text from an empty one, so ``absent`` decides.
+    """
     absent: dict[str, str] = msgspec.json.decode(cells["absent"], type=dict[str, str])
     found: dict[str, Any] = {}
     for column in columns():

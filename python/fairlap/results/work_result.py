@@ -252,7 +252,7 @@ def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ..
 
 
 def _covariates(processes: Sequence[ProcessResult]) -> dict[str, Sequence[float] | Sequence[str]]:
-    """What may separate the modes. A count that some process lacks is left out."""
+    """Return what may separate the modes. A count that some process lacks is left out."""
     named = {"page faults per call": PAGE_FAULTS, "migrations": "migrations"}
     covariates: dict[str, Sequence[float] | Sequence[str]] = {
         shown: [process.per_call[key] for process in processes]

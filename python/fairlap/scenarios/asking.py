@@ -1,5 +1,6 @@
-"""What requests to a worker have in common: by what each is answered, and what serves it there. And the answer to those
-to prepare.
+"""What requests to a worker have in common: by what each is answered, and what serves it there.
+
+And the answer to those to prepare.
 
 A worker imports this module before it says hello, so it must stay light.
 """
@@ -34,7 +35,7 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
         return str(type(self).__struct_config__.tag)
 
     def most_raw_bytes(self, after_s: float) -> int:
-        """That an answer may announce after so long: by what was asked for, and by what can be timed since."""
+        """Compute how many raw bytes an answer may announce, by what was asked for and how long it took."""
         return 0
 
 

@@ -46,8 +46,11 @@ class FedCalls:
         self.feeding: Feeding | None = None
 
     def proof(self) -> dict[str, np.ndarray]:
-        """Run a numbered epoch through a separate pipeline. Return the sample numbers, how many samples differed from
-        the files, and the outputs for the first batches, or the state after the step on each of them."""
+        """Run a numbered epoch through a separate pipeline.
+
+        Return the sample numbers, how many samples differed from the files, and the outputs for the first batches, or
+        the state after the step on each of them.
+        """
         self._reset()
         files = {name: NpyRows(file) for name, file in self._job.files.items()}
         pipeline = self._choice.opened(replace(self._job, epochs=1, numbered=True), self._fed)
@@ -80,7 +83,7 @@ class FedCalls:
         return self._pipeline.description
 
     def answer(self) -> dict[str, np.ndarray]:
-        """The outputs and inputs of the next batch of the measured pipeline; in training also the state before."""
+        """Return the outputs and inputs of the next batch of the pipeline; in training also the state before."""
         pipeline = self._opened()
         before = {} if self._training is None else _under(BEFORE, self._training.read())
         taken = pipeline.take()
@@ -122,7 +125,7 @@ class FedCalls:
             self._training.reset()
 
     def _call(self, pipeline: Pipeline) -> Callable[[], Any]:
-        """The batch is released, and its memory may be reused, only after the work on it is done."""
+        """Call, and release the batch, whose memory may be reused, only after the work on it is done."""
         take, release = pipeline.take, pipeline.release
         run, done = self._fed.run, self._contestant.done
 
@@ -136,7 +139,7 @@ class FedCalls:
         return call
 
     def _checked_call(self, inputs: Mapping[str, Any], seen: Arrays) -> dict[str, np.ndarray]:
-        """The inputs and outputs of the checked items of a batch; of a step, the loss and the state after it."""
+        """Return the inputs and outputs of the checked items of a batch; of a step, the loss and the state after it."""
         rows = self._checked_rows
         went_in = {name: np.array(array[rows]) for name, array in seen.items()}
         result = self._fed.run(inputs)
@@ -175,7 +178,7 @@ def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 
 def _rows_that_differ(some: np.ndarray, others: np.ndarray) -> int:
-    """Compared by their bytes, so that a NaN equals itself."""
+    """Compare by bytes, so that a NaN equals itself."""
     pairs = (np.ascontiguousarray(each).reshape(len(each), -1).view(np.uint8) for each in (some, others))
     one, other = pairs
     return int((one != other).any(axis=1).sum())

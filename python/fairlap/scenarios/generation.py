@@ -17,7 +17,7 @@ TOKEN_GAP = "token_gap_ns"
 
 
 def with_tokens(measurement: Measurement, stamps: TokenStamps) -> Measurement:
-    """The same measurement with these quantities of its timed answers, which are the last ones that were stamped."""
+    """Add these quantities of its timed answers, which are the last ones that were stamped."""
     from fairlap.engine import Quantity
 
     came_ns = stamps.newest(measurement.samples * measurement.calls_per_sample)

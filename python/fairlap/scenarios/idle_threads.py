@@ -35,7 +35,7 @@ def wait_until_quiet(at_most_s: float, cpu_of_others_before_s: float = -math.inf
 
 
 def cpu_of_others_s() -> float:
-    """The CPU time of all threads but this one."""
+    """Return the CPU time of all threads but this one."""
     return time.process_time() - time.thread_time()
 
 

@@ -20,8 +20,10 @@ COPY: TimedOperation = "copy"
 
 
 class RankLimits(msgspec.Struct, frozen=True):
-    """How long the ranks of a contestant may take, in seconds. What conducts them then names those that did not answer,
-    for which the parent leaves it some time."""
+    """How long the ranks of a contestant may take, in seconds.
+
+    What conducts them then names those that did not answer, for which the parent leaves it some time.
+    """
 
     start_s: float = 60.0
     prepare_s: float = 900.0
@@ -38,8 +40,10 @@ class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_a
 
 
 class StepAlone(Ask[SteppedAlone], frozen=True, tag="step_alone"):
-    """Take turns: steps of all ranks together, and the same steps of each rank on its own part, without exchanging
-    anything. Nothing but ``overhead`` and ``quit`` follows."""
+    """Time steps of all ranks together, and of each rank alone on its own part, in turns.
+
+    Alone nothing is exchanged. Nothing but ``overhead`` and ``quit`` follows.
+    """
 
     served_by: ClassVar[str] = "fairlap.scenarios.steps_alone:serve"
 

@@ -34,8 +34,10 @@ _SMALLEST_PADDING, _LARGEST_PADDING = 2**11, 2**20  # bytes; of many pages, and 
 
 
 class TimedInputs:
-    """One contestant's callables, a callable for each set of inputs. ``part`` takes that of a rank out of unseen ones;
-    the sets are parts already."""
+    """One contestant's callables, a callable for each set of inputs.
+
+    ``part`` takes that of a rank out of unseen ones; the sets are parts already.
+    """
 
     def __init__(
         self,
@@ -58,8 +60,10 @@ class TimedInputs:
         return self._bound[number]
 
     def deal(self, seed: int) -> bool:
-        """Move the model and its inputs to other places in memory, between allocations of drawn sizes, and call it once
-        on each set there; False if the contestant cannot."""
+        """Move the model and its inputs to other places in memory; False if the contestant cannot.
+
+        They move between allocations of drawn sizes, and it is called once on each set there.
+        """
         if self._contestant.deal is None:
             return False
         drawn, before = random.Random(seed), self._padding
@@ -112,7 +116,7 @@ class TimedInputs:
         return measurement, Drawn(tuple(drawing.results), cores)
 
     def measure_device(self, request: Measure, calls_per_sample: int) -> DeviceQuantities:
-        """What the device can show beside the headline, on the first inputs. For the end of a process."""
+        """Return what the device can show beside the headline, on the first inputs. For the end of a process."""
         from fairlap.scenarios.device_quantities import device_quantities
 
         return device_quantities(
@@ -174,8 +178,11 @@ class _Drawing:
         return self._call
 
     def _warm(self, inputs: int) -> None:
-        """A call that does not count, on other inputs than the drawn one: what was read and kept since the last one
-        took the memory that calls reuse, and threads fell asleep. The drawn call would take longer for that alone."""
+        """Make a call that does not count, on other inputs than the drawn one.
+
+        What was read and kept since the last one took the memory that calls reuse, and threads fell asleep. The drawn
+        call would take longer for that alone.
+        """
         result = self._bound(inputs)()
         if self._contestant.done is not None:
             self._contestant.done(result)
@@ -201,7 +208,7 @@ def _allocations(drawn: random.Random) -> list[np.ndarray]:
 
 
 def _naming_completion(measurement: Measurement) -> Measurement:
-    """The same measurement, whose wall time says what it waited for."""
+    """Return the same measurement, whose wall time says what it waited for."""
     from fairlap.engine.cuda.device_completion import COMPLETION
 
     wall = measurement.quantities["wall_ns"]
@@ -223,7 +230,7 @@ def _in_memory_all(arrays: Arrays) -> Arrays:
 
 
 def in_memory(mapped: np.ndarray) -> np.ndarray:
-    """A read-only copy on a 64-byte boundary like the file's, so that the timed call reads no file."""
+    """Copy to a 64-byte boundary like the file's, read-only, so that the timed call reads no file."""
     memory = np.empty(mapped.nbytes + safetensors.ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % safetensors.ALIGNMENT
     copy = memory[start : start + mapped.nbytes].view(mapped.dtype).reshape(mapped.shape)

@@ -1,5 +1,7 @@
-"""Training for whole epochs: steps on batches of real data, timed natively one after the other. Where that counts, the
-contestant answers the held-out items after each epoch."""
+"""Training for whole epochs: steps on batches of real data, timed natively one after the other.
+
+Where that counts, the contestant answers the held-out items after each epoch.
+"""
 
 from __future__ import annotations
 
@@ -83,10 +85,13 @@ class Epochs:
         return self._contestant.training
 
     def _warm_up(self, steps: Sequence[Callable[[], Any]], *, is_first: bool) -> None:
-        """With steps whose effect on the state is undone. Before each epoch this process was frozen while others used
-        the caches, and its threads fell asleep: the first step took up to seven times as long as the others, which a
-        loop that trains without a pause never sees. The state is put back once before these steps too: what that
-        compiles the first time would let the threads fall asleep again."""
+        """With steps whose effect on the state is undone.
+
+        Before each epoch this process was frozen while others used the caches, and its threads fell asleep: the first
+        step took up to seven times as long as the others, which a loop that trains without a pause never sees. The
+        state is put back once before these steps too: what that compiles the first time would let the threads fall
+        asleep again.
+        """
         training = self._training
         undo: Callable[[], None] = training.reset
         if not is_first:
@@ -122,7 +127,7 @@ class Epochs:
     def _timed(
         self, calls: Sequence[Callable[[], Any]], request: Epoch, done: Callable[[Any], Any] | None
     ) -> tuple[float, EnergyOfBlock | None]:
-        """The calls one after the other, each one once: their nanoseconds, and the energy if it was asked for."""
+        """Time each call once, one after the other: their nanoseconds, and the energy if it was asked for."""
         from fairlap.engine import time_calls
 
         def take() -> Measurement:
@@ -135,13 +140,15 @@ class Epochs:
 
 
 def filled_batches(inputs: Arrays, batch: int) -> list[Arrays]:
-    """All items in batches of one size, so that nothing compiles again: the last batch is filled up from the first
-    item on."""
+    """Batch all items in one size, so that nothing compiles again.
+
+    The last batch is filled up from the first item on.
+    """
     items = len(next(iter(inputs.values())))
     places = np.resize(np.arange(items), (-(-items // batch), batch))
     return [{name: array[rows] for name, array in inputs.items()} for rows in places]
 
 
 def joined(answers: Sequence[Arrays], items: int) -> Arrays:
-    """The answers of all batches to so many items."""
+    """Return the answers of all batches to so many items."""
     return {name: np.concatenate([answer[name] for answer in answers])[:items] for name in answers[0]}

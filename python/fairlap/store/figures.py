@@ -51,7 +51,7 @@ class _Asked(msgspec.Struct, frozen=True):
     count_evaluation: bool = False
 
     def trained(self, model: str, mode: str) -> tuple[str, list[str]]:
-        """The optimizer with its schedule, and from which weights; the same of all works of a model and mode."""
+        """Return the optimizer with its schedule, and from which weights; the same of all works of a model and mode."""
         work = next((each for each in self.works if (each.model, each.mode) == (model, mode)), None)
         training, start = (None, None) if work is None else (work.training, work.start)
         return "" if training is None else f" {training.text}", [] if start is None else [f"from {start.text}"]
@@ -155,7 +155,7 @@ def _asked(db: Database, model: str, since: str) -> dict[str, _Asked]:
 
 
 def machines_of_runs(db: Database, model: str, since: str) -> dict[str, dict[str, str]]:
-    """The recorded facts of the machine, by run."""
+    """Read the recorded facts of the machine, by run."""
     found = _of_runs(db, "machine", model, since)
     return {run: msgspec.json.decode(text, type=dict[str, str]) for run, text in found}
 

@@ -44,7 +44,7 @@ def shared_url() -> str:
 
 
 def store_path() -> Path:
-    """The file of this machine: ``FAIRLAP_STORE``, else ``FAIRLAP_LOCAL_STORE``, else in the user's data folder."""
+    """Return the file of this machine: ``FAIRLAP_STORE``, else ``FAIRLAP_LOCAL_STORE``, else the user's own."""
     chosen = "" if shared_url() else os.environ.get("FAIRLAP_STORE")
     chosen = chosen or os.environ.get("FAIRLAP_LOCAL_STORE")
     return Path(chosen) if chosen else user_data() / "runs.sqlite"
@@ -95,7 +95,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _limited(db: sqlite3.Connection) -> Iterator[None]:
-    """Looking at what a database is ends, whatever it is."""
+    """Limit the time in which one looks at what a database is, whatever it is."""
     ends_s = time.monotonic() + _OPENED_WITHIN_S
     db.set_progress_handler(lambda: time.monotonic() > ends_s, 100_000)
     try:
@@ -105,7 +105,7 @@ def _limited(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A store in a read-only place, or on a full disk, is read as it is: SQLite writes beside it even for a reader."""
+    """Open a store as it is in a read-only place, or on a full disk, where SQLite cannot write beside it."""
     try:
         return open_for_writing(path)
     except (StoreIsReadOnly, StoreIsFull):
@@ -122,8 +122,7 @@ def _make_private(path: Path) -> None:
 
     A file of something else keeps its own. Each file is looked into once, before this process has SQLite open it:
     closing any descriptor of a file gives up all locks that the process has on it, and then another process that ends
-    removes the log under a connection,
-    as https://www.sqlite.org/howtocorrupt.html says.
+    removes the log under a connection, as https://www.sqlite.org/howtocorrupt.html says.
     """
     with _looking:
         known = _looked_at.get(_identity(path))
@@ -178,7 +177,10 @@ def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
 
 
 def _with_texts(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Samples alone are bytes. Others, which SQLite keeps in a column of texts too, were not written by fairlap."""
+    """Refuse bytes outside of samples, which fairlap does not write into columns of texts.
+
+    Others, which SQLite keeps in a column of texts too, were not written by fairlap.
+    """
     if bytes in map(type, row):
         for (name, *_), value in zip(cursor.description, row, strict=True):
             if isinstance(value, bytes) and name not in ("ns", "content"):
@@ -242,8 +244,10 @@ def require_own(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_plain(db: sqlite3.Connection, path: Path) -> None:
-    """A view, a trigger or a computed column of a store from elsewhere could do anything, or never end, when a table is
-    read. fairlap makes tables and indexes, and one view."""
+    """Refuse views, triggers and computed columns, which could do anything, or never end, when a table is read.
+
+    fairlap makes tables and indexes, and one view.
+    """
     for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master"):
         is_table = kind == "table" and not _VIRTUAL.match(str(sql))
         if is_table and any(hidden for *_, hidden in db.execute("SELECT * FROM pragma_table_xinfo(?)", (name,))):

@@ -49,7 +49,10 @@ class Recording:
         return len(self._waiting)
 
     def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
-        """A process that crashed has no samples. Stored again, it replaces what was known, and its samples stay."""
+        """Store a process; one that crashed has no samples.
+
+        Stored again, it replaces what was known, and its samples stay.
+        """
         self._waiting.append(stored_process(process, samples_ns))
         self._write_waiting()
 
@@ -67,8 +70,11 @@ class Recording:
         *,
         rows: Sequence[Row] | None = None,
     ) -> None:
-        """The run's end first, then its rows: rows can be computed again from the processes, its end cannot. On a full
-        disk the run is interrupted, with what fitted; StoreIsFull is raised all the same where that is not all."""
+        """Store the run's end first, then its rows.
+
+        Rows can be computed again from the processes, its end cannot. On a full disk the run is interrupted, with what
+        fitted; StoreIsFull is raised all the same where that is not all.
+        """
         state: State = "interrupted" if interrupted else "finished"
         try:
             self._write_waiting()

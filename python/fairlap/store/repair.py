@@ -55,7 +55,7 @@ class Repair:
 
 
 def repair_store(path: Path) -> Repair:
-    """A file of which no run can be read is left alone: it may not be a store."""
+    """Repair a store; a file of which no run can be read is left alone: it may not be a store."""
     require_store(path)
     with tempfile.TemporaryDirectory(prefix="fairlap-repair-", dir=path.parent) as folder:
         copy = Path(folder) / "damaged.sqlite"  # reading changes the file, and the damaged one is evidence
@@ -204,7 +204,7 @@ def _keep_readable(store: Store) -> list[str]:
 
 
 def _counted(path: Path) -> tuple[int, int, int]:
-    """Recorded processes, planned processes, and sets of samples."""
+    """Count recorded processes, planned processes, and sets of samples."""
     counts = "(SELECT count(*) FROM processes), (SELECT total(processes) FROM runs), (SELECT count(*) FROM samples)"
     with closing(sqlite3.connect(path)) as db:
         [[processes, planned, samples]] = db.execute(f"SELECT {counts}")

@@ -84,7 +84,10 @@ def encode_document(document: RunFile) -> bytes:
 
 
 def save_run(path: Path, run: Run, results: Results | None = None, run_id: str = "") -> None:
-    """Replaces the file only when the new one is whole, so that a full disk or a kill leaves the last whole file."""
+    """Replace the file only when the new one is whole.
+
+    So a full disk or a kill leaves the last whole file.
+    """
     write_atomically(path, encode_document(run_document(run, results, run_id=run_id)))
 
 
@@ -94,8 +97,11 @@ def load_run(path: Path) -> Run:
 
 
 def load_run_file(path: Path) -> RunFile:
-    """Read everything. A file without an id gets one from its content, and leaves out its rows, which name no run; so
-    does one whose rows an older fairlap wrote with other columns: they are computed from its processes."""
+    """Read everything.
+
+    A file without an id gets one from its content, and leaves out its rows, which name no run; so does one whose rows
+    an older fairlap wrote with other columns: they are computed from its processes.
+    """
     try:
         run, content = _decode(path, RunFile)
     except InvalidRequest:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_named(text: str) -> tuple[Run, str]:
-    """The run and its id. An existing file takes precedence over an id."""
+    """Load the run, and return its id, too. An existing file takes precedence over an id."""
     path = Path(text)
     if path.exists():
         return load_run(path), path.stem
@@ -32,7 +32,7 @@ def run_named(text: str) -> tuple[Run, str]:
 
 
 def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:
-    """The raw samples of a stored run by block and contestant; a file has none."""
+    """Find the raw samples of a stored run by block and contestant; a file has none."""
     if Path(text).exists():
         return None
     from fairlap.store.store import open_store
@@ -41,7 +41,7 @@ def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | No
 
 
 def require_contestant(plan: Plan, baseline: str) -> None:
-    """A misspelt baseline would leave every ratio out."""
+    """Refuse a misspelt baseline, which would leave every ratio out."""
     names = [name.text for name in plan.contestants]
     if baseline and baseline not in names:
         near = difflib.get_close_matches(baseline, names, n=1) or names

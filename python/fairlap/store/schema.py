@@ -110,8 +110,10 @@ def _compilations(db: Database) -> None:
 
 
 def _sweeps(db: Database) -> None:
-    """A sweep spreads the blocks of its runs over machines. A block that is stored has an entry, so that it can be
-    stored once only."""
+    """Add the tables of sweeps, which spread the blocks of runs over machines.
+
+    A block that is stored has an entry, so that it can be stored once only.
+    """
     db.execute(
         "CREATE TABLE sweeps ("
         "number INTEGER PRIMARY KEY,"

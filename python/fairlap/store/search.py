@@ -61,13 +61,13 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     placed: tuple[Placed, ...]  # the fastest first; empty until the run has ended
 
     def standing(self, work: str) -> str:
-        """The contestants on a work, with their places if known."""
+        """Name the contestants on a work, with their places if known."""
         placed = [each for each in self.placed if each.work == work]
         return ", ".join(each.text for each in placed) or ", ".join(self.contestants)
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:
-    """A run that no process records any more was killed."""
+    """Return the state; a run that no process records any more was killed."""
     return "killed" if stored == "running" and not is_held(store, run) else stored
 
 
@@ -164,7 +164,7 @@ def _grouped(db: Database, query: str, *values: str) -> dict[int, list[str]]:
 
 
 def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
-    """Controlled rows come first in a run; a work's as-found ones count where there are no others."""
+    """Read the places; controlled rows come first, and a work's as-found ones count where there are no others."""
     found: dict[str, list[Placed]] = {}
     headline: dict[tuple[str, str], str] = {}
     labels: dict[tuple[object, ...], list[str]] = {}
@@ -203,8 +203,10 @@ def raced_models(db: Database) -> list[str]:
 
 
 def newest_answers(db: Database, model: str) -> list[str]:
-    """The newest run that has rows of each set of works, contestants, threads and device, the newest first. Runs in
-    another format are left out: this fairlap can neither read nor repeat them."""
+    """Find the newest run with rows of each set of works, contestants, threads and device, the newest first.
+
+    Runs in another format are left out: this fairlap can neither read nor repeat them.
+    """
     works = _listed(db, "SELECT run, label FROM works ORDER BY run, place")
     contestants = _listed(db, "SELECT run, name FROM contestants ORDER BY run, place")
     settings = ", ".join(f"json_extract(plan, '$.{name}')" for name in ("threads", "device", "data"))

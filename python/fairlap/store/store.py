@@ -55,8 +55,10 @@ _Answer = TypeVar("_Answer")
 
 
 def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
-    """The user's own store, which may be a shared one, or the file at ``path``. It is made when there is none, but not
-    for reading."""
+    """Return the user's own store, which may be a shared one, or the file at ``path``.
+
+    It is made when there is none, but not for reading.
+    """
     if path is None and (url := shared_url()):
         from fairlap.store.shared.shared_store import open_shared_store
 
@@ -95,7 +97,7 @@ class Store:
     # Recording
 
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:
-        """Runs whose process was killed are settled on this occasion."""
+        """Begin a run, and settle those whose process was killed."""
         from fairlap import __version__
 
         run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__), roofs=roofs)
@@ -121,7 +123,7 @@ class Store:
         return Recording(self, run, lock)
 
     def require_ended(self, run: str) -> None:
-        """Passes where locks do not work."""
+        """Require that the run has ended; this passes where locks do not work."""
         try:
             let_go(self.path, run, hold(self.path, run))
         except BlockingIOError:
@@ -181,7 +183,7 @@ class Store:
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
-        """What is read within is of one moment, although others write or remove runs."""
+        """Read all within as of one moment, although others write or remove runs."""
         with self._reading() as db:
             db.execute("BEGIN")
             try:
@@ -191,7 +193,7 @@ class Store:
                     db.execute("ROLLBACK")
 
     def runs(self, wanted: Wanted | None = None, limit: int | None = None) -> list[RunSummary]:
-        """The newest first."""
+        """List runs, the newest first."""
         with self._reading() as db:
             return summaries(db, self.path, wanted or Wanted(), limit)
 
@@ -264,7 +266,7 @@ class Store:
         *values: _Asked.args,
         **named: _Asked.kwargs,
     ) -> _Answer:
-        """The answer of a function of this room that reads the tables."""
+        """Return the answer of a function of this room that reads the tables."""
         with self._reading() as db:
             try:
                 return query(db, *values, **named)
@@ -292,7 +294,7 @@ class Store:
         write_output(file, self.exported(run))
 
     def exported(self, run: str) -> bytes:
-        """The run as a file, with all its samples."""
+        """Export the run as a file, with all its samples."""
         from fairlap.results.results import results_of
         from fairlap.store.run_file import encode_export
 
@@ -343,7 +345,7 @@ class Store:
 
     @contextmanager
     def _writing_alone(self, run: str) -> Iterator[tuple[Database, IO[str]]]:
-        """The lock stays taken unless the write fails."""
+        """Hold the lock for writing; it stays taken unless the write fails."""
         try:
             lock = hold(self.path, run)
         except BlockingIOError:

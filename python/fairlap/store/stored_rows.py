@@ -53,7 +53,7 @@ def rows_stored(store: Store, text: str) -> RowsOfRun:
 
 
 def _rows_of_file(text: str, path: Path) -> RowsOfRun:
-    """A file whose rows an older fairlap wrote, or that has none, has them computed from its processes."""
+    """Read the rows; a file whose rows an older fairlap wrote, or that has none, has them computed."""
     try:
         file = load_run_file(path)
     except InvalidRequest:

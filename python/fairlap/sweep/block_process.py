@@ -34,7 +34,7 @@ class BlockLost(Exception):
 
 
 def report_of(task: bytes, environment: Mapping[str, str]) -> bytes:
-    """The task and the report are encoded. Raises BlockLost."""
+    """Run the task, and return the report, both encoded. Raises BlockLost."""
     with tempfile.TemporaryFile() as prints:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "fairlap.sweep.block_process"],
@@ -71,7 +71,7 @@ def _read(pipe: IO[bytes]) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """A process that is still there was interrupted: it ends its contestants when its input closes."""
+    """End a process that is still there as an interrupted one, which ends its contestants when its input closes."""
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):
@@ -91,7 +91,10 @@ def _how_it_ended(status: int, printed: str) -> str:
 
 
 def main() -> None:
-    """Standard output has the report and nothing else: what contestants and libraries print goes to standard error."""
+    """Write the report, and nothing else, to standard output.
+
+    What contestants and libraries print goes to standard error.
+    """
     adopt_orphans()
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

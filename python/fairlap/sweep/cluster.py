@@ -31,11 +31,11 @@ class Cluster(Protocol):
         ...
 
     def ask(self, node: Node) -> int:
-        """The answer is an encoded ``Machine``. It may come while the node is busy."""
+        """Ask for an encoded ``Machine``, which may come while the node is busy."""
         ...
 
     def start(self, node: Node, task: bytes) -> int:
-        """An encoded ``BlockTask``; the answer is a ``BlockReport``. The node does nothing else meanwhile."""
+        """Start an encoded ``BlockTask``, answered by a ``BlockReport``. The node does nothing else meanwhile."""
         ...
 
     def ended(self, within_s: float) -> Sequence[Ended]:

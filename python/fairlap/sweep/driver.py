@@ -39,7 +39,7 @@ def key_of(machine: Machine, spread: Spread) -> str:
 def begin(
     store: Store, plans: Mapping[str, Plan], machines: Machines, spread: Spread, report: Callable[[str], None]
 ) -> Sweep:
-    """A run for each plan on each kind of machine, or on each machine. One that lacks the cores has none."""
+    """Begin a run for each plan on each kind of machine, or on each machine that has the cores."""
     firsts: dict[str, Machine] = {}
     for machine in machines.known():
         firsts.setdefault(key_of(machine, spread), machine)
@@ -118,8 +118,10 @@ class Driver:
         self._trouble = ""
 
     def run(self) -> None:
-        """Returns when every block is stored, or when no machine can run what is missing. A store that cannot be
-        written is tried again after each block; its error is raised at the end."""
+        """Return when every block is stored, or when no machine can run what is missing.
+
+        A store that cannot be written is tried again after each block; its error is raised at the end.
+        """
         try:
             self._run()
         except KeyboardInterrupt:

@@ -1,5 +1,8 @@
-"""What a node of the cluster is called for. It runs in a process of the cluster, which has set variables for itself:
-blocks and facts are those of the environment that the node was started in."""
+"""What a node of the cluster is called for.
+
+It runs in a process of the cluster, which has set variables for itself: blocks and facts are those of the environment
+that the node was started in.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def describe() -> bytes:
 
 
 def run(task: bytes) -> bytes:
-    """Raises BlockLost."""
+    """Run a block, or raise BlockLost."""
     _take_priority_of_node()
     return report_of(task, _environment())
 
@@ -33,7 +36,10 @@ def _take_priority_of_node() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """That of the process that started this one. Ray sets OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES for its tasks."""
+    """Take the environment of the process that started this one.
+
+    Ray sets OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES for its tasks.
+    """
     try:
         raw = Path(f"/proc/{os.getppid()}/environ").read_bytes()
         pairs = (os.fsdecode(each).partition("=") for each in raw.split(b"\0") if b"=" in each)

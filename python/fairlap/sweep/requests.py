@@ -20,8 +20,10 @@ _OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name 
 
 
 def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: bool = False) -> dict[str, Plan]:
-    """By the name of the request file. The cores in them stand for those of the machines. ``trust`` lets files of
-    users' models run code."""
+    """By the name of the request file.
+
+    The cores in them stand for those of the machines. ``trust`` lets files of users' models run code.
+    """
     plans: dict[str, Plan] = {}
     for file in files:
         if file.stem in plans:

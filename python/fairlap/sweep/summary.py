@@ -63,7 +63,7 @@ def _run_document(each: Open, store: Store) -> RunDocument:
 
 
 def text_of_sweep(document: SweepDocument, store: Store) -> str:
-    """A line for each run, then the answers of those that are whole."""
+    """Write a line for each run, then the answers of those that are whole."""
     whole = [run.run for run in document.runs if run.stored == run.blocks]
     parts = [joined_lines([f"sweep {document.sweep}: {document.state}", *map(_line_of, document.runs)])]
     parts += [f"{run}\n{text_of(results_of(store.load(run), run))}" for run in whole]

@@ -1,4 +1,4 @@
-"""The self-test's arithmetic: how many of n comparisons of identical contestants claimed a difference?"""
+"""The self-test's arithmetic: how many of n comparisons of identical contestants claimed a difference."""
 
 from dataclasses import dataclass
 

@@ -90,7 +90,7 @@ def _excess(by_rank: Floats, name: str, limits: GateLimits) -> Floats:
 
 
 def _sorted_inside_blocks(values: Floats) -> Floats:
-    """The worst of each block first; what was not read last."""
+    """Sort the worst of each block first, and what was not read last."""
     ordered: Floats = -np.sort(-values.reshape(values.shape[0], -1), axis=1)
     return ordered
 

@@ -30,7 +30,7 @@ class Slowdown(Enum):
 
 @dataclass(frozen=True)
 class Gate:
-    """The question of a race: is a contestant slower than the baseline by more than this share?"""
+    """The question of a race: whether a contestant is slower than the baseline by more than this share."""
 
     baseline: str
     max_slowdown: float = MAX_SLOWDOWN

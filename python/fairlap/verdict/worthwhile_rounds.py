@@ -60,8 +60,10 @@ class Components:
 
 
 def worthwhile_rounds(raced: Sequence[RacedBlock], *, usual: int, margin: float, until_decided: bool) -> int:
-    """Of the next block. ``usual`` are those of a block of which nothing is known; with a fixed number of blocks, each
-    has at least as many."""
+    """Of the next block.
+
+    ``usual`` are those of a block of which nothing is known; with a fixed number of blocks, each has at least as many.
+    """
     if len(raced) < _FEWEST_MEASURED:
         return usual
     found = components(raced, margin)
@@ -102,8 +104,11 @@ def components(raced: Sequence[RacedBlock], margin: float) -> Components | None:
 
 
 def _unfolded(gaps: Floats) -> tuple[Floats, Floats]:
-    """The true spread of each gap between neighbours, and its mean. Gaps that look folded at their middle are taken as
-    those of equal contestants: below one spread, the shape of a folded normal hardly shows its mean."""
+    """Unfold the true spread of each gap between neighbours, and its mean.
+
+    Gaps that look folded at their middle are taken as those of equal contestants: below one spread, the shape of a
+    folded normal hardly shows its mean.
+    """
     folded, widenings, shifts = folding()
     apparent = np.maximum(gaps.std(axis=0, ddof=1), signed_rank.ROUNDING)
     ratios = gaps.mean(axis=0) / apparent
@@ -115,8 +120,10 @@ def _unfolded(gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def medians_of_segments(log_times: Floats) -> Floats:
-    """Shaped (contestants, segments), without what a whole round has in common; rounds that do not fill a segment go
-    with the last."""
+    """Shape as (contestants, segments), without what a whole round has in common.
+
+    Rounds that do not fill a segment go with the last.
+    """
     own = log_times - log_times.mean(axis=0)
     count = max(1, own.shape[1] // SEGMENT)
     edges = [SEGMENT * number for number in range(1, count)]
@@ -124,7 +131,7 @@ def medians_of_segments(log_times: Floats) -> Floats:
 
 
 def _within(medians: Floats) -> float | None:
-    """The variance between segments that a contestant has of its own, such that its median over blocks is right."""
+    """Return a contestant's own variance between segments, such that its median over blocks is right."""
     contestants, segments = medians.shape
     freedom = (contestants - 1) * (segments - 1)
     if freedom == 0:

@@ -1,5 +1,4 @@
-"""A Grafana dashboard for the metrics of ``fairlap watch --serve`` and of races (``-o race.prom``), as a file to
-import."""
+"""A Grafana dashboard for the metrics of ``fairlap watch --serve`` and of races, as a file to import."""
 
 from __future__ import annotations
 
@@ -135,7 +134,7 @@ def dashboard_json() -> str:
 
 
 def expression(metric: str, selected_by: str = _HERE) -> str:
-    """A counter is shown by its rate."""
+    """Build the expression; a counter is shown by its rate."""
     selected = f"{PREFIX}{metric}{selected_by}"
     return f"rate({selected}[$__rate_interval])" if metric.endswith("_total") else selected
 
@@ -202,7 +201,7 @@ def _variables() -> list[dict[str, Any]]:
 
 
 def _machines(name: str, label: str, metric: str) -> dict[str, Any]:
-    """A choice of those that have this metric."""
+    """Return a choice of those that have this metric."""
     return {
         "name": name,
         "label": label,

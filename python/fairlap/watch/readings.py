@@ -106,7 +106,7 @@ class ReadingsNow:
             yield
 
     def absences(self) -> list[Absence]:
-        """What is absent, and why; metrics of one source with the same reason are listed together."""
+        """List what is absent, and why; metrics of one source with the same reason are listed together."""
         whole = [Absence(source, (), why) for source, why in self.sources.items() if why]
         lacking: dict[tuple[str, str], list[str]] = defaultdict(list)
         absent_now = [(each.metric, each.labels["source"], each.absent) for each in self.series if each.absent]

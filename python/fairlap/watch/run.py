@@ -31,8 +31,10 @@ def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> No
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Ctrl-C is the usual way to end a watch, and SIGTERM ends services: the usual exit status, no message, and the
-    terminal is restored."""
+    """End as usual on Ctrl-C and SIGTERM: no message, the usual exit status, and the terminal restored.
+
+    The one ends a watch, the other ends services.
+    """
     with interrupted_once():
         try:
             yield
@@ -111,7 +113,7 @@ def json_line(readings: ReadingsNow) -> str:
 
 
 def _reading(series: Series) -> dict[str, object]:
-    """A number that is absent is null, with the reason."""
+    """Write a reading; a number that is absent is null, with the reason."""
     reading: dict[str, object] = {"name": series.metric.name, "labels": series.labels}
     if series.metric.counter:
         reading |= {"total": series.value, "per_second": series.per_second}

@@ -87,8 +87,10 @@ _LEAST_ABSENCE_WIDTH = 30  # next to the group column
 
 
 class Screen:
-    """The readings at the time of drawing. ``live`` is drawn repeatedly: it is cut to the terminal's height, and each
-    absence to one line."""
+    """The readings at the time of drawing.
+
+    ``live`` is drawn repeatedly: it is cut to the terminal's height, and each absence to one line.
+    """
 
     def __init__(self, readings: ReadingsNow, *, live: bool, bars: bool = True) -> None:
         self._readings = readings

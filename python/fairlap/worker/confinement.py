@@ -1,6 +1,7 @@
-"""The sandbox of a worker, which it enters before it imports anything of the contestant, and before NumPy, which starts
-threads. Those that exist already would keep their files, and a contestant can make any thread of its process act for
-it.
+"""The sandbox of a worker, which it enters before it imports anything of the contestant.
+
+It is before NumPy, too, which starts threads. Those that exist already would keep their files, and a contestant can
+make any thread of its process act for it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from fairlap.worker.protocol import Sandbox
 
 
 def confined(wanted: Sandbox) -> dict[str, str]:
-    """Leave this process what is wanted, and return the setting in force. It may start programs, such as a compiler,
-    in the same sandbox. Raises Unsupported where the kernel has no means."""
+    """Leave this process what is wanted, and return the setting in force.
+
+    It may start programs, such as a compiler, in the same sandbox. Raises Unsupported where the kernel has no means.
+    """
     found = means()
     if not found:
         from fairlap.frameworks.contract import Unsupported

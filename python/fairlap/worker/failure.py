@@ -43,7 +43,7 @@ def reports_memory(text: str) -> bool:
 
 
 def last_sign_of_lacking_memory(text: str) -> str:
-    """The last line that reports a lack of memory under a limit; empty if there is none."""
+    """Find the last line that reports a lack of memory under a limit; empty if there is none."""
     return next((line.strip() for line in reversed(text.splitlines()) if _reports_memory_under_a_limit(line)), "")
 
 
@@ -92,7 +92,7 @@ def _message(error: BaseException) -> str:
 
 
 def _memory_error_behind(error: BaseException) -> BaseException | None:
-    """The MemoryError in its chain of causes and contexts, suppressed ones included."""
+    """Return the MemoryError in its chain of causes and contexts, suppressed ones included."""
     seen = {id(error)}
     behind = error.__cause__ or error.__context__
     while behind is not None and id(behind) not in seen:

@@ -77,8 +77,10 @@ def die_with_connection(connection: int) -> None:
 
 
 def _fork_guardian(guard: Callable[[], None]) -> None:
-    """Fork twice, so that the guardian is not a child that a framework could wait for or count. When this returns it
-    has left the worker's process group, or it could be frozen with it and outlive it."""
+    """Fork twice, so that the guardian is not a child that a framework could wait for or count.
+
+    When this returns it has left the worker's process group, or it could be frozen with it and outlive it.
+    """
     between = os.fork()
     if between:
         os.waitpid(between, 0)
@@ -98,8 +100,11 @@ _LOOK_AT_RANK_EVERY_MS = 200  # where the system has no pidfd
 
 
 def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
-    """When the connection closes, end all ranks of this host. A rank that ended leaves only its own session: while the
-    connection is open here, the conductor cannot see that the rank has lost it."""
+    """When the connection closes, end all ranks of this host.
+
+    A rank that ended leaves only its own session: while the connection is open here, the conductor cannot see that the
+    rank has lost it.
+    """
     keep_only([connection] if rank_ended is None else [connection, rank_ended])
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)

@@ -44,15 +44,17 @@ def over_http_in(options: Mapping[str, str]) -> HttpOptions | None:
 
 
 def without_server(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that belong to the framework; ``tensors`` and ``timeout`` are its own if there is no server."""
+    """Return the framework's own options; ``tensors`` and ``timeout`` are among them if there is no server."""
     if OPTION not in options:
         return dict(options)
     return {name: value for name, value in without_http_options(options).items() if name != OPTION}
 
 
 class OwnServer:
-    """The process that holds the model. It ends with the worker: it is in its session, and the kernel kills it when
-    the worker's main thread is gone."""
+    """The process that holds the model.
+
+    It ends with the worker: it is in its session, and the kernel kills it when the worker's main thread is gone.
+    """
 
     def __init__(self, request: Prepare, phases: Phases) -> None:
         self._phases = phases
@@ -84,7 +86,7 @@ class OwnServer:
         )
 
     def _start(self) -> BinaryIO:
-        """The port is bound here, so that it is known before the server is up."""
+        """Bind the port here, so that it is known before the server is up."""
         read, write = os.pipe()
         with socket.socket() as listening:
             listening.bind((_HOST, 0))

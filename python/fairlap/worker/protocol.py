@@ -104,8 +104,11 @@ class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
 
 
 class Answer(Ask[Answered], frozen=True, tag="answer"):
-    """Run one call on these inputs and write its outputs to a safetensors file. In mode "train", take some steps from
-    the weights that were given, beginning with these inputs, and write the state after them too."""
+    """Run one call on these inputs and write its outputs to a safetensors file.
+
+    In mode "train", take some steps from the weights that were given, beginning with these inputs, and write the state
+    after them too.
+    """
 
     which: Which
     path: str

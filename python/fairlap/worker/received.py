@@ -28,7 +28,7 @@ class Received:
         self._bytes += chunk
 
     def line(self) -> bytes | None:
-        """The next whole line; None while it has not come."""
+        """Return the next whole line; None while it has not come."""
         end = self._bytes.find(b"\n", self._searched)
         if end < 0:
             self._searched = len(self._bytes)
@@ -41,8 +41,10 @@ class Received:
         return line
 
     def message(self, require: Callable[[Reply], None] = lambda _: None) -> tuple[Reply, bytes] | None:
-        """The next message with its raw bytes; None while it has not come as a whole. ``require`` raises NotAMessage
-        for one that was not asked for, before its raw bytes are kept."""
+        """Return the next message with its raw bytes; None while it has not come as a whole.
+
+        ``require`` raises NotAMessage for one that was not asked for, before its raw bytes are kept.
+        """
         if self._expected is None:
             line = self.line()
             if line is None:

@@ -1,4 +1,4 @@
-"""Do events of a whole context see work on every kind of stream, and what do they cost?"""
+"""Whether events of a whole context see work on every kind of stream, and what they cost."""
 
 from __future__ import annotations
 

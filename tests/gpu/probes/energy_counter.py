@@ -1,4 +1,4 @@
-"""What do NVML's sensors cost to read, how often is each new, and does the energy counter see what power misses?
+"""What NVML's sensors cost to read, how often each is new, and what the energy counter sees that power misses.
 
 Through ctypes alone, as a second opinion on the engine's sampler.
 """

@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _roofs() -> None:
-    """A few trials of every kernel for this device."""
+    """Run a few trials of every kernel for this device."""
     found = measured_on_device("cuda:0", seconds=0.0)
     report(probe="roofs", measured=[*found.operations_per_s, *found.bytes_per_s], absent=list(found.absent))
 

@@ -1,6 +1,8 @@
-"""PyTorch in two releases, of which the second runs one operator twice; FAIRLAP_PLANTED names its module and makes it
-the second one. FAIRLAP_SEEN names a file that gets a line for every answer: which modules of profilers the process had
-loaded, and whether PyTorch's was on."""
+"""PyTorch in two releases, of which the second runs one operator twice.
+
+FAIRLAP_PLANTED names its module and makes it the second one. FAIRLAP_SEEN names a file that gets a line for every
+answer: which modules of profilers the process had loaded, and whether PyTorch's was on.
+"""
 
 from __future__ import annotations
 

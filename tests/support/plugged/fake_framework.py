@@ -110,7 +110,7 @@ def eat_memory(_: Settings) -> None:
 
 
 def pass_through_memory(_: Settings) -> None:
-    """An anonymous mapping of 200 MiB, touched and given back."""
+    """Touch an anonymous mapping of 200 MiB, and give it back."""
     with mmap.mmap(-1, 200 * 2**20, flags=mmap.MAP_PRIVATE) as memory:
         memory.write(b"x" * len(memory))
 
@@ -162,7 +162,10 @@ def daemon(_: Settings) -> None:
 
 
 def stranger(_: Settings) -> None:
-    """A daemon that has nothing of its worker's: neither session nor environment. Its arguments are for the test."""
+    """Start a daemon that has nothing of its worker's: neither session nor environment.
+
+    Its arguments are for the test.
+    """
     open_until_it_runs, held = os.pipe()
     if os.fork() == 0:
         os.setsid()

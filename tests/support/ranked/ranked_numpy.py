@@ -1,5 +1,7 @@
-"""A framework whose ranks train with NumPy and average their gradients over a connection to rank 0, honestly or with
-one mistake or misfortune. Its ranks start in a second, so that many can be lost in a test.
+"""A framework whose ranks train with NumPy, honestly or with one mistake or misfortune.
+
+They average their gradients over a connection to rank 0. Its ranks start in a second, so that many can be lost in a
+test.
 
 Slow ranks and slow exchanges wait by the clock, so that a test knows what should be found.
 """

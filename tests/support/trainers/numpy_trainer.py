@@ -1,5 +1,7 @@
-"""A framework that trains with NumPy, and in its second epoch diverges or dies where its variant says so. Others answer
-held-out items with the weights of before, or not at all."""
+"""A framework that trains with NumPy, and in its second epoch diverges or dies where its variant says so.
+
+Others answer held-out items with the weights of before, or not at all.
+"""
 
 from __future__ import annotations
 

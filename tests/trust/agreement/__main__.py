@@ -25,7 +25,7 @@ from .table import as_table
 
 
 def write_models(folder: Path) -> None:
-    """The files of ONNX Runtime: the graphs that fairlap races."""
+    """Write the files of ONNX Runtime: the graphs that fairlap races."""
     from fairlap.models.draw import draw_weights
     from fairlap.models.registry import find, implementation_at
 

@@ -30,7 +30,7 @@ SPOOFED = re.compile(r"^[ \t]*(::|1 esc|spoof)|##\[", re.MULTILINE)
 
 
 def _on_a_terminal(*arguments: object, **variables: str) -> str:
-    """What fairlap writes to a terminal as its standard output and standard error."""
+    """Return what fairlap writes to a terminal as its standard output and standard error."""
     _, written = on_a_terminal(*arguments, variables=variables, columns=200)
     return written.replace("\r\n", "\n")  # the terminal's own line ends
 
@@ -150,7 +150,7 @@ def test_a_worker_that_fails_commands_no_terminal(place: Path, quiet: bool) -> N
 
 
 def _own_controls_removed(written: str) -> str:
-    """What a progress bar draws with: the cursor, erased lines, colours."""
+    """Return what a progress bar draws with: the cursor, erased lines, colours."""
     return re.sub(r"\x1b\[(\?25[lh]|2K|1A|[0-9;]*m)|\r", "", written)
 
 

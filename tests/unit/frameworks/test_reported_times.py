@@ -1,5 +1,8 @@
-"""Times are read from the reports that real programs wrote: Google Benchmark 1.3.0 and 1.7.1, pyperf 2.10 and
-hyperfine 1.15. The figures expected are those that can be read in the files."""
+"""Times are read from the reports that real programs wrote.
+
+These are Google Benchmark 1.3.0 and 1.7.1, pyperf 2.10 and hyperfine 1.15. The figures expected are those that can be
+read in the files.
+"""
 
 from __future__ import annotations
 

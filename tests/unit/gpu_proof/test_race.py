@@ -31,7 +31,7 @@ def content_of(record: PartRecord, tmp_path: Path) -> Any:
 def keep(
     record: PartRecord, work: race.RaceWork, tmp_path: Path, spoilt: Callable[[ProcessResult], None] = lambda _: None
 ) -> None:
-    """The race that a run file shows; a contestant that is spoilt has no times."""
+    """Keep the race that a run file shows; a contestant that is spoilt has no times."""
     run = a_run(listed=BOTH)
     for process in run.processes:
         spoilt(process)

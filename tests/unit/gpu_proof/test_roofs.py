@@ -1,5 +1,7 @@
-"""The part of the proof on roofs and profiles: on the fakes, with figures of known products in place of PyTorch's, and
-the products themselves in PyTorch on the CPU."""
+"""The part of the proof on roofs and profiles, on the fakes with figures of known products.
+
+The products themselves run in PyTorch on the CPU.
+"""
 
 from __future__ import annotations
 

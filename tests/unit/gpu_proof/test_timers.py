@@ -1,5 +1,8 @@
-"""The timers that the proof compares, and the frameworks' methods: the cases in real frameworks on the CPU, the rest of
-the code on the fakes, with kernels of known length in place of the cases."""
+"""The timers that the proof compares, and the frameworks' methods.
+
+The cases run in real frameworks on the CPU, the rest of the code on the fakes, with kernels of known length in place of
+the cases.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,7 @@ class Event:
 
 
 def torch_on(machine: Machine) -> Any:
-    """What the timers use of PyTorch, on the fake device; its profiler is the real one."""
+    """Return what the timers use of PyTorch, on the fake device; its profiler is the real one."""
     import torch
 
     cuda = types.SimpleNamespace(

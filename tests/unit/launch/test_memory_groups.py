@@ -1,6 +1,7 @@
 """Control groups with a limit: created where the kernel allows it, removed again, else a reason.
 
-The kernel is simulated: creating a folder puts the files of a group into it, and removing it removes them."""
+The kernel is simulated: creating a folder puts the files of a group into it, and removing it removes them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ Kernel = Callable[[Sequence[str]], Path]
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    """Returns a folder below which groups have these files."""
+    """Build a folder below which groups have these files."""
     files: list[str] = []
     mkdir, rmdir = os.mkdir, os.rmdir
 

@@ -74,7 +74,7 @@ time.sleep(1000)
 
 
 def is_there(pid: int) -> bool:
-    """A zombie is not: the first process of a container may never wait for it."""
+    """Tell whether it lives; a zombie does not: the first process of a container may never wait for it."""
     deadline_s = time.monotonic() + 10
     while time.monotonic() < deadline_s:
         try:

@@ -35,7 +35,7 @@ BURNS = "while True: pass"
 
 @contextmanager
 def tree_of(program: str, processes: int) -> Iterator[ProcessTree]:
-    """The worker that runs the program below its guardian, when it and its ``processes`` have written a line."""
+    """Return the worker that runs the program below its guardian, when it and its ``processes`` have written a line."""
     read, write = os.pipe()
     code = textwrap.dedent(
         f"""

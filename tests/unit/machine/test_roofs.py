@@ -27,7 +27,7 @@ _MEASURED = Roofs(
 
 @pytest.fixture
 def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The thread counts that were measured; the cache is empty."""
+    """Collect the thread counts that are measured, with an empty cache."""
     made: list[int] = []
 
     def measured(threads: int, cores: list[int]) -> Roofs:

@@ -120,7 +120,7 @@ def test_an_allocators_peaks_are_separate_by_phase_where_they_can_be_reset() -> 
 
 @pytest.fixture
 def memory_used(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets what is used of the fake NVML's first device, which has 16 GiB."""
+    """Set what is used of the fake NVML's first device, which has 16 GiB."""
     monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
     fake = fresh_fake_nvml()
     return lambda used: fake.fake_nvml_set_reading(0, b"memory_used", used)

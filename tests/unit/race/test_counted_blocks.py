@@ -182,7 +182,7 @@ def test_the_machine_says_what_it_is() -> None:
 
 
 def on_device(block: int, name: str, ns: float, **others_ns: float) -> ProcessResult:
-    """The headline is wall time; the others are times on the device."""
+    """Make a process whose headline is wall time; the others are times on the device."""
     made = process(block, name, ns)
     for quantity, value_ns in others_ns.items():
         made.timings[quantity] = msgspec.structs.replace(made.headline, p50_ns=value_ns * (1 + 0.001 * block))

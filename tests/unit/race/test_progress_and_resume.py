@@ -194,7 +194,7 @@ def test_only_whole_blocks_are_kept_of_an_interrupted_race() -> None:
 
 
 def in_a_terminal(arguments: list[str], **variables: str) -> str:
-    """What fairlap writes to a terminal on its standard error."""
+    """Return what fairlap writes to a terminal on its standard error."""
     status, written = on_a_terminal(*arguments, variables=variables, columns=160, only_errors=True)
     assert status == 0
     return written

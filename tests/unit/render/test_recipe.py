@@ -35,7 +35,7 @@ _KNOWN = {"FROM", "RUN", "WORKDIR", "COPY", "ARG", "ENV", "CMD"}
 
 
 def run_of(*contestants: str, versions: dict[str, str] | None = None, **machine: str) -> Run:
-    """A contestant that is not in ``versions`` did not report its version."""
+    """Make a run; a contestant that is not in ``versions`` did not report its version."""
     run = a_run(blocks=3, listed=",".join(contestants))
     for process in run.processes:
         process.version = (versions or {}).get(process.contestant, "")
@@ -317,7 +317,7 @@ def test_a_path_that_leaves_the_recipe_is_refused(tmp_path: Path) -> None:
 
 
 def run_with_model(folder: Path) -> Run:
-    """A run of a user's model with labels next to it."""
+    """Make a run of a user's model with labels next to it."""
     folder.mkdir()
     contents = {"m.onnx": b"model", "y.npy": b"labels"}
     for name, content in contents.items():

@@ -138,7 +138,7 @@ def test_a_folder_in_the_place_of_the_store_is_reported(tmp_path: Path) -> None:
 
 
 def damage(path: Path, share: float, pages: int = 4) -> None:
-    """Overwrites pages that far into the file."""
+    """Overwrite pages that far into the file."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(int(size * share) // 4096 * 4096)
@@ -229,7 +229,7 @@ def test_a_whole_store_has_nothing_to_repair_store(tmp_path: Path) -> None:
 
 @contextmanager
 def somebody_else() -> Iterator[None]:
-    """The superuser may write everywhere, so that these tests become nobody for a while."""
+    """Become nobody for a while, since the superuser may write everywhere."""
     if os.geteuid() != 0:
         yield
         return

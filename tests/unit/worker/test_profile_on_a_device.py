@@ -1,5 +1,7 @@
-"""A contestant on a GPU is profiled by the device's own records, and its empty call ends when the device is done:
-against the fakes of the driver and of CUPTI."""
+"""A contestant on a GPU is profiled by the device's own records, on the fakes of the driver and of CUPTI.
+
+Its empty call ends when the device is done.
+"""
 
 from __future__ import annotations
 

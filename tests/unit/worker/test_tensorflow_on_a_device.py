@@ -1,5 +1,7 @@
-"""TensorFlow's adapter on a GPU, as far as a machine without one can show it: the real TensorFlow computes on the CPU,
-one of its operations launches kernels on the fake device, and the fake CUPTI calls back for them.
+"""TensorFlow's adapter on a GPU, as far as a machine without one can show it.
+
+The real TensorFlow computes on the CPU, one of its operations launches kernels on the fake device, and the fake CUPTI
+calls back for them.
 
 That TensorFlow sees GPUs, and what it does to them, is made up here by replacing the functions that it is asked by.
 What remains unproven is in docs/how-to/race-on-a-gpu.md.

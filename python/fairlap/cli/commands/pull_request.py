@@ -108,7 +108,7 @@ def _judged(
     job: Job, name: str, *, body: Path | None, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
     output: tuple[Path, ...], **given: Any,
 ) -> tuple[int, str]:  # fmt: skip
-    """The exit status, and the text of the comment."""
+    """Return the exit status, and the text of the comment."""
     from fairlap.history.gate import findings_inside, overall
     from fairlap.machine.atomic_files import write_output
     from fairlap.pull_request.checkouts import NoBaseline, NotPrepared
@@ -141,7 +141,7 @@ def _run(
     job: Job, *, run_name: str | None, run_command: str | None, call: str | None, base: str | None,
     prepared_by: str | None, **options: Any,
 ) -> tuple[Run, str]:  # fmt: skip
-    """The run that was named, or of a race now."""
+    """Load the run that was named, or race now."""
     from fairlap.errors import InvalidRequest
     from fairlap.pull_request.checkouts import NoBaseline, base_checkout, base_commit, prepare
     from fairlap.store.run_sources import run_named

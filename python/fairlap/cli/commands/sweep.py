@@ -130,7 +130,7 @@ def _run(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """The exit status."""
+    """Return the exit status."""
     from fairlap.sweep.driver import Driver
     from fairlap.sweep.machines import Machines
     from fairlap.sweep.ray_cluster import cluster_named

@@ -149,7 +149,7 @@ def command(
 
 
 def _plain(value: Any) -> Any:
-    """A share or a duration as the float that it is."""
+    """Parse a share or a duration into the float that it is."""
     return float(value) if isinstance(value, float) else value
 
 
@@ -167,7 +167,7 @@ def _comparison(names: tuple[str, ...], **options: Any) -> InProcessComparison:
 
 @contextmanager
 def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
-    """What the timed callable prints must not mix with the JSON."""
+    """Send what the timed callable prints elsewhere, so that it does not mix with the JSON."""
     if not wanted:
         yield
         return

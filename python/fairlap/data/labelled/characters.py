@@ -40,8 +40,11 @@ def characters() -> Items:
 
 
 def text_of(topics: dict[str, str]) -> str:
-    """In the order of their names. A paragraph that is in several topics is in the text once, so that none is both
-    learnt from and held out. Characters outside of the alphabet become question marks."""
+    """In the order of their names.
+
+    A paragraph that is in several topics is in the text once, so that none is both learnt from and held out. Characters
+    outside of the alphabet become question marks.
+    """
     paragraphs = {
         " ".join(paragraph.split()): paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n")
     }

@@ -24,7 +24,7 @@ def csv_items(path: Path, labels: str) -> Items:
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """The header, the rows, and the line on which each row ends."""
+    """Return the header, the rows, and the line on which each row ends."""
     rows, lines = [], []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -51,8 +51,10 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
 
 
 def _require_header(path: Path, header: list[str], rows: list[list[str]], labels: str) -> None:
-    """Without one the first item would be taken for the names of the columns. A label may be text in an item too: then
-    it is one of those in the column."""
+    """Without one the first item would be taken for the names of the columns.
+
+    A label may be text in an item too: then it is one of those in the column.
+    """
     place = header.index(labels) if labels in header else len(header) - 1
     label, features = header[place], header[:place] + header[place + 1 :]
     if (

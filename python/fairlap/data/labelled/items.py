@@ -44,7 +44,7 @@ class Items:
         return ItemSizes(first.shape[1:], len(self.classes) or None)
 
     def named_for(self, names: Sequence[str]) -> Arrays:
-        """The inputs by the model's names."""
+        """Name the inputs as the model does."""
         if len(self.inputs) == len(names) == 1:
             return dict(zip(names, self.inputs.values(), strict=True))
         return self.inputs

@@ -39,7 +39,7 @@ class Rotate:
                 raise InvalidRequest(f"each set of arguments must be a tuple, not {type(arguments).__name__}")
 
     def bytes_known(self) -> int:
-        """The size of the arguments that tell their size."""
+        """Return the size of the arguments that tell their size."""
         return sum(_size_of(argument) for arguments in self.sets for argument in arguments)
 
     def is_small_for(self, cache_bytes: int) -> bool:

@@ -38,8 +38,10 @@ def named_gradients(loss: Any, gradients: Mapping[str, Any]) -> Answers:
 
 
 def answers_of_tensors(work: Workload, canonical: Canonical, result: Any) -> Answers:
-    """For frameworks whose tensors convert to NumPy with ``numpy()``. ``canonical`` converts a gradient to the layout
-    of the spec, given the name of its weight."""
+    """For frameworks whose tensors convert to NumPy with ``numpy()``.
+
+    ``canonical`` converts a gradient to the layout of the spec, given the name of its weight.
+    """
     if work.mode == "infer":
         return named_outputs(work.spec, [each.numpy() for each in result])
     loss, gradients = result
@@ -56,13 +58,15 @@ def trained_names(spec: Spec) -> list[str]:
 
 
 def of_every_weight(work: Workload, kind: str, state: Arrays) -> Arrays:
-    """Of a state of training, by the names of all weights. The optimizer keeps nothing for those that are not trained:
-    theirs stay as they were given."""
+    """Of a state of training, by the names of all weights.
+
+    The optimizer keeps nothing for those that are not trained: theirs stay as they were given.
+    """
     return {name: state.get(kind + name, array) for name, array in work.weights.items()}
 
 
 def batch_of(work: Workload) -> Arrays:
-    """The inputs; in mode "train" with their labels."""
+    """Return the inputs; in mode "train" with their labels."""
     if work.mode != "train" or work.labels is None:
         return work.inputs
     return {**work.inputs, LABELS: work.labels}

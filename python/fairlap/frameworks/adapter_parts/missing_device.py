@@ -1,5 +1,7 @@
-"""Why a framework does not see a GPU, in one line: no driver, a build without CUDA or without its libraries, or too few
-devices."""
+"""Why a framework does not see a GPU, in one line.
+
+No driver, a build without CUDA or without its libraries, or too few devices.
+"""
 
 from __future__ import annotations
 

@@ -13,8 +13,10 @@ from fairlap.models.workload import Workload
 
 
 def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | str:
-    """Bytes of a graph, or the path of a file; ONNX Runtime and OpenVINO take either. A user's model may have a file
-    for one reader alone."""
+    """Bytes of a graph, or the path of a file; ONNX Runtime and OpenVINO take either.
+
+    A user's model may have a file for one reader alone.
+    """
     implementation = work.implementation(reader if work.package.startswith("/") else "onnx")
     file: Path | None = getattr(implementation, "file", None)
     if file is not None:
@@ -24,7 +26,7 @@ def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | s
 
 
 def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
-    """The file that a framework reads a user's model from, and the file of its weights where that is a second one."""
+    """Return the file that a framework reads a user's model from, and the file of its weights if it is another."""
     file: Path | None = getattr(work.implementation(reader), "file", None)
     if file is None:
         return ()
@@ -33,7 +35,10 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
 
 
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:
-    """The initializers. One that equals its weight is returned as that weight, to avoid a second copy in memory."""
+    """Return the initializers.
+
+    One that equals its weight is returned as that weight, to avoid a second copy in memory.
+    """
     import onnx
     from onnx import numpy_helper
 

@@ -82,8 +82,10 @@ class Entry:
 def entries_of(
     runs: Sequence[RowsOfRun], prices: Mapping[str, Price], grams_per_joule: Mapping[str, float]
 ) -> list[Entry]:
-    """Prices and the grid's carbon are by the name that the user gave a run. Of two kinds of conditions the rows are
-    those that the run's verdict is about."""
+    """Prices and the grid's carbon are by the name that the user gave a run.
+
+    Of two kinds of conditions the rows are those that the run's verdict is about.
+    """
     names = [run.run for run in runs]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
@@ -136,7 +138,7 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
 
 
 def at_price(row: Row, price: Price) -> Row:
-    """The row as it would be had the race been given this price."""
+    """Return the row as it would be had the race been given this price."""
     time, absent = _time_ns(row), dict(row.absent)
     names = ("cost_per_1000_items", "currency", "cost_to_score")
     for name in names:
@@ -156,7 +158,7 @@ def at_price(row: Row, price: Price) -> Row:
 
 
 def machine_name(run: RowsOfRun, row: Row) -> str:
-    """What did the work: a GPU by its name, else the processor."""
+    """Return what did the work: a GPU by its name, else the processor."""
     if row.device != "cpu":
         number = row.device.partition(":")[2] or "0"
         return run.machine.get(f"gpu {number}", f"{row.device} of an unknown kind")

@@ -77,7 +77,7 @@ class Guard:
         return None if self._door is None else self._without_token(self._door, request)
 
     def _is_named(self, hosts: Collection[str]) -> bool:
-        """A page of elsewhere whose name was pointed at this machine would be refused: it still sends its own name."""
+        """Check the name of the host: a page whose name was pointed at this machine still sends its own."""
         if len(hosts) != 1:
             return False
         [host] = hosts

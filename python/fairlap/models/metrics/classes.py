@@ -1,5 +1,7 @@
-"""Metrics of classes: the label is the number of the right class for each row of the output, whose last axis has the
-classes."""
+"""Metrics of classes: the label is the number of the right class for each row of the output.
+
+Its last axis has the classes.
+"""
 
 from __future__ import annotations
 
@@ -89,8 +91,10 @@ def _scored(outputs: Array, labels: Array) -> Parts:
 
 
 def _area(scores: Array, labels: Array) -> float:
-    """Of two classes that of the second; of more the mean of each class against the others. A class without a label
-    is left out. NaN where all labels are of one class."""
+    """Of two classes that of the second; of more the mean of each class against the others.
+
+    A class without a label is left out. NaN where all labels are of one class.
+    """
     with variables_kept():
         from sklearn.metrics import roc_auc_score
 

@@ -81,7 +81,7 @@ class ImportedModel:
         }
 
     def original(self, name: str, array: Any) -> Array:
-        """A weight in the file's layout again, to compare with the file."""
+        """Return a weight in the file's layout again, to compare with the file."""
         held = np.asarray(array)
         if name not in self._turned:
             return held
@@ -95,8 +95,11 @@ class ImportedModel:
 
 
 def build(graph: Graph, library: LibraryName, *, device: str | None = None, floats: str = "float32") -> ImportedModel:
-    """Make a model a function of one library. ``device`` is where PyTorch keeps the model's constants; ``floats`` is
-    the type for what the graph has in float32, such as bfloat16."""
+    """Make a model a function of one library.
+
+    ``device`` is where PyTorch keeps the model's constants; ``floats`` is the type for what the graph has in float32,
+    such as bfloat16.
+    """
     found = library_named(library, device)
     if floats != "float32":
         found.hold_in(floats)
@@ -151,7 +154,7 @@ def _without_known(graph: Graph, nodes: tuple[Node, ...], known: dict[str, Array
 
 
 def _with_last_uses(steps: list[Step], outputs: set[str]) -> tuple[list[Step], list[tuple[str, ...]]]:
-    """The steps that outputs depend on, and for each the values that no later step uses."""
+    """Return the steps that outputs depend on, and for each the values that no later step uses."""
     needed, kept = set(outputs), []
     for step in reversed(steps):
         if needed.intersection(step.outputs):

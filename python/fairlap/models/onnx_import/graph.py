@@ -38,8 +38,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """A model. ``weights`` are the arrays that count as parameters, by the names that the file gives them;
-    ``constants`` are all others: shapes, indices, scalars and masks, which cannot be replaced after building."""
+    """A model.
+
+    ``weights`` are the arrays that count as parameters, by the names that the file gives them; ``constants`` are all
+    others: shapes, indices, scalars and masks, which cannot be replaced after building.
+    """
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]

@@ -26,7 +26,7 @@ _NARROW = ("UINT4", "INT4", "FLOAT4E2M1", "UINT2", "INT2")
 
 
 def read_model(path: Path) -> Any:
-    """The file as a ModelProto, without external data."""
+    """Return the file as a ModelProto, without external data."""
     try:
         import onnx
     except ImportError as error:
@@ -55,7 +55,7 @@ def read_model(path: Path) -> Any:
 
 
 def _name_no_open_sizes(graph: Any) -> None:
-    """Exporters write ``?``, ``-1`` or ``unk__749`` for every size that they leave open: no name, and no size."""
+    """Rename sizes that exporters leave open as ``?``, ``-1`` or ``unk__749``: no name, and no size."""
     for value in graph.input:
         for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
             if _NO_NAME.fullmatch(axis.dim_param) or (axis.HasField("dim_value") and axis.dim_value < 0):
@@ -63,8 +63,10 @@ def _name_no_open_sizes(graph: Any) -> None:
 
 
 def _sort(graph: Any, path: Path) -> None:
-    """What a node uses is computed before it, as the format requires and some converters forget. Nodes that are in
-    order stay where they are."""
+    """Put what a node uses before it, as the format requires and some converters forget.
+
+    Nodes that are in order stay where they are.
+    """
     for node in graph.node:
         for inner in graphs_in(node):
             _sort(inner, path)
@@ -111,7 +113,7 @@ def _check_names(model: Any, path: Path) -> None:
 
 
 def array_of(tensor: Any, folder: Path) -> Array:
-    """A TensorProto as an array, also where its data is in another file of the model's folder."""
+    """Return a TensorProto as an array, also where its data is in another file of the model's folder."""
     from onnx import TensorProto, helper, numpy_helper
 
     kinds = TensorProto.DataType
@@ -163,7 +165,7 @@ def _check_length(tensor: Any, kind: str, dtype: np.dtype[Any], count: int) -> N
 
 
 def file_inside(folder: Path, location: str) -> Path | None:
-    """The file that a location of external data names; None where that is no file of the folder, links followed."""
+    """Return the file of external data; None where that is no file of the folder, links followed."""
     home = folder.resolve()
     try:
         path = (home / location).resolve()

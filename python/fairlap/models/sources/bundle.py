@@ -54,7 +54,10 @@ def bundle_in(folder: Path) -> Bundle:
 
 
 def route_to(bundle: Bundle, framework: str, implementation: str) -> Route:
-    """``implementation`` is which of a model's implementations the framework runs. A route by framework goes first."""
+    """Find the route; ``implementation`` is which of a model's implementations the framework runs.
+
+    A route by framework goes first.
+    """
     kind = kind_at(bundle.kind).title
     found = bundle.routes.get(framework) or bundle.routes.get(implementation or framework)
     return found or Route(why_not=f"there is no conversion from {kind} to {framework}")
@@ -64,7 +67,7 @@ _implementations: dict[str, Any] = {}  # of this process, which runs one contest
 
 
 def implementation_in(folder: Path, framework: str) -> Any:
-    """What a model's package has as ``<framework>_model``."""
+    """Return what a model's package has as ``<framework>_model``."""
     if framework not in _implementations:
         bundle = bundle_in(folder)
         _implementations[framework] = kind_at(bundle.kind).implementation(bundle, folder, framework)

@@ -33,7 +33,7 @@ class SourceError(FairlapError):
 
 
 def link_out_of_folder(link: str) -> SourceError:
-    """What refuses a link out of a model's folder without --trust."""
+    """Return what refuses a link out of a model's folder without --trust."""
     return SourceError(
         f"{link} is a link to a file outside of its folder; add --trust if you trust it", code="E_SOURCE_TRUST"
     )
@@ -122,7 +122,7 @@ class SourceKind(ABC):
 
     @classmethod
     def readable(cls, source: Source) -> tuple[Path, ...]:
-        """What a model that is not trusted may read besides ``files``, when it is opened."""
+        """List what a model that is not trusted may read besides ``files``, when it is opened."""
         return (Path(source.path),)
 
     @classmethod  # noqa: B027  (there may be nothing to check)
@@ -137,5 +137,7 @@ class SourceKind(ABC):
     @classmethod
     @abstractmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        """What a package has as ``<framework>_model``: an object with the same functions. One for ``onnx`` may have a
-        ``file`` instead; one that converts counts its ``conversion_s``."""
+        """Return what a package has as ``<framework>_model``: an object with the same functions.
+
+        One for ``onnx`` may have a ``file`` instead; one that converts counts its ``conversion_s``.
+        """

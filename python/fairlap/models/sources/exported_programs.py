@@ -1,6 +1,7 @@
-"""Check an ExportedProgram before PyTorch reads it: it evaluates the text of sizes, imports modules that a layout of
-inputs names, and writes names into Python code that it runs. All that may be in the file is listed here; what is not
-needs trust.
+"""Check an ExportedProgram before PyTorch reads it, which would run what the file holds.
+
+PyTorch evaluates the text of sizes, imports modules that a layout of inputs names, and writes names into Python code
+that it runs. All that may be in the file is listed here; what is not needs trust.
 """
 
 from __future__ import annotations
@@ -91,8 +92,11 @@ def require_harmless_program(file: Path) -> None:
 
 
 def read_outputs_as_dicts(file: Path) -> None:
-    """PyTorch knows the outputs of transformers only where that package made some, and another version of it may lack
-    the class. Here such a class becomes one of dicts; nothing that the file names is imported."""
+    """Let PyTorch read outputs of transformers as dictionaries.
+
+    It knows them only where that package made some, and another version of it may lack the class. Here such a class
+    becomes one of dicts; nothing that the file names is imported.
+    """
     from torch.utils import _pytree
 
     _, texts = _read(file)
@@ -117,8 +121,10 @@ def _register_dict(name: str) -> None:
 
 
 def _read(file: Path) -> tuple[list[str], dict[str, Any]]:
-    """The members, and the JSON among them. By PyTorch's own reader of archives, since two readers may see different
-    members in the same bytes."""
+    """Return the members, and the JSON among them.
+
+    By PyTorch's own reader of archives, since two readers may see different members in the same bytes.
+    """
     import torch
 
     try:
@@ -296,7 +302,7 @@ def _is_plain_constant(node: ast.Constant, of: str) -> bool:
 
 
 def _is_small(node: ast.expr) -> bool:
-    """An exponent that can be computed: a number of at most two digits, as it is or in ``Integer``."""
+    """Return an exponent that can be computed: a number of at most two digits, as it is or in ``Integer``."""
     if isinstance(node, ast.UnaryOp):
         return _is_small(node.operand)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Integer":

@@ -1,5 +1,7 @@
-"""An ONNX graph in PyTorch, JAX and TensorFlow through fairlap's importer, with the functions that a built-in model's
-module for that framework has. Each holds the weights by the graph's names."""
+"""An ONNX graph in PyTorch, JAX and TensorFlow through fairlap's importer.
+
+It has the functions that a built-in model's module for that framework has. Each holds the weights by the graph's names.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ IMPORTED = "from ONNX by fairlap's importer"
 
 
 def imported_reference(file: Path) -> tuple[Graph, Forward]:
-    """Raises FairlapError for operators that the importer lacks."""
+    """Build the reference; FairlapError for operators that the importer lacks."""
     graph = load_graph(file)
     return graph, build(graph, "numpy")
 
@@ -65,11 +67,11 @@ class Imported:
         return self._model
 
     def hold_in(self, precision: Precision) -> None:
-        """The graph's casts and constants must have the type of the weights."""
+        """Hold weights in this type, which the graph's casts and constants must have too."""
         self._floats = _FLOATS.get(precision, "float32")
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
-        """A PyTorch or a TensorFlow module."""
+        """Return a PyTorch or a TensorFlow module."""
         model, weights = self._built(), self._graph.weights if self._own else weights
         if self._framework == "torch":
             return torch_module(model, model.prepare(weights), [each.name for each in self._graph.inputs], self._names)
@@ -93,7 +95,7 @@ class Imported:
 def torch_module(
     function: Callable[..., Mapping[str, Any]], weights: Mapping[str, Any], inputs: list[str], outputs: list[str]
 ) -> Any:
-    """``function`` takes weights and inputs, both by name. The module takes inputs by name or in their order."""
+    """Make a module of ``function``, which takes weights and inputs, both by name."""
     import torch
 
     class Module(torch.nn.Module):

@@ -42,7 +42,10 @@ def given_files(source: Source) -> tuple[Path, ...]:
 
 
 def given_inputs(text: str, folder: str) -> Sets:
-    """The sets of inputs that a file, a folder or a function gives, by names; an empty name where a file has none."""
+    """Read the sets of inputs that a file, a folder or a function gives, by names.
+
+    A name is empty where a file has none.
+    """
     if not text:
         return []
     script, colon, function = text.rpartition(":")
@@ -91,8 +94,10 @@ def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) ->
 
 
 def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, int]) -> tuple[Sets, int]:
-    """Data for a metric in batches of the model's size, and how many items there are. The last batch is filled up with
-    the first items."""
+    """Part data for a metric into batches of the model's size, and count its items.
+
+    The last batch is filled up with the first items.
+    """
     if len(given) != 1:
         raise SourceError(f"a metric takes one set of inputs (got {len(given)})", code=CODE)
     own = _named(given[0], [tensor.name for tensor in tensors])
@@ -111,8 +116,11 @@ def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, 
 def input_sets(
     tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """One set for each of the seeds' names. The first is the user's, where there is one; others are the user's next
-    ones, then its values in another order. Of several, one at least is left for calibration."""
+    """One set for each of the seeds' names.
+
+    The first is the user's, where there is one; others are the user's next ones, then its values in another order. Of
+    several, one at least is left for calibration.
+    """
     named, _ = _parted(tensors, given, example, len(seeds))
     spec = Spec("", "", tuple(tensors), (), (), 0, None, "")
     sets: dict[str, dict[str, np.ndarray]] = {}
@@ -134,7 +142,7 @@ def calibration_count(batch: int) -> int:
 def calibration_sets(
     tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int], batch: int
 ) -> dict[str, dict[str, np.ndarray]]:
-    """What a quantization may look at: the user's sets that are left from ``input_sets``, else drawn ones."""
+    """Return what a quantization may look at: the user's sets that are left from ``input_sets``, else drawn ones."""
     _, named = _parted(tensors, given, example, len(seeds))
     spec, first = Spec("", "", tuple(tensors), (), (), 0, None, ""), next(iter(seeds.values()))
     found = named or [_drawn(spec, first + CALIBRATION_FROM + number) for number in range(calibration_count(batch))]
@@ -142,7 +150,7 @@ def calibration_sets(
 
 
 def _parted(tensors: Sequence[Tensor], given: Sets, example: Arrays | None, checks: int) -> tuple[Sets, Sets]:
-    """The user's sets for the checks, and for the calibration: others, unless there is one only."""
+    """Part the user's sets into those for the checks and, where there are several, those for the calibration."""
     found = [*given, *([dict(example)] if example and not given else [])]
     named = [of_tensors(own, tensors) for own in found[: checks + _MOST_CALIBRATION_SETS]]
     first = min(checks, len(named) - 1)
@@ -214,8 +222,10 @@ def _fitting(tensor: Tensor, array: np.ndarray) -> np.ndarray:
 
 
 def _reordered(array: np.ndarray, seed: int) -> np.ndarray:
-    """The same values in other places: in range, and of the same size, whatever they mean. Where that changes nothing,
-    floats are moved."""
+    """Put the same values in other places: in range, and of the same size, whatever they mean.
+
+    Where that changes nothing, floats are moved.
+    """
     rng = np.random.default_rng(seed)
     flat = array.reshape(-1)
     other = flat[rng.permutation(flat.size)]
@@ -227,7 +237,7 @@ def _reordered(array: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _with_a_first(array: np.ndarray) -> np.ndarray:
-    """A mask that hides a whole row makes NaN of its softmax, so the first place of each row is never 0."""
+    """Keep the first place of each row of a mask: one that hides a whole row makes NaN of its softmax."""
     if array.dtype.kind in "bi" and array.ndim and array.size and array.max() <= 1 and array.min() >= 0:
         array[..., 0] = 1
     return array
@@ -251,8 +261,11 @@ def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
 
 @cache
 def _from_script(script: Path, function: str, folder: str) -> Sets:
-    """A function that returns inputs by name, or several such sets. It runs once, before the model is read, and in a
-    process of its own: threads that it starts would stay outside of the sandbox, and a model could let them act."""
+    """Return a function that returns inputs by name, or several such sets.
+
+    It runs once, before the model is read, and in a process of its own: threads that it starts would stay outside of
+    the sandbox, and a model could let them act.
+    """
     with tempfile.TemporaryFile() as handed_over:
         child = os.fork()
         if child == 0:
@@ -269,7 +282,7 @@ def _from_script(script: Path, function: str, folder: str) -> Sets:
 
 
 def _hand_over(to: IO[bytes], script: Path, function: str, folder: str) -> NoReturn:
-    """The sets, or why there are none."""
+    """Return the sets, or why there are none."""
     outcome: Sets | str
     try:
         outcome = _sets_of(script, function, folder)

@@ -63,8 +63,10 @@ def load_keras(file: Path, *, trust: bool) -> Any:
 
 
 def save_keras(model: Any, file: Path, modules: str) -> None:
-    """Save a model that a user's code made, and where its own classes are, which Keras does not find by itself. They
-    are imported from the folder ``modules``."""
+    """Save a model that a user's code made, and where its own classes are, which Keras does not find by itself.
+
+    They are imported from the folder ``modules``.
+    """
     try:
         model.save(file)
         with zipfile.ZipFile(file) as archive:
@@ -159,7 +161,10 @@ class KerasModel:
 
 
 def in_double(file: Path, folder: Path, *, trust: bool) -> KerasModel:
-    """The same model with every type float64. Its weights are the file's, which Keras converts when it reads them."""
+    """Return the same model with every type float64.
+
+    Its weights are the file's, which Keras converts when it reads them.
+    """
     return _loaded_in("float64", file, folder, trust=trust)
 
 

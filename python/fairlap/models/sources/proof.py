@@ -73,7 +73,7 @@ def outputs_of(forward: Forward, weights: Arrays, inputs: Arrays, seed: int | No
 
 
 def require_usable(outputs: Outputs) -> None:
-    """An answer that is not finite cannot be compared."""
+    """Refuse an answer that is not finite, which cannot be compared."""
     for name, array in outputs.items():
         if not np.isfinite(array).all():
             raise SourceError(
@@ -85,8 +85,11 @@ def require_usable(outputs: Outputs) -> None:
 def tolerances(
     forward: Forward, weights: Arrays, inputs: Arrays, reference: Outputs, plain: Outputs | None = None
 ) -> dict[Precision, dict[str, Tolerance]]:
-    """By precision and output. ``plain`` are the answers of a right computation in float32: where values cancel, it is
-    off by far more than moved inputs and weights show, and so is every other."""
+    """By precision and output.
+
+    ``plain`` are the answers of a right computation in float32: where values cancel, it is off by far more than moved
+    inputs and weights show, and so is every other.
+    """
     moved = [outputs_of(forward, weights, inputs, seed) for seed in range(_DRAWS)]
     for outputs in moved:
         require_usable(outputs)
@@ -111,7 +114,7 @@ def tolerances(
 
 
 def _cosine(relative: float) -> float:
-    """That of an answer which is off by as much as it may be, in a direction of its own."""
+    """Compute the cosine of an answer which is off by as much as it may be, in a direction of its own."""
     return max(min(_COSINE, 1 - relative**2 / 2), _LEAST_COSINE)
 
 
@@ -137,8 +140,10 @@ def plain_outputs(forward: Forward | None, weights: Arrays, inputs: Arrays) -> O
 
 
 def ill_conditioned(reference: Outputs, plain: Outputs | None, allowed: Mapping[str, Tolerance]) -> list[Notice]:
-    """Where rounding inside of the model moves its outputs by far more than moved inputs and weights do: then the error
-    of the plain computation determined the tolerance."""
+    """Tell where rounding inside of the model moves its outputs by far more than moved inputs and weights do.
+
+    Then the error of the plain computation determined the tolerance.
+    """
     if plain is None:
         return []
     off = {}
@@ -183,8 +188,10 @@ def unnoticed(
     allowed: Mapping[Precision, Mapping[str, Tolerance]],
     tensors: tuple[Tensor, ...],
 ) -> dict[Precision, tuple[str, ...]]:
-    """For each precision, inputs whose values its check would not miss. The first of the ``references`` belongs to the
-    ``inputs``."""
+    """For each precision, inputs whose values its check would not miss.
+
+    The first of the ``references`` belongs to the ``inputs``.
+    """
     silent: dict[Precision, tuple[str, ...]] = {}
     for tensor in tensors:
         same = np.array_equal(inputs[tensor.name], others[tensor.name])

@@ -25,7 +25,7 @@ def kinds() -> tuple[type[SourceKind], ...]:
 
 
 def kind_of(text: str) -> type[SourceKind] | None:
-    """The kind of source that this text names; None for the name of a model."""
+    """Find the kind of source that this text names; None for the name of a model."""
     return next((kind for kind in kinds() if kind.recognises(text)), None)
 
 

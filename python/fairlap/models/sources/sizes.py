@@ -18,8 +18,10 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of the values of an input of integers: from ``low`` to ``high``, exclusive. Where they are
-    ``required``, it indexes a table of so many rows."""
+    """What is known of the values of an input of integers: from ``low`` to ``high``, exclusive.
+
+    Where they are ``required``, it indexes a table of so many rows.
+    """
 
     low: int
     high: int
@@ -61,7 +63,7 @@ def rows(count: int | None) -> Bounds | None:
 
 
 def fill_of(name: str, dtype: Dtype, bounds: Bounds | None, source: Source, largest: int | None = None) -> Fill:
-    """What may be drawn for an input: as asked for, or what is known of it, or as large as what was given."""
+    """Return what may be drawn for an input: as asked for, or what is known of it, or as large as what was given."""
     for own, low, high in source.ranges:
         if own == name:
             return Uniform(low, high) if dtype.startswith("float") else _asked_range(name, low, high, bounds)

@@ -18,7 +18,7 @@ _FLOAT, _DOUBLE = 1, 2  # DataType
 
 
 def _loaded(folder: Path) -> Any:
-    """What is saved by Keras 2 with an optimizer loads without what that keeps for each variable."""
+    """Load what Keras 2 saved with an optimizer, without what that keeps for each variable."""
     import tensorflow as tf
 
     try:

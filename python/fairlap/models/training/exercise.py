@@ -31,8 +31,10 @@ _SHARE_OF_THE_WAY = 0.02
 
 @dataclass(frozen=True)
 class Trained:
-    """What training steps of the reference gave, by the names of ``State.named`` and "loss", and how far from each
-    a right contestant may be."""
+    """What training steps of the reference gave, and how far from each a right contestant may be.
+
+    It is by the names of ``State.named`` and "loss".
+    """
 
     expected: Mapping[str, Array]
     allowed: Mapping[str, float]  # norms of differences
@@ -85,9 +87,11 @@ def trained(exercise: Exercise) -> Trained:
 
 
 def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
-    """Roundings that are larger by a factor flip as many times the units, and the changes of so many add up to its
-    root: contestants, which round once, stay far inside. Adam makes a whole step of a gradient that is nearly 0,
-    whatever its sign, so a few elements may differ by all of their way."""
+    """Train with larger roundings, since those that are larger by a factor flip as many times the units.
+
+    The changes of so many add up to its root: contestants, which round once, stay far inside. Adam makes a whole step
+    of a gradient that is nearly 0, whatever its sign, so a few elements may differ by all of their way.
+    """
     farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
     moved = ways(exercise, found.expected)
     return Trained(
@@ -100,7 +104,7 @@ def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
 
 
 def ways(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:
-    """The way of all arrays of a kind together, by the name of each."""
+    """Draw the way of all arrays of a kind together, by the name of each."""
     start = exercise.start.named()
     moved: dict[str, float] = {}
     for name, array in expected.items():
@@ -139,7 +143,7 @@ def written(found: Trained) -> dict[str, Array]:
 
 
 def as_trained(arrays: Mapping[str, Array]) -> Trained:
-    """What ``written`` made."""
+    """Return what ``written`` made."""
     return Trained(
         {name: array for name, array in arrays.items() if not name.startswith(ALLOWED)},
         {name.removeprefix(ALLOWED): float(array) for name, array in arrays.items() if name.startswith(ALLOWED)},

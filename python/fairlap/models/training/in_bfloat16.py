@@ -86,8 +86,11 @@ def trained_in_precision(exercise: Exercise) -> Trained:
 
 
 def trained_with_lost_sums(exercise: Exercise, found: Trained) -> Trained:
-    """A library that adds up in bfloat16 loses terms of a long sum: once it is 256 times as large as a term, it no
-    longer changes. That may be most of a bias' gradient, and a part of a kernel's."""
+    """Train as a library that adds up in bfloat16 does, which loses terms of a long sum.
+
+    Once it is 256 times as large as a term, it no longer changes. That may be most of a bias' gradient, and a part of a
+    kernel's.
+    """
     way = ways(exercise, found.expected)
     lost = {name: _SHARE_OF_THE_WAY * way[name] for name in found.expected if name != LOSS}
     return Trained(found.expected, {name: max(each, lost.get(name, 0.0)) for name, each in found.allowed.items()})
@@ -99,8 +102,11 @@ def end_with_rounding(exercise: Exercise, seed: int | None = None) -> dict[str, 
 
 
 def _with_rounding(exercise: Exercise, seed: int | None) -> Exercise:
-    """Of every operation, or in ``autocast`` of products. The loss is computed in float32. With a seed, inputs are
-    moved by what bfloat16 rounds away, so that other numbers are rounded up."""
+    """Of every operation, or in ``autocast`` of products.
+
+    The loss is computed in float32. With a seed, inputs are moved by what bfloat16 rounds away, so that other numbers
+    are rounded up.
+    """
     kind = Rounded if exercise.precision == "bf16" else WithRoundedProducts
     rng = None if seed is None else np.random.default_rng([0, seed])
 

@@ -80,7 +80,7 @@ class FirstSlopes:
 
 
 def state_named(arrays: Mapping[str, Array]) -> State:
-    """What ``State.named`` wrote."""
+    """Return what ``State.named`` wrote."""
     state = State({}, step=int(arrays[STEP]))
     for name, array in arrays.items():
         for kind in (BUFFER, MEAN, SQUARE):
@@ -108,9 +108,11 @@ def steps_of(
     first_slopes: FirstSlopes | None = None,
     exchanged: Callable[[Slopes], Slopes] | None = None,
 ) -> tuple[list[float], State]:
-    """The loss of each step, before its update, and the state after the last one. ``first_slopes`` is kept between
-    calls that begin with the same weights and the same batch. ``exchanged`` makes of the gradients those that are
-    followed, where other processes share the steps."""
+    """Compute the loss of each step, before its update, and the state after the last one.
+
+    ``first_slopes`` is kept between calls that begin with the same weights and the same batch. ``exchanged`` makes of
+    the gradients those that are followed, where other processes share the steps.
+    """
     start = state
     state = State(
         {name: array.astype(dtype) for name, array in state.weights.items()},

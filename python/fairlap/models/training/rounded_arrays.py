@@ -21,8 +21,11 @@ _PRODUCTS = (np.matmul, np.einsum)
 
 
 class Rounded(np.ndarray):
-    """float32 numbers that bfloat16 has. The result of every operation is rounded to it, but for sums that are gathered
-    in place, as those of a convolution are; they are rounded by the operation that takes them."""
+    """float32 numbers that bfloat16 has.
+
+    The result of every operation is rounded to it, but for sums that are gathered in place, as those of a convolution
+    are; they are rounded by the operation that takes them.
+    """
 
     everything: ClassVar[bool] = True
 
@@ -71,7 +74,7 @@ class WithRoundedProducts(Rounded):
 
 
 def bare(each: Any) -> Any:
-    """The same memory, whose operations do not round."""
+    """Return the same memory, whose operations do not round."""
     return each.view(np.ndarray) if isinstance(each, Rounded) else each
 
 

@@ -43,7 +43,10 @@ _OTHER_DATA = 100_003  # added to the race's seeds; inputs of one seed are also 
 
 
 def with_best_settings(plan: Plan, progress: Progress | None = None) -> Plan:
-    """The plan with the settings that were found, and the searches. A plan that has them is returned as it is."""
+    """Return the plan with the settings that were found, and the searches.
+
+    A plan that has them is returned as it is.
+    """
     progress = progress or Messages()
     searched = {search.contestant for search in plan.searches}
     contestants, searches = list(plan.contestants), list(plan.searches)
@@ -84,8 +87,10 @@ class _Search:
         return time.monotonic() - self.began_s
 
     def race(self, candidates: Sequence[Settings], number: int, blocks: int = 1) -> dict[Settings, float]:
-        """Ratios to the default by candidate, of those that ran. Not begun when it would not fit into the budget, and
-        broken off where it does not after all."""
+        """Ratios to the default by candidate, of those that ran.
+
+        Not begun when it would not fit into the budget, and broken off where it does not after all.
+        """
         candidates = [each for each in candidates if not self._hopeless(each)]
         if self.default_failed or not candidates:
             return {}
@@ -113,7 +118,7 @@ class _Search:
         return max(_SHARE_OF_LAST_ROUND * self.plan.best_budget_s, self.longest_race_s)
 
     def _hopeless(self, candidate: Settings) -> bool:
-        """A part of it, alone, did not run."""
+        """Tell that settings cannot work, since a part of them, alone, did not run."""
         failed = (each.settings for each in self.tries if each.settings and each.ratio is None)
         return any(part.items() <= dict(candidate).items() for part in failed)
 
@@ -245,7 +250,7 @@ def _finished(processes: Sequence[ProcessResult]) -> list[ProcessResult]:
 
 
 def _ratio(own: Sequence[ProcessResult], default: Sequence[ProcessResult], blocks: int) -> float | None:
-    """The geometric mean over blocks of all works; None where one of them did not finish all."""
+    """Compute the geometric mean over blocks of all works; None where one of them did not finish all."""
     if min(len(own), len(default)) < blocks:
         return None
     if own == default:

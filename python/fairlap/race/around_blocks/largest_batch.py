@@ -1,5 +1,6 @@
-"""The largest batch that a contestant can run in the memory it may use: each try a fresh worker, from its start to a
-checked answer and a few timed calls.
+"""The largest batch that a contestant can run in the memory it may use.
+
+Each try is a fresh worker, from its start to a checked answer and a few timed calls.
 
 The batch is doubled until it no longer fits, then the largest one that fits is found by halving, in whole multiples of
 the batch that was raced. A try has the race's items again and again, so that the race's reference is also its own.
@@ -187,8 +188,10 @@ def _how_checked(materials: Materials) -> str:
 
 
 def _require_right(materials: Materials, got: Arrays, batch: int, in_force: dict[str, str]) -> None:
-    """The loss of whole copies of the race's items is the race's own, and so are its gradients. Steps of training also
-    update statistics that depend on the number of items."""
+    """Check the answer: the loss of whole copies of the race's items is the race's own, and so are its gradients.
+
+    Steps of training also update statistics that depend on the number of items.
+    """
     work = materials.work
     if work.mode == "infer":
         shapes = {tensor.name: tensor.sized(batch) for tensor in materials.spec.outputs}

@@ -79,7 +79,7 @@ def _allocators(space: Space, threads: int, conditions: Conditions) -> list[str]
 
 
 def _nodes(space: Space, threads: int, root: Root) -> list[str]:
-    """A node with fewer cores than the race has threads is tried with as many threads as it has cores."""
+    """List the nodes; one with fewer cores than the race has threads is tried with as many threads as it has cores."""
     nodes = available_cores_by_node(root)
     if len(nodes) < 2:
         space.left_out[NUMA] = f"this process may use the cores of {quantity_text.count(len(nodes), 'NUMA node')}"
@@ -88,7 +88,7 @@ def _nodes(space: Space, threads: int, root: Root) -> list[str]:
 
 
 def _without_given(space: Space, given: Mapping[str, str]) -> Space:
-    """What the user has set stays, also where another setting's value would change it."""
+    """Keep what the user has set, also where another setting's value would change it."""
     values: dict[str, tuple[str, ...]] = {}
     left_out = dict(space.left_out)
     for setting, all_values in space.values.items():

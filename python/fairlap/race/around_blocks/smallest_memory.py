@@ -1,5 +1,6 @@
-"""The smallest memory in which a contestant still does its work: each try a fresh worker under a limit, from its start
-to a checked answer and a few timed calls.
+"""The smallest memory in which a contestant still does its work.
+
+Each try is a fresh worker under a limit, from its start to a checked answer and a few timed calls.
 
 The limit is found by halving. More room need not always help, so the smallest limit that worked is tried once more, and
 one that fails then counts as too small.
@@ -42,8 +43,10 @@ class Found:
 
 
 def smallest_limit(runs: Callable[[int], str], first: int, most: int, resolution_share: float) -> Found:
-    """``runs`` tries a limit and returns why it failed, or an empty text. ``first`` is a guess that ought to work; it
-    is doubled up to ``most`` until one does."""
+    """Search; ``runs`` tries a limit and returns why it failed, or an empty text.
+
+    ``first`` is a guess that ought to work; it is doubled up to ``most`` until one does.
+    """
     tries = 0
 
     def works(limit: int) -> str:
@@ -161,8 +164,11 @@ def _on_device(trial: Trial, limit_bytes: int) -> Iterator[_Limited]:
 
 
 def _why_not(trial: Trial, under: _Under, limit_bytes: int, within_s: float) -> str:
-    """Nothing when it did its work. Whatever else becomes of a try, it has not run: short of memory, programs crash,
-    hang and talk nonsense as well as run out of it."""
+    """Nothing when it did its work.
+
+    Whatever else becomes of a try, it has not run: short of memory, programs crash, hang and talk nonsense as well as
+    run out of it.
+    """
     try:
         with contextmanager(under)(trial, limit_bytes) as limited:
             _run(trial, limited, within_s)

@@ -124,7 +124,10 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:
-    """A worker whose framework cannot report weights leaves the hash empty and gives the reason in its settings."""
+    """Compare the hash of the weights; a worker whose framework cannot report them leaves it empty.
+
+    The reason is in its settings.
+    """
     if loaded_hash and loaded_hash != materials.weights_hash:
         raise OtherWork(
             f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})",
@@ -133,7 +136,7 @@ def require_weights(materials: Materials, loaded_hash: str) -> None:
 
 
 def require_settings(in_force: Mapping[str, str], threads: int, precision: str) -> None:
-    """What can be read back must be what was asked for."""
+    """Refuse settings that were read back as other than what was asked for."""
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
         raise OtherWork(
@@ -149,8 +152,10 @@ def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:
 
 
 def require_changed(before: Path, changed: Path, precision: Precision = "fp32") -> None:
-    """The same answer to other inputs is an answer kept from before. A few numbers of few bits may be the same by
-    chance; what is kept is still found, because it is wrong."""
+    """Refuse the same answer to other inputs, which was kept from before.
+
+    A few numbers of few bits may be the same by chance; what is kept is still found, because it is wrong.
+    """
     first, second = safetensors.read(before), safetensors.read(changed)
     if precision != "fp32" and sum(array.size for array in first.values()) < _FEW_NUMBERS:
         return
@@ -164,7 +169,7 @@ class Agreement:
         self._first: dict[Path, tuple[str, Path]] = {}  # by what the contestants were given
 
     def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
-        """The distance of the gradients from the first ones: the norm of the difference over the norm."""
+        """Return the distance of the gradients from the first ones: the norm of the difference over the norm."""
         work = materials.work
         if work.mode != "grad":
             return []

@@ -1,5 +1,6 @@
-"""The parent's side of a fed race: which data is fed, and whether each contestant computed the right answers from it,
-or took the right steps of training on it.
+"""Which data is fed, and whether each contestant computed the right answers or took the right steps.
+
+This is the parent's side of a fed race.
 
 Requests for data that cannot be fed are errors before the race begins.
 """
@@ -112,7 +113,7 @@ class Feeding:
     def begin(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
     ) -> None:
-        """The pipeline is proven before it is measured."""
+        """Prove the pipeline before it is measured."""
         data = self._data[materials.work]
         data.require_unchanged()
         proof = scratch / "proof.safetensors"
@@ -137,7 +138,7 @@ class Feeding:
             self._hold(own, process, materials, f"fed batch {number}")
 
     def hold_answer(self, file: Path, process: ProcessResult, materials: Materials) -> None:
-        """The batch that came after the measured ones, from the same pipeline."""
+        """Keep the batch that came after the measured ones, from the same pipeline."""
         self._data[materials.work].require_unchanged()
         found = safetensors.read(file)
         if materials.work.mode != "train":
@@ -148,7 +149,7 @@ class Feeding:
         _require_right(errors, process)
 
     def _seen(self, found: Arrays, materials: Materials, when: str) -> Arrays:
-        """What was fed."""
+        """Return what was fed."""
         seen = _under(SEEN, found)
         if set(seen) != set(self._data[materials.work].files):
             raise OtherWork(f"cannot verify that every sample was fed exactly once ({when})", "E_FEED")
@@ -180,8 +181,10 @@ class Feeding:
         return self._expected[key]
 
     def _computed(self, materials: Materials, inputs: Arrays) -> _Expected:
-        """Of a built-in model an item's answer depends on nothing else in its batch, so two items make a batch of
-        two; a user's model is asked itself, for a whole batch."""
+        """Compute the answers for two items, or ask a user's model itself, for a whole batch.
+
+        Of a built-in model an item's answer depends on nothing else in its batch, so two items make a batch of two.
+        """
         source = materials.work.source
         if source is None:
             answers = reference_answers(self._work(materials, inputs))

@@ -28,7 +28,10 @@ _ADVICE = "; if all diverge, lower the learning rate"
 def evaluated(
     materials: Materials, found: LabelledSet, answers: Mapping[str, Array], epochs: int
 ) -> tuple[float, float]:
-    """The score and the loss of the reference's answers after so many epochs. Raises OtherWork where they diverged."""
+    """Return the score and the loss of the reference's answers after so many epochs.
+
+    Raises OtherWork where they diverged.
+    """
     outputs = answers[materials.spec.outputs[0].name]
     score = score_of_answers(outputs, found.held_labels)
     loss = float(loss_of(materials.spec.loss, outputs, found.held_labels))
@@ -66,8 +69,11 @@ HELD_OUT = "held-out items"
 
 
 def answered_errors(materials: Materials, got: Arrays, answers: Mapping[str, Array], epochs: int) -> list[AnswerError]:
-    """How far a contestant's own answers are from those that the reference gives with the contestant's weights. What
-    may be off by an absolute amount grows with the answers, which training makes larger than those of drawn weights."""
+    """How far a contestant's own answers are from those that the reference gives with the contestant's weights.
+
+    What may be off by an absolute amount grows with the answers, which training makes larger than those of drawn
+    weights.
+    """
     errors = []
     for name, expected in answers.items():
         if name not in got:
@@ -80,8 +86,11 @@ def answered_errors(materials: Materials, got: Arrays, answers: Mapping[str, Arr
 
 
 def score_of_answers(outputs: Array, labels: Labels) -> float:
-    """The share of right answers; of values, the share of their variance that is explained, R squared, which is below
-    0 for answers that are worse than the mean. Both are 1 at best."""
+    """Score the answers: the share of right ones; of values, R squared.
+
+    R squared is the share of their variance that is explained, and below 0 for answers that are worse than the mean.
+    Both are 1 at best.
+    """
     if labels.dtype.kind == "i":
         return float(np.mean(outputs.argmax(axis=-1) == labels))
     missed, spread = np.sum(np.square(outputs - labels)), np.sum(np.square(labels - labels.mean(axis=0)))

@@ -1,5 +1,7 @@
-"""The metrics of what a contestant learnt: its weights after the last epoch, by the float64 reference, on held-out
-items."""
+"""The metrics of what a contestant learnt, by the float64 reference, on held-out items.
+
+Its weights are those after the last epoch.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def require_learnable(work: Work, spec: Spec) -> None:
 
 
 def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
-    """A plan that was saved may have been edited."""
+    """Refuse a plan that was saved and edited since."""
     if plan.to_score is None:
         return
     if not 0 < plan.to_score < 1 or plan.most_epochs < 1:
@@ -74,8 +74,10 @@ def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
 
 
 class Learner:
-    """One process's epochs. The ``curve`` is kept also when the process is lost in one of them, and ``state`` is the
-    one after the last of them."""
+    """One process's epochs.
+
+    The ``curve`` is kept also when the process is lost in one of them, and ``state`` is the one after the last of them.
+    """
 
     def __init__(self, plan: Plan, block: Block, materials: Materials, scratch: Path) -> None:
         assert plan.to_score is not None
@@ -93,8 +95,11 @@ class Learner:
         return self.curve.reached is None and len(self.curve.evaluations) < self._plan.most_epochs
 
     def train_for_an_epoch(self, worker: WorkerProcess, within_s: float, *, energy: bool = False) -> list[AnswerError]:
-        """How far the state after the first steps of the first epoch is from that of the reference, in the first
-        block, and where evaluation counts how far its answers are. Raises OtherWork for weights that are not finite."""
+        """Train for an epoch, and check the first steps of the first one in the first block.
+
+        The distance of the state from that of the reference is kept, and where evaluation counts that of its answers.
+        Raises OtherWork for weights that are not finite.
+        """
         number = len(self.curve.evaluations)
         parts = [self._order(number)]
         compares = self._is_compared and number == 0
@@ -134,7 +139,7 @@ class Learner:
         energy: bool,
         evaluates: bool,
     ) -> tuple[EpochTrained, Arrays]:
-        """The epoch, or the part of it, at this place, and the state after it."""
+        """Return the epoch, or the part of it, at this place, and the state after it."""
         items, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
         safetensors.write(items, {"order": order})
         state.unlink(missing_ok=True)
@@ -158,14 +163,14 @@ class Learner:
         return {} if self._meter is None else self._meter.readings()
 
     def scores(self) -> dict[str, Score]:
-        """The plan's metrics of the weights after the last epoch."""
+        """Compute the plan's metrics of the weights after the last epoch."""
         if not self._plan.metrics or not self.state:
             return {}
         answers = held_out_answers(self._materials, self._found, self.state, len(self.curve.evaluations))
         return held_out_scores(self._plan.metrics, self._materials.spec, answers, self._found.held_labels)
 
     def go_on_from(self, checkpoint: Checkpoint, worker: WorkerProcess, within_s: float) -> None:
-        """Raises OtherWork for a state that the framework did not take as it is."""
+        """Go on from a state; OtherWork where the framework did not take it as it is."""
         self.curve, self.state = checkpoint.curve, checkpoint.state
         if not self.goes_on:
             return
@@ -177,7 +182,7 @@ class Learner:
             raise OtherWork("the state read back from it is not that of its checkpoint", "E_TRAINING")
 
     def origin(self, process: ProcessResult, epochs: int) -> Origin:
-        """What a checkpoint after so many epochs is of."""
+        """Return what a checkpoint after so many epochs is of."""
         known = self._hashes_of_orders
         for number in range(len(known), epochs):
             known.append(hashlib.sha256(self._order(number).tobytes()).hexdigest())

@@ -78,14 +78,18 @@ class Materials:
         return weights_file(self.folder)
 
     def inputs_file(self, which: str) -> Path:
-        """``inputs`` and ``changed`` ones take turns in the timed calls; each ``unseen`` one has a single call in a
-        process, so an answer that was kept from before is wrong there."""
+        """Write inputs of which ``inputs`` and ``changed`` ones take turns in the timed calls.
+
+        Each ``unseen`` one has a single call in a process, so an answer that was kept from before is wrong there.
+        """
         return inputs_file(self.folder, which)
 
     @property
     def calibration_files(self) -> tuple[Path, ...]:
-        """Sets of inputs for the quantization in int8; none of another precision. Answers are checked on others,
-        unless a user gave one set only."""
+        """Sets of inputs for the quantization in int8; none of another precision.
+
+        Answers are checked on others, unless a user gave one set only.
+        """
         if self.work.precision != "int8":
             return ()
         return tuple(sorted(self.folder.glob(f"{CALIBRATION}*.safetensors")))
@@ -118,7 +122,7 @@ class Materials:
         return zeros / count if count else None
 
     def reference(self, which: str) -> Arrays:
-        """The float64 answer, computed once for ever."""
+        """Return the float64 answer, computed once for ever."""
         if self.work.source is not None:
             return safetensors.read(reference_file(self.folder, which))
         return self._kept(f"reference-{which}", lambda: self._computed(which))
@@ -144,7 +148,7 @@ class Materials:
         return answers
 
     def exercise(self, which: str) -> Exercise:
-        """The steps of an answer in mode "train", from the weights that were given."""
+        """Return the steps of an answer in mode "train", from the weights that were given."""
         first = IN_TURN.index(which)
         order = [IN_TURN[(first + number) % len(IN_TURN)] for number in range(STEPS_OF_AN_ANSWER)]
         return self.exercise_on([self._batch(each) for each in order])
@@ -182,7 +186,7 @@ class Materials:
         return self._training_checks[key]
 
     def exercise_on(self, batches: Sequence[Batch], before: Arrays | None = None) -> Exercise:
-        """Steps on these batches, from the weights that were given or from the state ``before``."""
+        """Train on these batches, from the weights that were given or from the state ``before``."""
         given = State({name: np.asarray(array) for name, array in self.weights.items()})
         forward = self.workload("inputs").implementation_of_reference().forward
         assert self.work.training is not None
@@ -200,8 +204,11 @@ class Materials:
         return Batch(work.inputs, work.labels)
 
     def tolerance(self, output: str) -> Tolerance:
-        """Of a user's model by its own sensitivity. A built-in model's is the spec's; with few bits, single elements
-        are off by what rounds away from numbers of the output's usual size, even where they are near 0."""
+        """Of a user's model by its own sensitivity.
+
+        A built-in model's is the spec's; with few bits, single elements are off by what rounds away from numbers of the
+        output's usual size, even where they are near 0.
+        """
         if output in self.output_tolerances:
             return self.output_tolerances[output]
         found, precision = self.spec.tolerance(self.work.precision), self.work.precision
@@ -218,7 +225,7 @@ class Materials:
         return {name: float(np.sqrt(np.mean(np.square(array)))) for name, array in first.items() if array.size}
 
     def usual(self, output: str) -> npt.NDArray[np.float64]:
-        """The average of the reference's answers to all inputs."""
+        """Return the average of the reference's answers to all inputs."""
         return self._usual[output]
 
     @cached_property
@@ -245,8 +252,10 @@ def require_offered(spec: Spec, work: Work) -> None:
 def materials_for(
     work: Work, data_seed: int, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
 ) -> Materials:
-    """Draw weights and inputs, or find those drawn before. A user's model has its own weights, and is opened with the
-    secret variables that are ``passed``."""
+    """Draw weights and inputs, or find those drawn before.
+
+    A user's model has its own weights, and is opened with the secret variables that are ``passed``.
+    """
     if work.source is not None:
         return _of_source(work, work.source, data_seed, notify, passed)
     found = find(work.model, work.sizes)
@@ -278,7 +287,7 @@ def materials_for(
 
 
 def seeds_of_inputs(data_seed: int) -> dict[str, int]:
-    """The sets of inputs of a work, and the seed that draws each."""
+    """List the sets of inputs of a work, and the seed that draws each."""
     unseen = {which: data_seed + _UNSEEN_FROM + number for number, which in enumerate(UNSEEN)}
     return {"inputs": data_seed, "changed": data_seed + _CHANGED, **unseen}
 
@@ -293,7 +302,7 @@ def _of_source(
 
 
 def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:
-    """The bundle's are those of float32."""
+    """Collect the notices; the bundle's are those of float32."""
     silent = bundle.unnoticed.get(precision, ())
     if precision == "fp32":
         return bundle.notices

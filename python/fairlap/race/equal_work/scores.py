@@ -30,7 +30,7 @@ class Scores:
     def take(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
     ) -> None:
-        """Raises OtherWork for an answer that is not finite."""
+        """Take the answers; OtherWork for one that is not finite."""
         source = materials.work.source
         if source is None or not source.metrics:
             return

@@ -179,8 +179,10 @@ class TimedWork:
         )
 
     def require_no_kept_answers(self, worker: WorkerProcess) -> None:
-        """Called after the last turn. A few slow calls can be bad luck, so a contestant is accused only if further
-        calls are slow too."""
+        """Refuse answers that were kept, after the last turn.
+
+        A few slow calls can be bad luck, so a contestant is accused only if further calls are slow too.
+        """
         if not self._on_new_inputs or self._plan.device != "cpu":
             return
         repeated_ns = float(np.median(self._repeated_ns))
@@ -249,8 +251,10 @@ class TimedWork:
         return found
 
     def _uses_too_little_cpu(self) -> bool:
-        """Whether the CPU time of a call implies a speed that no single core has. A call that waits for a core takes
-        longer, but not more CPU time."""
+        """Whether the CPU time of a call implies a speed that no single core has.
+
+        A call that waits for a core takes longer, but not more CPU time.
+        """
         operations = implied_operations(self._materials.spec, self._materials.work)
         call_cpu_s = self._cpu_s / max(self._calls, 1)
         if not operations or not self._cpu_s:
@@ -263,8 +267,10 @@ class TimedWork:
 
 
 def longer_on_new_inputs(new: Sequence[DrawnResult], repeated_ns: float, repeated_cpu_ns: float) -> bool:
-    """Whether each call on new inputs took much longer than others, by the clock and, where it is known, by the CPU
-    time: on a busy machine a call can wait long, but it computes no more."""
+    """Tell whether each call on new inputs took much longer than others, by the clock and the CPU time.
+
+    On a busy machine a call can wait long, but it computes no more.
+    """
     cpu_ns = [each.cpu_ns for each in new if each.cpu_ns is not None]
     return much_longer(min(each.call_ns for each in new), repeated_ns, len(new)) and (
         not cpu_ns or not repeated_cpu_ns or much_longer(min(cpu_ns), repeated_cpu_ns, len(new))
@@ -290,7 +296,7 @@ def require_done(reading: Reading, call_s: float, where: str, device: str) -> No
 
 
 def implied_operations(spec: Spec, work: Work) -> float:
-    """A lower bound of the multiplications and additions of one call; 0 if the spec does not count them.
+    """Return a lower bound of the multiplications and additions of one call; 0 if the spec does not count them.
 
     A gradient needs at least another inference's worth: that of the loss by the weights.
     """

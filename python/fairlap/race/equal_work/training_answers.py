@@ -39,7 +39,7 @@ class Diverges(FairlapError):
 
 
 def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-    """Raises Diverges where the reference itself leaves the numbers of float32 within these steps."""
+    """Compute the errors; Diverges where the reference itself leaves the numbers of float32 within these steps."""
     check = materials.training_check(which)
     errors = state_errors(check, got, when)
     if not all(error.right for error in errors) and not check.exercise.stays_in_float32():
@@ -70,9 +70,11 @@ def lost_sums(errors: Iterable[AnswerError]) -> list[Notice]:
 
 
 def state_errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
-    """One for the loss, one for the weights, one for each thing that the optimizer keeps: the distance of all its
-    arrays together, and whether each of them is right. Of ranks, those of rank 0, and of others those that are wrong:
-    all of them have to arrive at the same place."""
+    """Compute one error for the loss, one for the weights, and one for each thing that the optimizer keeps.
+
+    It is the distance of all its arrays together, and whether each of them is right. Of ranks, those of rank 0, and of
+    others those that are wrong: all of them have to arrive at the same place.
+    """
     ranks = states_of_ranks(got, check.exercise.ranks)
     judged = [check.judged(state) for state in ranks]
     why_all = mistake_of_ranks([why for _, why in judged])
@@ -127,7 +129,7 @@ def _error(
     right: bool,
     why: str,
 ) -> AnswerError:
-    """The relative error is that of how far the steps moved them, and of a loss below 1 that of 1."""
+    """Compute an error relative to how far the steps moved the arrays, of a loss below 1 relative to 1."""
     moved = _norm(end - begin for end, begin in zip(expected, start, strict=True))
     if what.startswith(LOSS):
         moved = max(moved, 1.0)

@@ -24,7 +24,7 @@ class TrainingRun(AfterTurns):
         self._learner, self._limits = Learner(plan, block, materials, scratch), plan.limits
 
     def goes_on(self, bench: Bench) -> bool:
-        """The first epoch it always has."""
+        """Go on to the first epoch always, and to others while there is time."""
         learner = self._learner
         return learner.goes_on and (not learner.curve.evaluations or bench.may_go_on())
 

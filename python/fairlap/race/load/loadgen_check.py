@@ -30,8 +30,10 @@ class LoadGenCheck:
         self._seed, self._limit_s = seed, limit_s
 
     def why_not_below(self, rate_per_s: float | None, *, here: bool) -> str:
-        """Why the server scenario cannot be run below this rate; empty when it can. ``here`` is whether the contestant
-        runs in this environment."""
+        """Why the server scenario cannot be run below this rate; empty when it can.
+
+        ``here`` is whether the contestant runs in this environment.
+        """
         if rate_per_s is None:
             return "no rate meets the bound"
         if self._load.bound_s is None:

@@ -61,7 +61,10 @@ def record_ranks(result: ProcessResult, prepared: Prepared) -> None:
 
 
 def step_alone(worker: WorkerProcess, plan: Plan, result: ProcessResult) -> bool:
-    """False if the worker was lost over it: all that was asked for had been measured, but for the ranks' memory."""
+    """Time the steps of each rank alone; False if the worker was lost over it.
+
+    All that was asked for had been measured, but for the ranks' memory.
+    """
     assert result.ranks is not None
     try:
         stepped = worker.ask(StepAlone(plan.measuring.seconds, _TURNS), within_s=plan.limits.measure_s)

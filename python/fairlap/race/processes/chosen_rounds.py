@@ -36,7 +36,7 @@ def rounds_of(plan: Plan, block: Block, processes: Sequence[ProcessResult]) -> i
 
 
 def with_rounds_of(plan: Plan, processes: Sequence[ProcessResult]) -> Plan:
-    """The plan of a race that ran, with the rounds that each of its blocks had."""
+    """Return the plan of a race that ran, with the rounds that each of its blocks had."""
     had: dict[int, Counter[int]] = defaultdict(Counter)
     for process in processes:
         if process.rounds_ns:

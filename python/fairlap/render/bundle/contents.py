@@ -69,8 +69,10 @@ def bundle_of(
     with_page: bool = True,
     sign: Callable[[bytes], bytes] | None = None,
 ) -> Bundle:
-    """Every timing needs its raw samples; without them nothing could be checked. ``sign`` makes a signature of the
-    manifest."""
+    """Every timing needs its raw samples; without them nothing could be checked.
+
+    ``sign`` makes a signature of the manifest.
+    """
     run = msgspec.json.decode(msgspec.json.encode(run), type=Run)  # as it will be read again
     results = results_of(run, run_id, baseline=baseline, price=price)
     sampled = _samples(run, samples)
@@ -95,7 +97,7 @@ def bundle_of(
 
 
 def derived_parts(results: Results) -> dict[str, bytes]:
-    """What follows from the run's processes alone, so that the check can make it again."""
+    """Return what follows from the run's processes alone, so that the check can make it again."""
     run = results.run
     return {
         RUN: as_json(run_document(run, results, run_id=results.run_id)),
@@ -133,7 +135,7 @@ def _samples(run: Run, samples: SampleSource) -> dict[SampleFile, bytes]:
 
 
 def page(results: Results, samples: Mapping[tuple[int, str, str], np.ndarray]) -> bytes:
-    """The report, with samples by block, contestant and quantity."""
+    """Make the report, with samples by block, contestant and quantity."""
     from fairlap.render.report.page import page_of
 
     def of(block: int, contestant: str) -> dict[str, np.ndarray]:

@@ -65,8 +65,10 @@ def _why_no_page(manifest: Manifest) -> str:
 
 
 def difference_of_texts(recorded: bytes, computed: bytes) -> str:
-    """Where two texts first differ by more than the ninth digit of a number, which another processor may round
-    otherwise; empty where they do not."""
+    """Find where two texts first differ by more than the ninth digit of a number; empty where they do not.
+
+    Another processor may round that digit otherwise.
+    """
     if recorded == computed:
         return ""
     try:

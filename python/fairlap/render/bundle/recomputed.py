@@ -78,7 +78,7 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
 
 
 def _not_of_a_run(document: dict[str, object], run: Run) -> Iterator[str]:
-    """What was written into the file beside the fields of a run, such as a sentence of somebody's own."""
+    """Yield what was written into the file beside the fields of a run, such as a sentence of somebody's own."""
     known = msgspec.json.decode(msgspec.json.encode(run))
     for line in differing({name: document.get(name) for name in known}, known, "run"):
         yield f"{RUN}: {line}"
@@ -100,7 +100,7 @@ def _samples(parts: Mapping[str, bytes], files: list[SampleFile], found: Recompu
 
 
 def _process(process: ProcessResult, samples: _Samples, found: Recomputed) -> ProcessResult:
-    """The process with what its samples give. ``process`` is left as recorded where they give nothing."""
+    """Return the process with what its samples give. ``process`` is left as recorded where they give nothing."""
     whose = f"{process.contestant} in block {process.block}"
     own = samples.pop((process.block, process.contestant), {})
     timings: dict[str, Timing] = {}

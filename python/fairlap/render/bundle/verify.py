@@ -1,4 +1,4 @@
-"""Is a bundle what was published, and do its figures follow from its samples?"""
+"""Whether a bundle is what was published, and whether its figures follow from its samples."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ class Verification:
 
 
 def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | None = None) -> Verification:
-    """Problems of hashes come first, then those of figures. A file that is no bundle at all is an error, and so is one
-    that none of ``signers`` has signed."""
+    """Problems of hashes come first, then those of figures.
+
+    A file that is no bundle at all is an error, and so is one that none of ``signers`` has signed.
+    """
     archive = unpacked(content, whose)
     if MANIFEST not in archive.parts:
         raise InvalidRequest(f"{whose} is not a bundle: it has no {MANIFEST}", code=CODE)

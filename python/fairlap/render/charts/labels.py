@@ -19,14 +19,17 @@ _OF_EVERY_OBJECT = frozenset({
 
 
 def chart_text(text: str) -> str:
-    """On one line, of characters that can be shown: a form of a page changes line breaks, an expression of Vega ends at
-    some separators, and SVG knows no control characters."""
+    """Put the text on one line of characters that can be shown in a chart.
+
+    A form of a page changes line breaks, an expression of Vega ends at some separators, and SVG knows no control
+    characters.
+    """
     text = one_line(text)
     return f"{text}\N{NO-BREAK SPACE}" if text in _OF_EVERY_OBJECT else text
 
 
 def chart_texts(value: Any) -> Any:
-    """The same for all texts and keys of a specification or its data."""
+    """Return the same for all texts and keys of a specification or its data."""
     if isinstance(value, str):
         return chart_text(value)
     if isinstance(value, dict):
@@ -35,14 +38,16 @@ def chart_texts(value: Any) -> Any:
 
 
 def label_expression(names: Sequence[str], most: int = WIDE) -> str:
-    """An expression of Vega for the label of a contestant on an axis or in a legend."""
+    """Return an expression of Vega for the label of a contestant on an axis or in a legend."""
     short = {name: text for name, text in short_names(names, most).items() if text != name}
     return f"{json.dumps(short)}[datum.label] || datum.label" if short else "datum.label"
 
 
 def short_names(names: Sequence[str], most: int) -> dict[str, str]:
-    """Cut in the middle, as near to it as leaves them distinct; else what surrounds the first place where they differ.
-    Names that no cut of this size tells apart stay whole."""
+    """Cut in the middle, as near to it as leaves them distinct; else keep the first place where they differ.
+
+    Names that no cut of this size tells apart stay whole.
+    """
     for head, tail in _parts(max(map(len, names), default=0), most):
         found = {name: name if len(name) <= most else _cut(name, head, tail, most) for name in names}
         if len(set(found.values())) == len(found):

@@ -47,7 +47,7 @@ def _json(result: CollectivesResult) -> bytes:
 
 
 def _csv(result: CollectivesResult) -> bytes:
-    """The lines of the table; JSON has the fitted latencies and bandwidths too."""
+    """Write the lines of the table; JSON has the fitted latencies and bandwidths too."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(_COLUMNS)

@@ -32,7 +32,7 @@ def setting(result: CollectivesResult) -> str:
 
 
 def about(result: CollectivesResult) -> str:
-    """The setting, and what the brackets are where there are some."""
+    """Return the setting, and what the brackets are where there are some."""
     bounded = [row.time_ns.low is not None for row in result.rows if row.time_ns is not None]
     if result.blocks < _FEWEST_BLOCKS:
         return f"{setting(result)} Intervals take six blocks."
@@ -47,8 +47,10 @@ def operations_of(result: CollectivesResult) -> list[str]:
 
 
 def size_texts(sizes: Iterable[int]) -> dict[int, str]:
-    """Exactly, and all in one system: thousands as in ``4.5 KB``, or powers of 1024 as in ``4 KiB``, whichever is
-    shorter for all of them together."""
+    """Format exactly, and all in one system: thousands as in ``4.5 KB``, or powers of 1024 as in ``4 KiB``.
+
+    The system is the one that is shorter for all of them together.
+    """
     kept = list(dict.fromkeys(sizes))
     found = [{size: _size_text(size, units) for size in kept} for units in (_DECIMAL, _BINARY)]
     return min(found, key=lambda texts: sum(map(len, texts.values())))
@@ -84,7 +86,7 @@ def _cells(row: CollectiveRow, sizes: dict[int, str]) -> list[str]:
 
 
 def _fit_cells(fit: CollectiveFit) -> list[str]:
-    """Times that are far from the model have neither of its figures."""
+    """Format the fit; times that are far from the model have neither of its figures."""
     names, miss = [NAMES[fit.operation], fit.contestant], quantity_text.share(fit.largest_miss)
     if not fit.holds:
         return [*names, "-", "-", f"{miss}: the model does not hold"]

@@ -1,5 +1,6 @@
-"""A results file of asv (``.asv.json``), to be put into ``results/MACHINE/``. Contestants are a parameter, and samples
-are the medians of processes.
+"""A results file of asv (``.asv.json``), to be put into ``results/MACHINE/``.
+
+Contestants are a parameter, and samples are the medians of processes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _COLUMNS = (
 
 
 def encode(results: Results) -> bytes:
-    """An interval over processes is asv's of 99 % only in name; fairlap's has 95 %, so it is left out."""
+    """Write results without intervals: asv's are of 99 %, and fairlap's have 95 %."""
     facts, began = results.run.machine, results.run.began_at
     works: dict[str, list[ProcessMedians]] = {}
     for each in process_medians(results):

@@ -20,8 +20,10 @@ from fairlap.scenarios.process_result import values_in_force
 
 
 def data_to_bring(run: Run) -> dict[str, list[str]]:
-    """The paths of the user's data, with their hashes: what was fed, and what was learnt. None of data that are drawn
-    from the plan's seed, or of built-in sets."""
+    """Return the paths of the user's data, with their hashes: what was fed, and what was learnt.
+
+    None of data that are drawn from the plan's seed, or of built-in sets.
+    """
     found: dict[str, list[str]] = {}
     if run.plan.data not in ("", SYNTHETIC):
         # As the processes reported them; several where works name their inputs differently.
@@ -77,8 +79,10 @@ def dockerfile(run: Run, versions: Versions, own: OwnModels) -> str:
 
 
 def words_to_race(own: OwnModels) -> list[str]:
-    """A machine that did not draw the plan asks before it runs what the plan reaches; building the container is the
-    answer."""
+    """Build the words that race; --trust answers what a machine that did not draw the plan asks.
+
+    Building the container is the user's consent.
+    """
     return ["compare", "--plan", "plan.json", *(["--trust"] if reach_of(own.plan) else [])]
 
 

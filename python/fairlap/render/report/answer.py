@@ -34,7 +34,7 @@ def headline(work_result: WorkResult) -> str:
 
 
 def answer(shown: Results, work_result: WorkResult) -> Markup:
-    """The answer for one work under the conditions of the verdict."""
+    """Show the answer for one work under the conditions of the verdict."""
     return tag(
         "div",
         tag("p", breaking(headline(work_result)), class_="headline"),
@@ -71,7 +71,7 @@ def _basis(shown: Results, work_result: WorkResult) -> str:
 
 
 def _sentences(work_result: WorkResult) -> Markup | None:
-    """The first contestant with each of the others; the other pairs can be unfolded."""
+    """Compare the first contestant with each of the others; the other pairs can be unfolded."""
     if work_result.standing is None:
         return None
     first = work_result.standing.places[0].contestant

@@ -8,7 +8,7 @@ from fairlap.results.results import Results
 
 
 def decided(shown: Results) -> Markup | None:
-    """A card at the top: what was recommended first, then who meets the requirements, and why not."""
+    """Return a card at the top: what was recommended first, then who meets the requirements, and why not."""
     found = shown.decision
     if found is None:
         return None

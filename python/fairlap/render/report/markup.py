@@ -39,20 +39,20 @@ def joined(*children: Child) -> Markup:
 
 
 def breaking(text: str) -> Markup:
-    """A long name of a contestant may break after each of its parts."""
+    """Let a long name of a contestant break after each of its parts."""
     first, *others = _PART_OF_A_NAME.split(text)
     return joined(first, [each for part in others for each in (tag("wbr"), part)])
 
 
 def trusted(text: str) -> Markup:
-    """A style sheet or a script of this package. It must not close its own element."""
+    """Return a style sheet or a script of this package. It must not close its own element."""
     if any(end in text.lower() for end in ("</script", "</style", "<!--")):
         raise ValueError("a text that ends its own element cannot be put into a page")
     return Markup(text)
 
 
 def json_island(element_id: str, value: Any) -> Markup:
-    """Data for the page's program. No text in it can end the element or begin another."""
+    """Embed data for the page's program; no text in it can end the element or begin another."""
     return Markup(f'<script type="application/json" id="{html.escape(element_id)}">{as_json(value)}</script>')
 
 
@@ -89,7 +89,7 @@ def table(
     class_: str | None = None,
     contestants: Sequence[str] = (),
 ) -> Markup:
-    """A table by its heads. Its roles are written out, since a narrow screen shows its rows as cards.
+    """Return a table by its heads. Its roles are written out, since a narrow screen shows its rows as cards.
 
     ``contestants`` has the contestant of each row, for the page's filter.
     """

@@ -47,7 +47,7 @@ _SECTIONS = {
 
 
 def page_of(shown: Results) -> str:
-    """The whole page. Every text of the run is escaped; only scripts of this package may run in it."""
+    """Return the whole page. Every text of the run is escaped; only scripts of this package may run in it."""
     tables = chart_tables(shown)
     charts = charts_of(shown, tables)
     scripts = _scripts()
@@ -87,7 +87,7 @@ def page_of(shown: Results) -> str:
 
 
 def policy() -> str:
-    """The content security policy of every such page, for a server that sends one."""
+    """Return the content security policy of every such page, for a server that sends one."""
     return _policy(_scripts())
 
 
@@ -109,7 +109,7 @@ def _policy(scripts: Sequence[Markup]) -> str:
 
 
 def _colours(shown: Results) -> str:
-    """The colours of the contestants as CSS variables, for both themes."""
+    """Return the colours of the contestants as CSS variables, for both themes."""
 
     def named(of: look.Look) -> str:
         colours = of.colours(len(shown.contestants))
@@ -178,7 +178,7 @@ def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
 
 
 def _why_it_ended(run: Run) -> Markup | None:
-    """A race that decided everything ended as it should; another one was cut short, and that is a warning."""
+    """Warn where a race was cut short; one that decided everything ended as it should."""
     if not run.ended_early:
         return None
     if run.ended_early == DECIDED:

@@ -102,7 +102,7 @@ def _points(trend: Trend, series: Series) -> list[dict[str, Any]]:
 
 
 def _levels(trend: Trend, series: Series, changes: tuple[Change, ...]) -> list[dict[str, Any]]:
-    """A line from the first to the last run between two changes, at their median."""
+    """Draw a line from the first to the last run between two changes, at their median."""
     begin = [change.run for change in changes if series.contestant in change.contestants]
     edges = ["", *begin, "~"]
     found = []

@@ -27,7 +27,7 @@ HISTORY_FORMATS = {suffix: FORMATS[suffix] for suffix in (".json", ".csv", ".md"
 
 
 def encoded(history: ModelHistory, format_name: str) -> bytes:
-    """The whole file; text is UTF-8."""
+    """Encode the whole file; text is UTF-8."""
     match format_name:
         case "json":
             return msgspec.json.format(msgspec.json.encode(document(history)), indent=2) + b"\n"

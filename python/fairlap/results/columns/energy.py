@@ -53,9 +53,11 @@ def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
 
 
 def energy_until(process: ProcessResult, epochs: int) -> Span:
-    """Of the steps of so many epochs of training, all sensors added up. An epoch may be too short for a sensor to
-    resolve, and all of them together not: where only its bounds are known, its middle counts, as long as the bounds of
-    the whole are nearer to each other than to 0."""
+    """Of the steps of so many epochs of training, all sensors added up.
+
+    An epoch may be too short for a sensor to resolve, and all of them together not: where only its bounds are known,
+    its middle counts, as long as the bounds of the whole are nearer to each other than to 0.
+    """
     learnt = [] if process.learning is None else process.learning.evaluations[:epochs]
     if not learnt or not all(each.energy for each in learnt):
         return Span(None, None, None, process.energy_absent or _NOT_READ)
@@ -100,8 +102,10 @@ def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
 
 
 def over_processes(result: ContestantResult, spans: Sequence[Span], unit: str) -> Cell:
-    """Over processes: from the low end of the lowest to the high end of the highest, and with six or more processes
-    from the low end of their low ends' interval to the high end of their high ends'."""
+    """Estimate over processes, from the low end of the lowest to the high end of the highest.
+
+    With six or more processes it is from the low end of their low ends' interval to the high end of their high ends'.
+    """
     if not spans:
         return Cell(None, absence_reason(result))
     if why := unresolved(spans, unit):

@@ -36,7 +36,9 @@ def waited_share(process: ProcessResult) -> float | None:
 
 def time_shares(process: ProcessResult) -> dict[str, float]:
     """Shares of the wall time: work, and each cause of waiting where the pipeline knows it, else waiting as a whole.
-    Empty when the process was not fed."""
+
+    Empty when the process was not fed.
+    """
     fed = process.feeding
     if fed is None or not fed.wall_ns:
         return {}
@@ -62,14 +64,14 @@ def stall_shares_of(result: ContestantResult) -> dict[str, float]:
 
 
 def _shares(processes: Sequence[ProcessResult]) -> list[float]:
-    """The share of waiting of each process; empty when some were not fed."""
+    """Return the share of waiting of each process; empty when some were not fed."""
     shares = [waited_share(process) for process in processes]
     known = [share for share in shares if share is not None]
     return known if len(known) == len(shares) else []
 
 
 def _waited(shares: Sequence[float]) -> Estimate | None:
-    """A share may be zero, so no logarithm is taken; the sign test's interval does not need one."""
+    """Estimate the waiting; a share may be zero, so no logarithm is taken, which the sign test does not need."""
     if not shares:
         return None
     low, high = sign_interval(np.asarray(shares), _ALPHA)

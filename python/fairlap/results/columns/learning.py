@@ -59,8 +59,11 @@ def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell
 
 
 def steps_differ(result: ContestantResult) -> Notice | None:
-    """A warning where a step of the epochs takes another time than one timed alone: then the two are of other
-    conditions. The interval is over the epochs of all processes; few of them are compared with the rounds."""
+    """Warn where a step of the epochs takes another time than one timed alone.
+
+    Then the two are of other conditions. The interval is over the epochs of all processes; few of them are compared
+    with the rounds.
+    """
     processes = [each for each in result.finished if each.learning is not None and each.feeding is None]
     ratios = [ratio for process in processes for ratio in _over_timed_alone(process)]
     if not ratios:
@@ -111,7 +114,7 @@ def _over_timed_alone(process: ProcessResult) -> list[float]:
 
 
 def _step_ns(process: ProcessResult) -> float | None:
-    """The mean over all steps of the epochs."""
+    """Estimate the mean over all steps of the epochs."""
     if process.learning is None or not process.learning.evaluations:
         return None
     last = process.learning.evaluations[-1]

@@ -15,8 +15,10 @@ _SMALLEST_LOSS = 1e-12
 
 
 def curves_apart(processes: Mapping[str, Sequence[ProcessResult]]) -> Notice | None:
-    """A warning where contestants of the same block differ more than blocks do, which begin with other weights and
-    take other batches. Rounding makes curves of the same training part, but no further than that.
+    """Warn where contestants of the same block differ more than blocks do.
+
+    Blocks begin with other weights and take other batches. Rounding makes curves of the same training part, but no
+    further than that.
 
     ``processes`` are by contestant.
     """

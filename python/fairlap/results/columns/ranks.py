@@ -85,8 +85,10 @@ def _over_measured(process: ProcessResult) -> float | None:
 
 
 def exchange_ns(process: ProcessResult) -> float | None:
-    """What exchanging adds to a step: the step of all together, less that of the slowest rank alone. It may be below 0
-    by noise."""
+    """Return what exchanging adds to a step: the step of all together, less that of the slowest rank alone.
+
+    It may be below 0 by noise.
+    """
     together, alone = _together_ns(process), _alone_ns(process)
     return None if together is None or not alone else together - max(alone)
 

@@ -26,8 +26,10 @@ class Recommendation:
 
 
 def recommend(statuses: Mapping[str, Status], use: Use, evidence: Evidence, unknown: Sequence[str]) -> Recommendation:
-    """``statuses`` has every contestant; only those that qualify are recommended. ``unknown`` is what else is not
-    known, such as whether a requirement is met."""
+    """``statuses`` has every contestant; only those that qualify are recommended.
+
+    ``unknown`` is what else is not known, such as whether a requirement is met.
+    """
     eligible = [name for name, status in statuses.items() if status == "yes"]
     found = {
         (a, b, weight.column): evidence(a, b, weight)

@@ -1,5 +1,7 @@
-"""Requests that are served by one call: the contestant is prepared for some batches, and a group is padded to the next
-of them. Gathering the items is part of the service."""
+"""Requests that are served by one call: a group is padded to one of the batches that are prepared.
+
+Gathering the items is part of the service.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class GroupResult:
             self.contestant.done(self.result)
 
     def outputs_of(self, item: int, axes: Mapping[str, int]) -> Arrays:
-        """The rows of one item; ``axes`` are those of the batch, by output."""
+        """Take the rows of one item; ``axes`` are those of the batch, by output."""
         place = int(np.flatnonzero(self.items == item)[0])
         outputs = self.contestant.outputs(self.result)
         return {name: array.take([place], axis=axes[name]) for name, array in outputs.items()}
@@ -64,7 +66,7 @@ class BatchedCalls:
                 contestant.done(first)
 
     def on(self, items: Sequence[Arrays]) -> GroupCall:
-        """The callable of a group that asks about some of these."""
+        """Return the callable of a group that asks about some of these."""
 
         def call(group: npt.NDArray[np.uint32]) -> GroupResult:
             place = bisect_left(self._batches, len(group))

@@ -35,8 +35,11 @@ def issue_of(
     largest_batch: int = 1,
     longest_wait_s: float = 0.0,
 ) -> Issue:
-    """``items`` are inputs of batch 1. Waiting for the device is part of serving them, and so is all that a
-    ``batch_call`` does. All contestants have the same settings, so a thread enters those of the first."""
+    """``items`` are inputs of batch 1.
+
+    Waiting for the device is part of serving them, and so is all that a ``batch_call`` does. All contestants have the
+    same settings, so a thread enters those of the first.
+    """
 
     def answers(served: tuple[Contestant, Any], count: int) -> list[Answer]:
         outputs = served[0].outputs(served[1])

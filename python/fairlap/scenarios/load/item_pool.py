@@ -28,12 +28,14 @@ class ItemPool:
         ]
 
     def of_a_trial(self, seed: int) -> list[Arrays]:
-        """The known ones first."""
+        """List the items, the known ones first."""
         return [*self.known, *self.new(_NEW_IN_A_TRIAL, seed)]
 
     def new(self, count: int, seed: int) -> list[Arrays]:
-        """Elements in another order are items that never occurred, with values as they should be. Fewer, where they
-        are large."""
+        """Elements in another order are items that never occurred, with values as they should be.
+
+        Fewer, where they are large.
+        """
         first = self.known[0]
         size = sum(array.nbytes for array in first.values())
         count = max(min(count, int(_MOST_NEW_BYTES / max(size, 1))), min(count, _FEWEST_UNIQUE))

@@ -50,8 +50,11 @@ _one_at_a_time = threading.Lock()  # LoadGen has one logger for the whole proces
 
 
 def run_loadgen(request: LoadGenRun, items: int, issue: Issue) -> LoadGenResult:
-    """Raises what the contestant raised; DroppedRequests if it leaves samples unanswered; LoadGenFailed if LoadGen
-    itself failed; NotAvailable if it is not installed. The logs are those of the last attempt."""
+    """Run LoadGen, and read the logs of its last attempt.
+
+    Raises what the contestant raised; DroppedRequests if it leaves samples unanswered; LoadGenFailed if LoadGen itself
+    failed; NotAvailable if it is not installed.
+    """
     require_loadgen()
     require_run(request, items)
     empty_logs(request.logs)
@@ -82,8 +85,10 @@ def _old_objects_left_alone() -> Iterator[None]:
 
 
 class _ClockStep:
-    """Whether the system's clock was set meanwhile. On Linux it is the clock of LoadGen, whose own check compares it
-    with itself."""
+    """Whether the system's clock was set meanwhile.
+
+    On Linux it is the clock of LoadGen, whose own check compares it with itself.
+    """
 
     was_set = False
 

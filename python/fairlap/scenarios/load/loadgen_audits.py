@@ -1,5 +1,4 @@
-"""Two audits of MLPerf: that a contestant keeps no answers (TEST04), and that it answers as well while it is timed as
-while its accuracy is judged (TEST01)."""
+"""Two audits of MLPerf: that a contestant keeps no answers (TEST04), and answers as well while timed (TEST01)."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ def audit_repeated_item(
 
 
 def _from(issue: Issue, first: int) -> Issue:
-    """The same contestant, whose items are numbered from this one."""
+    """Return the same contestant, whose items are numbered from this one."""
 
     def shifted(serve: Serve) -> Serve:
         return lambda items: serve([first + item for item in items])
@@ -103,7 +102,7 @@ class AnswersWhileTimed(msgspec.Struct, frozen=True):
 
 
 def audit_answers_while_timed(timed: Sequence[LoggedAnswer], accuracy: Sequence[LoggedAnswer]) -> AnswersWhileTimed:
-    """The caller judges the difference: frameworks may round another way in another batch."""
+    """Compare answers; the caller judges the difference, since frameworks may round another way in another batch."""
     known = {answer.item: answer.outputs for answer in accuracy}
     differences = [0.0]
     unknown = 0

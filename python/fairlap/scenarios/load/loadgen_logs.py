@@ -103,7 +103,7 @@ def _figure(request: LoadGenRun, values: Mapping[str, Any], summary: Mapping[str
 
 
 def _logged(detail: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The last value of each key, and the texts of errors."""
+    """Read the last value of each key, and the texts of errors."""
     values: dict[str, Any] = {}
     errors: list[str] = []
     for line in _text(detail).splitlines():
@@ -146,8 +146,11 @@ class LoggedAnswer:
 
 
 def answers_in(logs: str | Path, outputs: Mapping[str, Sequence[int]]) -> list[LoggedAnswer]:
-    """The answers in a run's accuracy log, in the order in which they came; ``outputs`` has the shape that each output
-    has for one item, in the spec's order. Raises LoadGenFailed if an answer has another size."""
+    """Read the answers in a run's accuracy log, in the order in which they came.
+
+    ``outputs`` has the shape that each output has for one item, in the spec's order. Raises LoadGenFailed if an answer
+    has another size.
+    """
     path = Path(logs) / ACCURACY
     try:
         entries = json.loads(_text(path))

@@ -39,8 +39,11 @@ class DroppedRequests(FairlapError, RuntimeError):
 
 
 class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_result"):
-    """What LoadGen found, read from its own logs. Latencies are of samples, in multi-stream of queries, and count from
-    when LoadGen had scheduled them. Of a run for accuracy there are no times."""
+    """What LoadGen found, read from its own logs.
+
+    Latencies are of samples, in multi-stream of queries, and count from when LoadGen had scheduled them. Of a run for
+    accuracy there are no times.
+    """
 
     scenario: Scenario
     accuracy: bool

@@ -82,8 +82,11 @@ def _judged(load: Load) -> Judged:
 
 
 def _without_rate(processes: Sequence[ProcessResult]) -> tuple[Notice, ...]:
-    """A search found a rate in some of the processes only, and blocks without one do not count. That favours the
-    contestant, but of equal ones either is as likely to have it, so no difference is claimed more often."""
+    """Warn where a search found a rate in some of the processes only: blocks without one do not count.
+
+    That favours the contestant, but of equal ones either is as likely to have it, so no difference is claimed more
+    often.
+    """
     loads = [process.load for process in processes if process.finished and process.load is not None]
     searches = [load for load in loads if load.limited_by]
     without = sum(each.largest_rate_per_s is None for each in searches)

@@ -106,8 +106,10 @@ class Serving:
         return trial, [each.data.cast("B") for each in stamps]
 
     def _in_memory(self, request: OfferLoad) -> OfferLoad:
-        """Where the first token has a bound, with only as many requests as leave their stamps, and those of calls
-        before the trial."""
+        """Limit the requests to those that leave their stamps, where the first token has a bound.
+
+        Calls before the trial leave stamps, too.
+        """
         if request.first_token_s is None:
             return request
         if self._contestant.stamps is None:
@@ -144,8 +146,10 @@ class Serving:
         return run_loadgen(request, len(self._pool.known), issue)
 
     def _serving(self, count: int) -> list[ServingThread]:
-        """The first has the contestant of the race. So do others, if its calls do not disturb each other; else each has
-        its own contestant."""
+        """Serve with the first, which has the contestant of the race, and with others.
+
+        So do others, if its calls do not disturb each other; else each has its own contestant.
+        """
         while len(self._threads) < count:
             shares = self._contestant.shared_by_threads
             if shares and self._threads:
@@ -225,7 +229,7 @@ def _asked(request: OfferLoad, items: int, requests: int, rng: np.random.Generat
 
 
 def _drawn(asked: npt.NDArray[np.uint32], known: int, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
-    """Requests about known items."""
+    """Draw requests about known items."""
     places = np.flatnonzero(asked < known)
     early = places[places < _EARLY]
     chosen = [rng.choice(each, min(len(each), _KEPT // 2), replace=False) for each in (early, places)]
@@ -243,9 +247,12 @@ def _decision(request: OfferLoad) -> Decision:
 
 
 def _judged_from_ns(request: OfferLoad, result: LoadResult) -> npt.NDArray[np.float64]:
-    """From when the latency of each request counts against the bound: from when it was due. A lone request waits for no
-    other, so it counts from when the one before it was completed, if that was later. Otherwise one stall of the machine
-    makes hundreds of short requests late at once, and seems to show that even a lone one takes too long."""
+    """From when the latency of each request counts against the bound: from when it was due.
+
+    A lone request waits for no other, so it counts from when the one before it was completed, if that was later.
+    Otherwise one stall of the machine makes hundreds of short requests late at once, and seems to show that even a lone
+    one takes too long.
+    """
     if request.kind != "lone":
         return result.due_ns
     before_ns = np.concatenate([[0.0], result.completed_ns[:-1]])  # one worker serves them in order
@@ -261,7 +268,7 @@ def trial_of(
     without_answer: str = "",
     bytes_of_stamps: int = 0,
 ) -> LoadTrial:
-    """What became of the requests, and whether they met the bound."""
+    """Return what became of the requests, and whether they met the bound."""
     answered = np.isfinite(result.completed_ns)
     due, issued, started, completed = (
         each[answered] for each in (result.due_ns, result.issued_ns, result.started_ns, result.completed_ns)

@@ -65,8 +65,11 @@ class ServingThread:
                 self.contestant.done(result)
 
     def entering(self, call: Call) -> Call:
-        """The call that the engine makes in each thread before the start enters what a framework keeps for a thread.
-        It is never left: leaving it elsewhere than in its thread, which has ended then, would change other threads."""
+        """Wrap the first call of a thread so that it enters what a framework keeps for a thread.
+
+        The engine makes it before the start. It is never left: leaving it elsewhere than in its thread, which has ended
+        then, would change other threads.
+        """
         in_thread = self.contestant.in_thread
         entered: list[bool] = []
 

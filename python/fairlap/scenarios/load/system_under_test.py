@@ -28,8 +28,10 @@ Answer = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Issue:
-    """How a contestant serves samples. ``serve`` has one callable for each thread; their results are read before the
-    same thread serves again."""
+    """How a contestant serves samples.
+
+    ``serve`` has one callable for each thread; their results are read before the same thread serves again.
+    """
 
     serve: Sequence[Serve]
     answers: Callable[[Any, int], Sequence[Answer]]  # of what a call on so many items returned, one for each item
@@ -72,7 +74,7 @@ class SystemUnderTest:
             thread.start()
 
     def issue(self, ids: Sequence[int], items: Sequence[int]) -> None:
-        """The samples of one query. Never raises and never waits, since LoadGen's own thread calls it."""
+        """Issue the samples of one query. Never raises and never waits, since LoadGen's own thread calls it."""
         now_s = time.monotonic()
         most = self._issue.largest_batch
         groups = [

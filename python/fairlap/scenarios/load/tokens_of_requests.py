@@ -1,5 +1,8 @@
-"""When the tokens of requests came. Each thread answers one group of requests after the other, so the answers that it
-stamped and the groups that it served are in the same order."""
+"""When the tokens of requests came.
+
+Each thread answers one group of requests after the other, so the answers that it stamped and the groups that it served
+are in the same order.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class CompilationCalls:
         )
 
     def resize(self, request: Resize) -> Resized:
-        """What fails on some inputs is reported, and others can still be asked for."""
+        """Report what fails on some inputs; others can still be asked for."""
         found = self._found
         if found is None:
             return Resized(why=_NOT_REPORTED)
@@ -169,7 +169,7 @@ class CompilationCalls:
         return Resized(first_s, call_s, None, compiled, tuple(dict.fromkeys(reasons)) if compiled else ())
 
     def _require_sizes(self, contestant: Contestant, result: Any, work: Workload) -> None:
-        """A graph that was made for one batch may answer another one without an error, and with other work."""
+        """Refuse a graph that was made for one batch: it may answer another one without an error, with other work."""
         if self._work.mode != "infer":
             return
         outputs = contestant.outputs(result)

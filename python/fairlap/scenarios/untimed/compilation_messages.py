@@ -50,8 +50,7 @@ class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
 
 
 class Resize(Ask[Resized], frozen=True, tag="resize"):
-    """Call the contestant with inputs of another batch, other sizes or another type, first once, then some more
-    times."""
+    """Call the contestant with inputs of another batch, other sizes or type, once and then some more times."""
 
     served_by: ClassVar[str] = "fairlap.scenarios.untimed.compilation:resize"
 

@@ -27,8 +27,10 @@ def device_profiler(device: int) -> Profiler:
 
 
 def kernel_named(name: str) -> str:
-    """Without what every kernel of CUDA's has, its arguments and that it returns nothing; and without the numbers that
-    compilers give, which differ in every compilation."""
+    """Shorten the name of a kernel to what is the same in every compilation.
+
+    Arguments and that it returns nothing are left out, and the numbers that compilers give.
+    """
     if not name.endswith(")"):
         return _NUMBERS.sub("", name)
     depth = 0
@@ -58,8 +60,10 @@ def _profiled(recorded: RecordedCall) -> ProfiledCall:
 
 
 def _spans(recorded: RecordedCall, origin_ns: int) -> Iterator[Span]:
-    """From the origin on: the clock counts from 1970, in more digits than a float has. Records that begin before the
-    call, where the clocks of host and device differ, begin with it."""
+    """From the origin on: the clock counts from 1970, in more digits than a float has.
+
+    Records that begin before the call, where the clocks of host and device differ, begin with it.
+    """
     for name, stream, start_ns, duration_ns in recorded.activities:
         yield Span(kernel_named(name), f"stream {stream}", float(max(0, start_ns - origin_ns)), float(duration_ns))
 

@@ -54,9 +54,11 @@ def profiled(contestant: Contestant, inputs: Arrays, request: ProfileCalls) -> P
 
 
 def profile_of(profiler: str, calls: Sequence[ProfiledCall], plain_call_ns: float) -> Profile:
-    """Medians over the faster half of the profiled calls: where the process lost its core during a call, that time is
-    charged to whatever operator was running. What fewer than half of those calls ran, such as a rare clean-up, is left
-    out."""
+    """Take medians over the faster half of the profiled calls.
+
+    Where the process lost its core during a call, that time is charged to whatever operator was running. What fewer
+    than half of those calls ran, such as a rare clean-up, is left out.
+    """
     profiled_calls = len(calls)
     calls = _faster_half(calls, key=lambda call: call.wall_ns)
     runs: Counter[str] = Counter(name for call in calls for name in call.operators)

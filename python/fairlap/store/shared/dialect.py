@@ -1,5 +1,7 @@
-"""The statements of the store in PostgreSQL's dialect. They are written in what both databases understand; the few
-differences that remain are here."""
+"""The statements of the store in PostgreSQL's dialect.
+
+They are written in what both databases understand; the few differences that remain are here.
+"""
 
 from __future__ import annotations
 

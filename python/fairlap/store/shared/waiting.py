@@ -30,7 +30,7 @@ def done(store: Path, run: str) -> None:
 
 
 def waiting(store: Path, target: str) -> list[str]:
-    """The oldest first."""
+    """List the waiting runs, the oldest first."""
     found = []
     with contextlib.suppress(OSError):
         for mark in sorted(store.parent.glob(f"{glob.escape(store.name)}.*{_ENDING}")):

@@ -10,8 +10,11 @@ from fairlap.verdict.blocks import Floats
 
 
 def shift(first: Floats, second: Floats, *, alpha: float = 0.05) -> tuple[float, float, float]:
-    """How far the first is above the second: the median of all differences between them, and the closed interval of
-    every shift that the exact two-sided test does not reject. Its ends are infinite where too few could reject one."""
+    """Estimate how far the first is above the second: the median of all differences, and its interval.
+
+    The interval is closed, of every shift that the exact two-sided test does not reject. Its ends are infinite where
+    too few could reject one.
+    """
     differences = np.sort(np.subtract.outer(first, second), axis=None)
     tolerated = int(np.searchsorted(_null_cdf(len(first), len(second)), alpha / 2, side="right"))
     middle = float(np.median(differences))
@@ -21,8 +24,10 @@ def shift(first: Floats, second: Floats, *, alpha: float = 0.05) -> tuple[float,
 
 
 def _null_cdf(first: int, second: int) -> Floats:
-    """Of the number of pairs in which the first is above, for samples of these sizes: the coefficients of the Gaussian
-    binomial, the product of (1 - q^(second + i)) / (1 - q^i)."""
+    """Distribute the number of pairs in which the first is above, for samples of these sizes.
+
+    Its coefficients are those of the Gaussian binomial, the product of (1 - q^(second + i)) / (1 - q^i).
+    """
     counts = [1] + [0] * (first * second)  # whole numbers, which stay exact
     for i in range(1, first + 1):
         for power in range(len(counts) - 1, second + i - 1, -1):

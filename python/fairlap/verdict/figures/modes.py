@@ -59,8 +59,11 @@ class Modes:
 
 
 def find_modes(log_figures: Floats, halves: Floats | None = None) -> Modes:
-    """Group the log figures of one contestant's processes. ``halves``, shaped (processes, 2), has the log figures of
-    the halves of each process's rounds over the process's own; NaN where it had no rounds."""
+    """Group the log figures of one contestant's processes.
+
+    ``halves``, shaped (processes, 2), has the log figures of the halves of each process's rounds over the process's
+    own; NaN where it had no rounds.
+    """
     found = _groups(log_figures)
     if found.several and halves is not None and not _last(found, log_figures[:, None] + halves):
         return Modes((Mode(float(np.exp(np.median(log_figures))), 1.0, tuple(range(log_figures.size))),))
@@ -106,7 +109,7 @@ def _three_groups(ordered: Floats) -> tuple[int, ...]:
 
 
 def _best_cut(ordered: Floats, cuts: Counts) -> tuple[int, ...]:
-    """The cut whose narrowest gap is widest against the spread inside, if that passes the threshold."""
+    """Return the cut whose narrowest gap is widest against the spread inside, if that passes the threshold."""
     n, groups = ordered.size, cuts.shape[1] + 1
     if cuts.shape[0] == 0:
         return ()
@@ -157,7 +160,7 @@ class ModeCause:
 def mode_causes(
     modes: Modes, covariates: Mapping[str, Sequence[float] | Sequence[str]], *, alpha: float = 0.05
 ) -> tuple[ModeCause, ...]:
-    """The covariates that separate the modes, the best first; Bonferroni over all that were tried."""
+    """Return the covariates that separate the modes, the best first; Bonferroni over all that were tried."""
     if not modes.several:
         return ()
     labels = modes.labels()

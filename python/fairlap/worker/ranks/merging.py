@@ -69,14 +69,16 @@ def merged_answered(replies: Sequence[Answered]) -> Answered:
 
 
 def _reading(readings: Sequence[Reading]) -> Reading:
-    """A machine interrupts one rank, and a contestant that leaves its work for later does so in all of them: the
-    shortest reading counts."""
+    """Take the shortest reading: a machine interrupts one rank.
+
+    A contestant that leaves its work for later does so in all of them.
+    """
     shortest = min(readings, key=lambda each: each.read_s)
     return msgspec.structs.replace(shortest, deferred=next((each.deferred for each in readings if each.deferred), ""))
 
 
 def merge_files(parts: Sequence[Path], path: Path, mode: Mode) -> None:
-    """The answers of the ranks, which are then removed."""
+    """Merge the answers of the ranks, and remove them."""
     arrays = [dict(safetensors.read(part)) for part in parts]
     safetensors.write(path, merged_arrays(arrays, mode))
     del arrays
@@ -85,7 +87,7 @@ def merge_files(parts: Sequence[Path], path: Path, mode: Mode) -> None:
 
 
 def merged_arrays(ranks: Sequence[Mapping[str, Array]], mode: Mode) -> dict[str, Array]:
-    """``<number>/`` before a name is that of a drawn call."""
+    """Merge arrays; ``<number>/`` before a name is that of a drawn call."""
     first, *others = ranks
     found: dict[str, Array] = {}
     for name, array in first.items():

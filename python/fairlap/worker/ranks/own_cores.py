@@ -14,7 +14,7 @@ CORES = "FAIRLAP_CORES_OF_RANKS"
 
 
 def cores_for(ranks: int, threads: int, available: Collection[int]) -> dict[str, str]:
-    """The variable for the ranks; none where there are too few cores."""
+    """Return the variable for the ranks; none where there are too few cores."""
     if ranks * threads > len(available):
         return {}
     cores = sorted(available)

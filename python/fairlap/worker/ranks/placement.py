@@ -44,8 +44,11 @@ def places_of(ranks: int, hosts: Sequence[str]) -> tuple[Place, ...]:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Of each rank, "host:port". They are drawn shortly before the ranks start: another process may take a port in
-    between, and then others are drawn."""
+    """Of each rank, "host:port".
+
+    They are drawn shortly before the ranks start: another process may take a port in between, and then others are
+    drawn.
+    """
 
     by_rank: tuple[str, ...]
 
@@ -72,7 +75,7 @@ def draw_addresses(places: Sequence[Place]) -> Addresses:
 
 
 def conductor_host_for(place: Place) -> str:
-    """The address of this machine that the host reaches."""
+    """Return the address of this machine that the host reaches."""
     if place.is_here:
         return _LOOPBACK
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:

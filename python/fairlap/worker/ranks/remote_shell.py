@@ -30,7 +30,7 @@ def remote_shell() -> list[str]:
 
 
 def command_on(host: str) -> list[str]:
-    """It reads the script from its standard input."""
+    """Build the command, which reads the script from its standard input."""
     return [*remote_shell(), host, "/bin/sh", "-s"]
 
 
@@ -46,7 +46,7 @@ def script(command: Sequence[str], environment: Mapping[str, str], files: Sequen
 
 
 def carried(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that ranks on other hosts get too."""
+    """Return the variables that ranks on other hosts get too."""
     return {
         name: value
         for name, value in environment.items()

@@ -115,7 +115,7 @@ def _at_rest(record: PartRecord) -> None:
 
 
 def _energy(record: PartRecord, seconds: float, most: float) -> None:
-    """The counter is read here, by NVML alone: where that is expensive the sampler reads it too rarely."""
+    """Read the counter here, by NVML alone: where that is expensive the sampler reads it too rarely."""
     load, differences, nvml = SteadyLoad(), [], Nvml()
     with _sampler() as sampler:
         board = _board(sampler)

@@ -1,5 +1,8 @@
-"""The multiplication in TensorFlow. One of its operations launches on the fake device, as TensorFlow's own do on a GPU:
-from within the runtime, in a thread that TensorFlow chooses."""
+"""The multiplication in TensorFlow.
+
+One of its operations launches on the fake device, as TensorFlow's own do on a GPU: from within the runtime, in a thread
+that TensorFlow chooses.
+"""
 
 from __future__ import annotations
 

@@ -59,8 +59,10 @@ def seconds_of_steps(
 def fed_batch_ns(
     data: np.ndarray, use: Callable[[Any], Any], tensor_of: Callable[[np.ndarray], Any] = np.asarray
 ) -> float:
-    """For each batch of eight, taken in random order: the time from the first to the last over their number. A thread
-    reads ahead, since no expert lets a model wait for its batches."""
+    """For each batch of eight, taken in random order: the time from the first to the last over their number.
+
+    A thread reads ahead, since no expert lets a model wait for its batches.
+    """
     ready: Queue[Any] = Queue(READ_AHEAD)
     draw = np.random.default_rng()
 
@@ -82,8 +84,10 @@ def fed_batch_ns(
 
 
 def latencies_ns(call: Callable[[], Any], rate_per_s: float, seconds: float) -> list[int]:
-    """Of requests that arrive at random, as many as the rate has in this time: from when each was due until it was
-    answered, one at a time."""
+    """Return the latencies of requests that arrive at random: from when each was due until it was answered.
+
+    There are as many as the rate has in this time, and one is answered at a time.
+    """
     places = sorted(random.random() for _ in range(round(rate_per_s * seconds)))
     began_ns, found = perf_counter_ns() + 1_000_000, []
     for place in places:
@@ -108,9 +112,11 @@ def percentile(values: list[int], share: float) -> float:
 
 
 def largest_rate_per_s(call: Callable[[], Any], bound_ns: float) -> float:
-    """The largest rate at which 99 of 100 requests are answered within the bound, by halving. In trials of 2 s, it
-    found 3 % more than theory has for services of 0.7 ms: late requests come in bursts, and most short trials have
-    none."""
+    """Return the largest rate at which 99 of 100 requests are answered within the bound, by halving.
+
+    In trials of 2 s, it found 3 % more than theory has for services of 0.7 ms: late requests come in bursts, and most
+    short trials have none.
+    """
     high = 1e9 / median_call_ns(call)
     low = high / 2
     while high > 1.01 * low:

@@ -166,7 +166,7 @@ def heads(part):
 
 
 def read(params, tokens, caches, place):
-    """The caches have room for every position; ``place`` is that of the first token."""
+    """Read tokens with caches that have room for every position; ``place`` is that of the first token."""
     count = tokens.shape[1]
     hidden = params["tokens"][tokens] + jax.lax.dynamic_slice_in_dim(params["places"], place, count)
     seen = jnp.arange(POSITIONS)[None] <= place + jnp.arange(count)[:, None]
@@ -185,7 +185,7 @@ def read(params, tokens, caches, place):
 
 
 def generation():
-    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
     params, prompt = characters(), DRAW.integers(VOCABULARY, size=(1, PROMPT)).astype(np.int32)
     empty = [2 * (jnp.zeros((1, HEADS, POSITIONS, WIDTH // HEADS)),)] * LAYERS
     first = jax.jit(lambda params, tokens: read(params, tokens, empty, 0))
@@ -201,7 +201,7 @@ def generation():
 
 
 def ranks():
-    """A step that two processes share: JAX averages the gradients of what is spread over both."""
+    """Time a step that two processes share: JAX averages the gradients of what is spread over both."""
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     both = TwoRanks()

@@ -207,7 +207,7 @@ class Characters(tf.Module):
 
 
 def generation():
-    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
     model = Characters()
     prompt = tf.random.uniform((1, PROMPT), maxval=VOCABULARY, dtype=tf.int32)
     token, cache = tf.TensorSpec((1, 1), tf.int32), tf.TensorSpec((1, HEADS, None, WIDTH // HEADS), tf.float32)
@@ -224,7 +224,7 @@ def generation():
 
 
 def ranks():
-    """A step that two workers share."""
+    """Time a step that two workers share."""
     both = TwoRanks()
     workers = [f"127.0.0.1:{os.environ[port]}" for port in ("MASTER_PORT", "AGREEMENT_SECOND_PORT")]
     os.environ["TF_CONFIG"] = json.dumps(

@@ -25,7 +25,7 @@ DEVICE = os.environ.get("AGREEMENT_DEVICE", "cpu")
 
 
 def wait():
-    """A call on a GPU is over when the device is done, not when it returns."""
+    """Wait: a call on a GPU is over when the device is done, not when it returns."""
     if DEVICE != "cpu":
         torch.cuda.synchronize()
 
@@ -196,7 +196,7 @@ class Characters(nn.Module):
 
 
 def generation():
-    """An answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
+    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
     model, prompt = Characters().eval().to(DEVICE), torch.randint(VOCABULARY, (1, PROMPT), device=DEVICE)
 
     def answer():
@@ -210,7 +210,7 @@ def generation():
 
 
 def ranks():
-    """A step that two processes of DistributedDataParallel share."""
+    """Time a step that two processes of DistributedDataParallel share."""
     import torch.distributed as dist
 
     both = TwoRanks()

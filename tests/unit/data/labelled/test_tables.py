@@ -28,7 +28,7 @@ def table(folder: Path, labels: list[Any], name: str = "label") -> Path:
 
 
 def refused(path: Path, column: str = "") -> str:
-    """The line that refuses it."""
+    """Return the line that refuses it."""
     with pytest.raises(InvalidRequest) as raised:
         (parquet_items if path.suffix == ".parquet" else csv_items)(path, column)
     assert raised.value.code == "E_DATA"

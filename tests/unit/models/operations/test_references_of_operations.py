@@ -25,7 +25,7 @@ def work_of(operation: Operation) -> Workload:
 
 
 def answered(operation: Operation) -> tuple[Array, dict[str, Array], Array]:
-    """The answer, the weights and the input, all in float64 but for whole numbers."""
+    """Return the answer, the weights and the input, all in float64 but for whole numbers."""
     work = work_of(operation)
     given = next(iter(work.inputs.values()))
     weights = {name: array.astype(np.float64) for name, array in work.weights.items()}

@@ -34,7 +34,7 @@ def saved(path: Path, nodes: Sequence[Any], inputs: dict[str, tuple[int, list[in
 
 
 def cancelling(path: Path) -> Path:
-    """The variance as the mean of squares less the square of the mean, as Flax's layer normalisation has it."""
+    """Return the variance as the mean of squares less the square of the mean, as Flax's layer normalisation has it."""
     make = onnx.helper.make_node
     nodes = [
         make("MatMul", ["x", "weight"], ["y"]),
@@ -82,7 +82,7 @@ def test_a_model_without_cancellation_keeps_its_bounds(tmp_path: Path) -> None:
 
 
 def chosen(path: Path) -> Path:
-    """A rate of 8 chooses a branch, whose LSTM neither the importer nor onnx.reference has in this form."""
+    """Build a model in which a rate of 8 chooses a branch, whose LSTM the importer lacks in this form."""
     helper = onnx.helper
     then = [helper.make_node("MatMul", ["x", "weight"], ["product"]), helper.make_node("Tanh", ["product"], ["then"])]
     branches = {

@@ -116,7 +116,7 @@ def doubled(x: Any) -> Any:
 
 
 def add_saving(graph: Any, name: str) -> None:
-    """An operator that saves a constant into a file of its own choice."""
+    """Add an operator that saves a constant into a file of its own choice."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as own:

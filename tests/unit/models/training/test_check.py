@@ -109,8 +109,10 @@ def test_a_mistake_is_found_and_named(name: str) -> None:
 
 
 def with_an_array_of_rounding() -> Exercise:
-    """What is added to all scores alike changes nothing: its gradient is what rounding leaves, and Adam makes whole
-    steps of it. The bias of an attention's keys is such an array."""
+    """Build a model with an array whose gradient is what rounding leaves, so that Adam makes whole steps of it.
+
+    What is added to all scores alike changes nothing. The bias of an attention's keys is such an array.
+    """
     asked = exercise(ADAM)
     spec = replace(SPEC, weights=(*SPEC.weights, Weight("shift", (1,), Normal(0.5))))
 
@@ -142,7 +144,7 @@ def test_what_is_wrong_is_named_after_the_mistake_that_is_clearly_nearest(share:
 
 
 def at_a_kink() -> Exercise:
-    """The first unit of the first item is some roundings away from the kink of its ReLU."""
+    """Put the first unit of the first item some roundings away from the kink of its ReLU."""
     asked = exercise(SGD)
     inputs = asked.batches[0].inputs["x"].copy()
     weights = asked.start.weights["first"][0].astype(np.float64)

@@ -1,5 +1,7 @@
-"""A convolution with its normalisation in training: every framework normalises by the batch and moves the same
-averages as the reference, which is differentiated through them."""
+"""A convolution with its normalisation in training is differentiated through the batch's averages.
+
+Every framework normalises by the batch and moves the same averages as the reference.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def drawn(unit: Unit) -> tuple[dict[str, Any], Any]:
 
 
 def expected(unit: Unit) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The result, the moved averages, and the gradient of the sum of the result's cubes."""
+    """Return the result, the moved averages, and the gradient of the sum of the result's cubes."""
     weights, image = drawn(unit)
     moved: dict[str, Any] = {}
     result = apply_unit(weights, unit, image, moved)

@@ -1,5 +1,7 @@
-"""Load on contestants behind HTTP: each serving thread has a connection, and a server that goes wrong in the middle of
-a load ends its own row in one line, with what was measured."""
+"""Load on contestants behind HTTP: each serving thread has a connection.
+
+A server that goes wrong in the middle of a load ends its own row in one line, with what was measured.
+"""
 
 from __future__ import annotations
 

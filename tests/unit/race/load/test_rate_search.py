@@ -16,8 +16,11 @@ _OF_RATES = ("search", "at_largest_rate")
 
 
 class Queue:
-    """One worker; requests are served in order (Lindley). ``one_item_s`` is the time of items that were seen before,
-    and ``after_first_s`` what is left of a service after its first token."""
+    """One worker; requests are served in order (Lindley).
+
+    ``one_item_s`` is the time of items that were seen before, and ``after_first_s`` what is left of a service after its
+    first token.
+    """
 
     def __init__(self, service_s: float, one_item_s: float | None = None, after_first_s: float = 0.0) -> None:
         self._service_s, self._one_item_s = service_s, service_s if one_item_s is None else one_item_s
@@ -68,7 +71,7 @@ def searched(load: Load, queue: Queue, *, curve: bool = False) -> tuple[Searched
 
 
 def rate_of_md1(service_s: float, bound_s: float, percentile: float) -> float:
-    """The rate at which this share of a long queue with constant service times is within the bound."""
+    """Return the rate at which this share of a long queue with constant service times is within the bound."""
     rng = np.random.default_rng(1)
     gaps = rng.exponential(1.0, 200_000)
     low, high = 0.0, 1 / service_s

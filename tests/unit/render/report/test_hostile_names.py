@@ -41,7 +41,7 @@ NAMES = [
 
 
 def _named(name: str) -> Results:
-    """A run whose first contestant has this name, with its raw samples."""
+    """Make a run whose first contestant has this name, with its raw samples."""
 
     def renamed(value: Any) -> Any:
         if isinstance(value, dict):

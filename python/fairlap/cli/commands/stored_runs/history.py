@@ -30,6 +30,7 @@ def command(
     model: str, on: str | None, since: str | None, margin: float, output: tuple[Path, ...], as_json: bool
 ) -> None:
     """Show each contestant's time in all stored runs of a model, and every change with its date, versions and size.
+
     MODEL is a model, or `commands` or `callables`.
 
     Contestants of one run took turns, so when all of them move together it is the machine, and when one moves against

@@ -33,8 +33,10 @@ def operations_in(stable_hlo: str) -> int:
 
 
 def kernels_in(hlo: str) -> int:
-    """The instructions of the compiled module's entry that do work: fusions, products, calls of libraries, loops.
-    An instruction that starts and ends separately counts once."""
+    """Return the instructions of the compiled module's entry that do work: fusions, products, calls, loops.
+
+    An instruction that starts and ends separately counts once.
+    """
     _, _, entry = hlo.partition("\nENTRY ")
     found = [match["name"] for line in entry.splitlines() if (match := _INSTRUCTION.match(line))]
     return sum(not (name in _NO_KERNEL or name.endswith("-done")) for name in found)

@@ -22,8 +22,10 @@ def compilation_of(
     inputs: Callable[[], Any],
     bind: Callable[..., Callable[[], Any]],
 ) -> Compilation:
-    """``again`` makes the same function without traces; None is the function of what runs eagerly. ``bind`` takes
-    inputs, and the types that it makes of some of them."""
+    """``again`` makes the same function without traces; None is the function of what runs eagerly.
+
+    ``bind`` takes inputs, and the types that it makes of some of them.
+    """
     if function is None:
         why = "it runs operation by operation and traces nothing"
         return Compilation(bind=bind, bind_as=bind, absent=dict.fromkeys(("graphs", "breaks", "operators"), why))
@@ -45,7 +47,7 @@ def _after_xla(again: Callable[[], Any], inputs: Callable[[], Any]) -> Operators
 
 
 def _after_optimizer(again: Callable[[], Any], inputs: Callable[[], Any]) -> Operators:
-    """The graph that runs is in the metadata of the first call of a trace alone."""
+    """Find the graph that runs in the metadata of the first call of a trace; later calls lack it."""
     from tensorflow.python.eager import context  # nothing public asks for the metadata of a function's call
 
     tensors = inputs()

@@ -1,5 +1,7 @@
-"""Answers of ONNX Runtime: one session for the prompt and the tokens. The caches are values of the runtime, which a
-step gives and the next one is bound to."""
+"""Answers of ONNX Runtime: one session for the prompt and the tokens.
+
+The caches are values of the runtime, which a step gives and the next one is bound to.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,10 @@ class ServerProtocol(Protocol):
 
 
 class HttpClient:
-    """Names, shapes and types are compared with the server's metadata at once. Raises Unsupported for another model,
-    and ServerFailed for a server that cannot be spoken to."""
+    """Names, shapes and types are compared with the server's metadata at once.
+
+    Raises Unsupported for another model, and ServerFailed for a server that cannot be spoken to.
+    """
 
     def __init__(self, address: ServerAddress, options: HttpOptions, spec: Spec, batch: int) -> None:
         self._connection = connection = KeptConnection(address, options.timeout_s)
@@ -64,7 +66,7 @@ class HttpClient:
         }
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
-        """Encoding is part of the call: a client has new inputs each time."""
+        """Bind a call that encodes, too: a client has new inputs each time."""
         sent = {served: np.ascontiguousarray(inputs[name]) for name, served in self._names.inputs.items()}
         return partial(self._call, sent)
 

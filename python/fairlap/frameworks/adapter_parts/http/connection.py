@@ -73,8 +73,11 @@ class KeptConnection:
     def _response(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
-        """A server may close a kept connection while nothing is asked of it. A request is sent again only where that is
-        what happened: one that was dropped must not be answered at the second attempt, as if nothing had been."""
+        """Send and read; a server may close a kept connection while nothing is asked of it.
+
+        A request is sent again only where that is what happened: one that was dropped must not be answered at the
+        second attempt, as if nothing had been.
+        """
         client = self._client
         if client is None or client.sock is None or _is_over(client):
             client, was_idle = self._connected(), False
@@ -118,7 +121,7 @@ class KeptConnection:
         raise self._failed(reasons[0])
 
     def _failed(self, what: str) -> ServerFailed:
-        """The next request begins with a new connection."""
+        """Close the connection after a failure, so that the next request begins with a new one."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -133,7 +136,7 @@ def _is_over(client: http.client.HTTPConnection) -> bool:
 
 
 def _reason_in(body: bytes) -> str:
-    """The first line of what the server wrote, or of the "error" in it."""
+    """Return the first line of what the server wrote, or of the "error" in it."""
     try:
         found = msgspec.json.decode(body)
         text = str(found["error"]) if isinstance(found, dict) and "error" in found else body.decode("utf-8", "replace")

@@ -67,7 +67,7 @@ class OpenInference:
         return tensors_in("outputs", answer.body, answer.headers)[0]
 
     def _about(self, root: str) -> dict[str, Any]:
-        """Some servers say nothing of themselves, only of their models."""
+        """Read what the server says of itself; some say something of their models only."""
         try:
             return self._metadata(root)
         except RefusedByServer:

@@ -26,7 +26,7 @@ class PlainJson:
         self._connection = connection
 
     def model(self) -> ServedModel | None:
-        """It has no metadata: its answers alone are checked."""
+        """Describe a model without metadata: its answers alone are checked."""
         return None
 
     def want(self, outputs: Iterable[str]) -> None:

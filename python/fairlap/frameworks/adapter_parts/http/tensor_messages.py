@@ -1,5 +1,6 @@
-"""Tensors in the messages of the open inference protocol, version 2, which requests and answers write alike: in JSON,
-or with the binary extension as raw bytes after it.
+"""Tensors in the messages of the open inference protocol, version 2, in requests and answers alike.
+
+They are in JSON, or with the binary extension as raw bytes after it.
 
 https://github.com/kserve/open-inference-protocol; the extension is documented with Triton's HTTP protocol.
 """
@@ -41,7 +42,7 @@ class BadTensors(Exception):
 
 
 def message_of(place: str, arrays: Arrays, more: Mapping[str, Any], *, binary: bool) -> tuple[bytes, dict[str, str]]:
-    """The body and its headers. ``place`` is "inputs" or "outputs"; the arrays are C-contiguous."""
+    """Return the body and its headers. ``place`` is "inputs" or "outputs"; the arrays are C-contiguous."""
     entries: list[dict[str, Any]] = []
     for name, array in arrays.items():
         entry: dict[str, Any] = {"name": name, "shape": array.shape, "datatype": _NAMES[array.dtype.name]}
@@ -64,7 +65,7 @@ class Headers(Protocol):
 
 
 def tensors_in(place: str, body: bytes, headers: Headers) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The tensors by name, and all that the JSON holds."""
+    """Read the tensors by name, and all that the JSON holds."""
     length = headers.get(JSON_LENGTH)
     if length is not None and not (length.isdecimal() and int(length) <= len(body)):
         raise BadTensors(f"{JSON_LENGTH} is {shown(length)} in a message of {len(body):,} bytes")
@@ -91,7 +92,7 @@ def tensors_in(place: str, body: bytes, headers: Headers) -> tuple[dict[str, np.
 
 
 def json_object(text: bytes) -> dict[str, Any]:
-    """Some servers write NaN, which JSON has not."""
+    """Parse an object; some servers write NaN, which JSON has not."""
     try:
         found = msgspec.json.decode(text)
     except NOT_THE_DOCUMENT:

@@ -26,8 +26,10 @@ _NO_KERNEL = ("unknown", "undef")  # what the plugin calls the kernel of a node 
 
 
 class CountedModel:
-    """``compile_counted`` compiles the model once more with counters, ``bind_to`` returns an inference request of it
-    with these inputs, and the callable that runs it."""
+    """Compiles the model once more with counters, and binds inputs to an inference request of it.
+
+    ``compile_counted`` does the one; ``bind_to`` returns the request and the callable that runs it.
+    """
 
     def __init__(
         self, compile_counted: Callable[[], Any], bind_to: Callable[[Any, Arrays], tuple[Any, Callable[[], Any]]]
@@ -64,7 +66,7 @@ Averages = dict[str, tuple[str, float]]
 
 
 def running_nodes(operations: Iterable[Any]) -> set[str]:
-    """The names of those that have a kernel; inputs, constants and views have none."""
+    """List the names of nodes that have a kernel; inputs, constants and views have none."""
     return {each.get_friendly_name() for each in operations if not _kernel(each).startswith(_NO_KERNEL)}
 
 
@@ -82,7 +84,7 @@ def averages_us(counters: Iterable[Any], running: Collection[str]) -> Averages:
 
 
 def between(before: Averages, calls_before: int, after: Averages, calls_after: int) -> dict[str, Spent]:
-    """What a call between these two readings spent, by type of node."""
+    """Return what a call between these two readings spent, by type of node."""
     nodes: dict[str, list[float]] = defaultdict(list)
     for node, (kind, average_us) in after.items():
         earlier_us = before.get(node, (kind, 0.0))[1] * calls_before

@@ -35,8 +35,10 @@ class Span:
 
 
 def profiled_calls(calls: Sequence[Span], operators: Iterable[Span]) -> list[ProfiledCall]:
-    """One for each call, in order of time. An operator belongs to the call in which it starts; those between calls,
-    such as clean-up, belong to none."""
+    """One for each call, in order of time.
+
+    An operator belongs to the call in which it starts; those between calls, such as clean-up, belong to none.
+    """
     ordered = sorted(calls, key=lambda call: call.start_ns)
     starts = [call.start_ns for call in ordered]
     found: list[dict[str, list[tuple[float, float | None]]]] = [defaultdict(list) for _ in ordered]

@@ -14,7 +14,7 @@ _INTEGER_PRODUCTS = ("qlinear_weight_prepack_matcher_count", "qconv_weight_prepa
 
 
 def quantized(work: Workload, model: Any) -> tuple[Any, QuantizedFile]:
-    """The program, which torch.compile takes, and the file that holds it."""
+    """Return the program, which torch.compile takes, and the file that holds it."""
     import torch
 
     try:
@@ -44,7 +44,7 @@ def quantized(work: Workload, model: Any) -> tuple[Any, QuantizedFile]:
 
 
 def _by_name(program: Any) -> Any:
-    """A program takes its inputs as it was exported, and shows the names of places all the same."""
+    """Map inputs by name: a program takes them as it was exported, and shows the names of places all the same."""
     import torch
 
     class ByName(torch.nn.Module):  # type: ignore[misc]

@@ -50,7 +50,7 @@ class RankMesh:
         self._device = device
 
     def mapped(self, step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """A function of the state, which all ranks have, and of the batch, of which each has its part."""
+        """Return a function of the state, which all ranks have, and of the batch, of which each has its part."""
         import jax
 
         spread = (self._copies, self._parts)
@@ -67,7 +67,7 @@ class RankMesh:
         return jax.lax.pmean(values, _AXIS)
 
     def operation(self, operation: Collective, root: int) -> Callable[[Any, Any], Any]:
-        """A collective operation to be mapped, of an array of which each rank has its own."""
+        """Return a collective operation to be mapped, of an array of which each rank has its own."""
         import jax
 
         def all_gather(_: Any, own: Any) -> Any:
@@ -86,11 +86,11 @@ class RankMesh:
         return self._spread(own, self._as_copies, 1)
 
     def joined(self, part: Any) -> Any:
-        """The batch of all ranks, given the part of this one. All parts have the same size."""
+        """Return the batch of all ranks, given the part of this one. All parts have the same size."""
         return self._spread(part, self._as_parts, self._mesh.size)
 
     def own(self, spread: Any) -> Any:
-        """This rank's copies, which it can compute with alone."""
+        """Take this rank's copies, which it can compute with alone."""
         import jax
 
         return jax.tree.map(lambda array: array.addressable_data(0), spread)

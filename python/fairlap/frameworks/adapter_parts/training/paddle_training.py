@@ -17,8 +17,11 @@ _KEPT = {BUFFER: "velocity", MEAN: "moment1", SQUARE: "moment2"}
 
 
 class PaddleTraining:
-    """One model with its optimizer. ``loss`` takes the inputs and the labels; ``build`` makes a model of weights, in
-    Paddle's layout, and ``canonical`` leads back to the spec's."""
+    """One model with its optimizer.
+
+    ``loss`` takes the inputs and the labels; ``build`` makes a model of weights, in Paddle's layout, and ``canonical``
+    leads back to the spec's.
+    """
 
     def __init__(
         self,

@@ -20,9 +20,11 @@ from fairlap.request.training import Sgd
 
 
 class TensorFlowTraining:
-    """One model with its optimizer. ``build`` makes a model of weights, in its own layout; ``loss`` takes the inputs
-    and labels by name. With a ``strategy`` its ranks take each step together. Then XLA, which cannot exchange anything
-    on a CPU, compiles what is done before the exchange and what is done after it, where ``xla`` asks for it.
+    """One model with its optimizer.
+
+    ``build`` makes a model of weights, in its own layout; ``loss`` takes the inputs and labels by name. With a
+    ``strategy`` its ranks take each step together. Then XLA, which cannot exchange anything on a CPU, compiles what is
+    done before the exchange and what is done after it, where ``xla`` asks for it.
     """
 
     def __init__(
@@ -147,8 +149,10 @@ class TensorFlowTraining:
         return tf.cast(rate * schedule.at_traced(tf.cast(self._step, tf.float32), tf), self._dtype)
 
     def _descend(self, rate: Any, gradients: list[Any]) -> None:
-        """By TensorFlow's own kernels, which go through the memory once: written out, a step of ``mlp`` at batch 8 took
-        1.6 times as long."""
+        """Update by TensorFlow's own kernels, which go through the memory once.
+
+        Written out, a step of ``mlp`` at batch 8 took 1.6 times as long.
+        """
         import tensorflow as tf
 
         optimizer = self._training.optimizer

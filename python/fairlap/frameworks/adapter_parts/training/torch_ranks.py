@@ -13,8 +13,11 @@ _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 
 
 def join(wanted: Settings) -> None:
-    """Meet the other ranks where torchrun said. Nothing leaves the group: a worker ends without exit handlers, and
-    destroying a group while another rank still uses it can abort the process."""
+    """Meet the other ranks where torchrun said.
+
+    Nothing leaves the group: a worker ends without exit handlers, and destroying a group while another rank still uses
+    it can abort the process.
+    """
     import torch.distributed as dist
 
     kind = wanted.device.partition(":")[0]
@@ -33,8 +36,10 @@ def undivided(wanted: Settings) -> str:
 
 
 def shared(model: Any, wanted: Settings) -> tuple[Any, str]:
-    """What is called instead of the model, and how it exchanges, read back. The model's own parameters get the averaged
-    gradients; ``fully_shard`` also divides them among the ranks."""
+    """Return what is called instead of the model, and how it exchanges, read back.
+
+    The model's own parameters get the averaged gradients; ``fully_shard`` also divides them among the ranks.
+    """
     import torch.distributed as dist
 
     if wanted.variant == FSDP:
@@ -76,7 +81,7 @@ def whole(tensor: Any) -> Any:
 
 
 def divided_as(held: Any, tensor: Any) -> Any:
-    """A whole tensor, divided among ranks where the other one is; all of them have to ask for it."""
+    """Return a whole tensor, divided among ranks where the other one is; all of them have to ask for it."""
     from torch import distributed as dist
 
     if dist.is_available() and dist.is_initialized():

@@ -118,7 +118,7 @@ class JaxLibrary(ArrayModule):
     def convolve_transposed(
         self, image: Any, kernel: Any, strides: Sequence[int], dilations: Sequence[int], group: int
     ) -> Any:
-        """The kernel is (spatial, out / group, in); a convolution of the stretched image with the kernel turned."""
+        """Convolve the stretched image with the kernel turned; the kernel is (spatial, out / group, in)."""
         rank = len(strides)
         *width, outward, inward = kernel.shape
         turned = self.jnp.flip(kernel, tuple(range(rank))).reshape(*width, outward, group, inward // group)

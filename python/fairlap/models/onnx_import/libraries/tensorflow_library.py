@@ -34,7 +34,7 @@ class TensorFlowLibrary(Library):
         return self.tf.constant(array)
 
     def enter(self, value: Any) -> Any:
-        """A variable is read once: one that rows were gathered from copies itself whenever it is read again."""
+        """Read a variable once: one that rows were gathered from copies itself whenever it is read again."""
         return self.tf.convert_to_tensor(value)
 
     def cast(self, value: Any, dtype: str) -> Any:
@@ -161,7 +161,7 @@ class TensorFlowLibrary(Library):
         return function(value, places[:, self.tf.newaxis], updates)
 
     def matmul(self, left: Any, right: Any) -> Any:
-        """A vector counts as a matrix of one row on the left, of one column on the right."""
+        """Multiply; a vector counts as a matrix of one row on the left, of one column on the right."""
         row, column = len(left.shape) == 1, len(right.shape) == 1
         if not row and not column:
             return self.tf.linalg.matmul(left, right)
@@ -262,7 +262,7 @@ class TensorFlowLibrary(Library):
     def convolve_transposed(
         self, image: Any, kernel: Any, strides: Sequence[int], dilations: Sequence[int], group: int
     ) -> Any:
-        """The kernel is (spatial, out / group, in). TensorFlow does not dilate here: the kernel is stretched."""
+        """Convolve with a stretched kernel of (spatial, out / group, in), since TensorFlow does not dilate here."""
         tf, rank = self.tf, len(strides)
         kernel = self._stretched(kernel, dilations)
         *width, outward, _ = kernel.shape

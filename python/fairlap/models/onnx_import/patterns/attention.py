@@ -70,7 +70,10 @@ def _without_factor(view: GraphView, name: str) -> tuple[str, float]:
 
 
 def _key(view: GraphView, name: str) -> tuple[str, bool]:
-    """The key, and whether it has its tokens before its features; a transposition is left out or replaced by one."""
+    """Return the key, and whether its tokens come before its features.
+
+    A transposition is left out or replaced by one.
+    """
     node = view.producer(name, "Transpose")
     if node is None:
         return name, False

@@ -63,8 +63,10 @@ class OnnxFile(SourceKind):
 
 
 def _as_it_loads(model: Any, declared: list[Any]) -> Any:
-    """With the sizes that the file leaves open, where a branch that is not taken does not fit the bound ones: ONNX
-    Runtime then refuses the whole graph."""
+    """Bind the sizes that the file leaves open, unless ONNX Runtime then refuses the graph.
+
+    It does so where a branch that is not taken does not fit.
+    """
     if not any(map(graphs_in, model.graph.node)):
         return model
     by_name = {value.name: value for value in declared}
@@ -87,7 +89,9 @@ def _loads(model: Any) -> bool:
 
 def opened_graph(model: Any, source: Source, folder: Path, native: Route, declared: list[Any]) -> Opened:
     """Write a bound graph into the folder, for every framework that reads it or gets it through the importer.
-    ``declared`` are its inputs as the file has them."""
+
+    ``declared`` are its inputs as the file has them.
+    """
     require_no_drawing(model)
     file = folder / BOUND
     loaded = _as_it_loads(model, declared)
@@ -134,8 +138,10 @@ class _Reference:
 
 
 def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> tuple[_Reference, str]:
-    """By the importer; where it lacks an operator, by onnx's own evaluator where that agrees with ONNX Runtime; else by
-    ONNX Runtime in float32. And what the importer lacks, so that nothing can be imported."""
+    """Find the reference: the importer, else onnx's own evaluator where it agrees with ONNX Runtime.
+
+    Else it is ONNX Runtime in float32. And what the importer lacks, so that nothing can be imported.
+    """
     try:
         graph, forward = imported_reference(file)
     except OperatorsUnsupported as error:
@@ -161,7 +167,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
 
 
 def _tried(kind: Any, model: Any, weights: Arrays, sample: Arrays) -> tuple[Forward | None, str]:
-    """Computes the model with inputs and weights that are moved by rounding, or why it cannot."""
+    """Compute the model with inputs and weights that are moved by rounding, or say why it cannot."""
     try:
         forward = kind(model)
         moved = outputs_of(forward, weights, sample, 0)
@@ -186,7 +192,7 @@ def _agree(double: Forward, runtime: Forward, weights: Arrays, sample: Arrays) -
 
 
 def tensors_of(model: Any, source: Source) -> list[Tensor]:
-    """The inputs with what may be drawn for them: as asked for, or found by tracing, or plain."""
+    """Return the inputs with what may be drawn for them: as asked for, or found by tracing, or plain."""
     values = input_values(model)
     require_known_ranges([value.name for value in values], source)
     bounds = integer_bounds(model)
@@ -199,8 +205,11 @@ def tensors_of(model: Any, source: Source) -> list[Tensor]:
 
 
 def float_weights(model: Any) -> dict[str, np.ndarray]:
-    """The float32 initializers, which every framework holds by name. Others are constants of the graph, and so are
-    single numbers and exponents, as for the importer: a negative number to the power of 2.0000001 is not a number."""
+    """Return the float32 initializers, which every framework holds by name.
+
+    Others are constants of the graph, and so are single numbers and exponents, as for the importer: a negative number
+    to the power of 2.0000001 is not a number.
+    """
     from onnx import TensorProto, numpy_helper
 
     nodes = (node for graph in graphs_under(model.graph) for node in graph.node)

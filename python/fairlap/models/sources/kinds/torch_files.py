@@ -1,5 +1,7 @@
-"""PyTorch's files: an ExportedProgram (``.pt2``), which is checked before PyTorch reads it, and TorchScript, whose code
-runs when it is read. Nothing in them is unpickled."""
+"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript, whose code runs when it is read.
+
+The former is checked before PyTorch reads it. Nothing in them is unpickled.
+"""
 
 from __future__ import annotations
 

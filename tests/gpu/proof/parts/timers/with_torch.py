@@ -121,8 +121,11 @@ def kernel_lengths_ns(profile: Any, kind: str = "kernel") -> list[float]:
 
 
 def nvbench() -> Iterator[tuple[str, Reading]]:
-    """Its Python package. It holds the stream by a kernel, which calls that wait would never pass: ``sync`` is off only
-    where that is safe, and all of these calls only enqueue."""
+    """Its Python package.
+
+    It holds the stream by a kernel, which calls that wait would never pass: ``sync`` is off only where that is safe,
+    and all of these calls only enqueue.
+    """
     try:
         try:
             import cuda.bench as bench
