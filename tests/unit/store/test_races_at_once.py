@@ -45,8 +45,10 @@ def test_twenty_races_at_once_are_all_stored(tmp_path: Path, monkeypatch: pytest
 
 
 def test_another_process_that_ends_leaves_the_log_of_a_store_that_is_open_here(tmp_path: Path) -> None:
-    """SQLite removes the log with the last connection. A process that closes any descriptor of the store gives up its
-    locks on it, and would no longer count as one."""
+    """SQLite removes the log with the last connection.
+
+    A process that closes any descriptor of the store gives up its locks on it, and would no longer count as one.
+    """
     path = tmp_path / "runs.sqlite"
     with open_store(path) as first:
         keep_whole(first, a_run())
