@@ -310,7 +310,7 @@ def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays, types: Typ
 
 
 def _deal(model: Any) -> None:
-    """Deal memory anew: a variable takes over the memory of what it is assigned."""
+    """Deal memory again: a variable takes over the memory of what it is assigned."""
     import tensorflow as tf
 
     for variable in model.variables_by_name.values():
