@@ -61,6 +61,13 @@ _ASSIGNED = re.compile(
     rf"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]{{0,60}}(?:{_NAMED.upper()}|(?<=_)(?:PASS|PWD))=)"
     rf"(?:{_QUOTED}|[^\s\"'\\<>,;&]{{4,}})"
 )
+_ASSIGNED_KEY = re.compile(  # of any name; values of keys have digits
+    r"(?P<name>(?<![A-Za-z0-9_])[A-Z0-9_]{0,60}(?:KEY|PASS|PW)=)(?=[^\s\"'\\<>,;&]{0,400}\d)[^\s\"'\\<>,;&]{6,}"
+)
+_LOGIN_OPTION = re.compile(
+    r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[= ]\s{0,9}[^\s:\"']{1,200}:)[^\s\"'\\<>]{3,}"
+)
+_SPOKEN = re.compile(r"(?P<name>\b(?:password|passwd|passphrase)\s{0,3}:\s{1,3})[^\s\"'\\<>]{4,}", re.IGNORECASE)
 _SETTING = re.compile(  # as a file of settings or a connection string has it
     r"(?P<name>(?<![A-Za-z0-9_])[a-z0-9_]{0,60}(?:password|passwd|passphrase|secret|(?:api|access|private)_?key|"
     r"(?:access|api|auth|bearer|id|refresh|session|security)_token)=)[^\s\"'\\<>,;&]{4,}",
@@ -79,9 +86,14 @@ _HEADER = re.compile(
     r"[^\s\"'\\<>]{4,}(?:(?<=;)[ ][^\s\"'\\<>]{1,4000}){0,50}",
     re.IGNORECASE,
 )
+_PATTERNS = (
+    *(_QUERY, _OPTION, _LOGIN_OPTION, _ASSIGNED, _ASSIGNED_KEY, _SETTING, _SPOKEN, _FIELD),
+    *(_OF_AZURE, _NETRC, _HEADER),
+)
 _SPELT = (
     "@ ? & ; ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt- glptt- glsoat- akia asia aroa aida"
-    " aiza ya29. hf_ sk- nvapi- pypi- npm_ xox eyj bearer basic pass pwd secret token key sig cred auth cookie"
+    " aiza ya29. hf_ sk- nvapi- pypi- npm_ xox eyj bearer basic pass pwd pw= secret token key sig cred auth cookie"
+    " -u user"
 )
 _SIGNS = tuple(_SPELT.split(" "))
 """One of them is in every text that holds a secret."""
@@ -95,7 +107,7 @@ def without_secrets(text: str) -> str:
     text = _PASSWORD_OF_ADDRESS.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _LOGIN.sub(rf"\g<user>:{HIDDEN}@", text)
     text = _AUTHORIZATION.sub(rf"\g<scheme>\g<between>{HIDDEN}", text)
-    for pattern in (_QUERY, _OPTION, _ASSIGNED, _SETTING, _FIELD, _OF_AZURE, _NETRC, _HEADER):
+    for pattern in _PATTERNS:
         text = pattern.sub(_without_its_value, text)
     return _TOKEN.sub(HIDDEN, text)
 

@@ -357,6 +357,8 @@ def test_a_plan_that_lost_a_secret_is_not_run_again(tmp_path: Path) -> None:
         "Authorization: Token hunter22", "Authorization: Basic hunter", "--pass hunter22", "--pwd hunter22",
         "https://h/?key=hunter", "https://h/?pass=hunter", "MYSQL_PWD=hunter", "AccountKey=hunter22==;x",
         '{"run": "x --password \\"hunter2 x\\" y"}',
+        "env MASTERKEY=hunter22 true", "env SSHPASS=hunter22 true", "curl --user me:hunter22 x", "curl -u me:hunter22",
+        "password: hunter22", '{"printed": "Passphrase: hunter22"}',
     ],
 )  # fmt: skip
 def test_a_secret_in_quotes_or_behind_a_scheme_is_hidden(text: str) -> None:
@@ -369,7 +371,16 @@ def test_a_secret_in_quotes_or_behind_a_scheme_is_hidden(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["--bypass cached-value", "--compass north1", "PWD=/home/x", '{"a": "--token "}, {"b": "x"}']
+    "text",
+    [
+        "--bypass cached-value",
+        "--compass north1",
+        "SORTKEY=name",
+        "-u root",
+        "a token: word",
+        "PWD=/home/x",
+        '{"a": "--token "}, {"b": "x"}',
+    ],
 )
 def test_what_only_ends_like_a_name_of_secrets_stays(text: str) -> None:
     assert without_secrets(text) == text

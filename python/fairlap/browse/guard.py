@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from fastapi.responses import Response
 
 from fairlap.machine.serving.guard import Door, Request
 from fairlap.machine.serving.guard import Guard as AnyGuard
+from fairlap.machine.serving.peer import user_of_peer
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,6 +55,7 @@ class Guard:
     ) -> None:
         """``names`` are hosts that a request may name besides IP addresses and localhost."""
         self._inside = inside
+        self._for_owner_alone = door is None
         self._guard = AnyGuard(names, door)
         self._connections = connections
 
@@ -74,6 +77,9 @@ class Guard:
             self._connections.waits(client)
 
     def _refusal(self, scope: Scope) -> Response | None:
+        if self._for_owner_alone and _is_of_another_user(scope):
+            why = "these runs are another user's; ask for a token, which FAIRLAP_SERVE_TOKEN gives the server"
+            return refusal(scope["path"], 403, "E_SERVE_TOKEN", why)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         query = scope["query_string"].decode("latin-1")
         stopped = self._guard.stopped(Request(scope["method"], scope["path"], query, headers))
@@ -84,6 +90,16 @@ class Guard:
         refused = refusal(scope["path"], stopped.status, stopped.code, stopped.message)
         refused.headers.update(stopped.headers)
         return refused
+
+
+def _is_of_another_user(scope: Scope) -> bool:
+    """Tell whether a process of this machine asks that is neither of the server's user nor of root."""
+    client, server = scope["client"], scope["server"]
+    try:
+        user = user_of_peer((client[0], client[1]), server[1])
+    except (TypeError, ValueError):  # not a connection of TCP
+        return False
+    return user not in (None, 0, os.geteuid())
 
 
 def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

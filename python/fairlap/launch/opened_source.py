@@ -12,8 +12,11 @@ from pathlib import Path
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.errors import shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.launch.resident_limit import ResidentLimit
+from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.orphans import in_own_session
 from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
@@ -25,6 +28,9 @@ from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.request.source import Source
 
 ON_A_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+
+_MOST_OF_MEMORY = 0.8  # of what is available when a model is opened
+_LOOKED_AT_EVERY_S = 0.1
 
 _opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
 
@@ -70,13 +76,19 @@ def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ())
 
 def _open(order: Order, passed: tuple[str, ...]) -> Path:
     with process_of_source("fairlap.models.sources.opening", errors=subprocess.PIPE, passed=passed) as process:
+        available = available_memory_bytes() or sys.maxsize
+        limit = ResidentLimit(process.pid, int(_MOST_OF_MEMORY * available), every_s=_LOOKED_AT_EVERY_S)
         try:
-            printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
+            with limit:
+                printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"
             raise SourceError(message, code="E_TIMEOUT") from None
         finally:
             process.terminate()  # does nothing when it has ended
+    if limit.exceeded:
+        message = f"{order.source.text} was given up: {limit.exceeded}, of {quantity_text.size(available)} available"
+        raise SourceError(message, code="E_SOURCE_SIZE")
     try:
         outcome = msgspec.json.decode(printed, type=Outcome)
     except NOT_THE_DOCUMENT:

@@ -27,9 +27,12 @@ class ResidentLimit:
     ``least_available_bytes`` is what the machine keeps free: other programs may take memory meanwhile.
     """
 
-    def __init__(self, pid: int, limit_bytes: int, least_available_bytes: int = 0) -> None:
+    def __init__(
+        self, pid: int, limit_bytes: int, least_available_bytes: int = 0, *, every_s: float = _EVERY_S
+    ) -> None:
         self.exceeded = ""
         self._pid, self._limit_bytes, self._least_available_bytes = pid, limit_bytes, least_available_bytes
+        self._every_s = every_s
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="fairlap-resident-limit", daemon=True)
 
@@ -45,9 +48,10 @@ class ResidentLimit:
 
     def _watch(self) -> None:
         looks = 0
-        while not self._over.wait(_EVERY_S):
+        while not self._over.wait(self._every_s):
             looks += 1
-            left = available_memory_bytes() if looks % _AVAILABLE_EVERY == 0 else None
+            looked_at = looks % _AVAILABLE_EVERY == 0 or self._every_s >= _AVAILABLE_EVERY * _EVERY_S
+            left = available_memory_bytes() if looked_at else None
             held = sum(_resident(pid) for pid in (self._pid, *descendants(self._pid)))
             if held > self._limit_bytes:
                 self.exceeded = f"its processes held {quantity_text.size(held)} of memory"

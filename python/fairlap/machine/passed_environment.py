@@ -12,16 +12,19 @@ from fairlap.secrets import without_secrets
 _WORDS = frozenset([
     "KEY", "KEYS", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASS", "PASSPHRASE",
     "CREDENTIAL", "CREDENTIALS", "PAT", "COOKIE", "PWD", "AUTH", "OAUTH", "JWT", "DSN", "WEBHOOK",
-    "BEARER", "PRIVATE", "SIGNATURE",
+    "BEARER", "PRIVATE", "SIGNATURE", "PW", "CRED", "CREDS", "PRIVKEY",
 ])  # fmt: skip
 _ENDS = (  # without a line before them
-    *("TOKEN", "PASSWORD", "PASSWD", "SECRET", "PASSPHRASE", "DBPASS", "OAUTH"),
-    *("APIKEY", "ACCESSKEY", "PRIVATEKEY", "SECRETKEY"),
+    *("TOKEN", "TOKENS", "PASSWORD", "PASSWORDS", "PASSWD", "SECRET", "SECRETS", "PASSPHRASE", "OAUTH"),
+    *("DBPASS", "SSHPASS", "PGPASS", "DBPW", "CREDS", "CREDENTIALS", "KEYS"),
 )
+_NO_KEY = re.compile(r"(?:^|_)(?:MONKEY|TURKEY|HOCKEY|DONKEY|WHISKEY|JOCKEY|HOTKEY)$")
+_NUMBER = re.compile(r"_?\d+$")  # PASSWORD2 is a password as well
+_PRIVATE_KEY = "-----BEGIN "
 _PLAIN = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})  # folders, and where a program listens
 _OF_CLOUDS = ("AWS_", "AZURE_", "ARM_", "GOOGLE_APPLICATION_", "ACTIONS_")
 _OURS = frozenset({"FAIRLAP_STORE", "FAIRLAP_SERVE_TOKEN"})  # the first may be an address with a password
-_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@")
+_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@|https?://[^\s/@]+@", re.IGNORECASE)
 
 
 def handed_on(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
@@ -51,6 +54,9 @@ def _is_secret(name: str, value: str) -> bool:
     upper = name.upper()
     if upper in _PLAIN:
         return False
-    if upper in _OURS or upper.startswith(_OF_CLOUDS) or upper.endswith(_ENDS) or _WORDS & {*upper.split("_")}:
+    bare = _NUMBER.sub("", upper)
+    if upper in _OURS or upper.startswith(_OF_CLOUDS) or bare.endswith(_ENDS) or _WORDS & {*bare.split("_")}:
         return True
-    return _LOGIN.search(value) is not None or without_secrets(value) != value
+    if bare.endswith("KEY") and not _NO_KEY.search(bare):
+        return True
+    return _PRIVATE_KEY in value or _LOGIN.search(value) is not None or without_secrets(value) != value

@@ -37,7 +37,13 @@ _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
 class BadFile(FairlapError):
-    """A tensor file is invalid, or cannot be read or written."""
+    """A tensor file is invalid, or cannot be read."""
+
+    code = "E_TENSOR_FILE"
+
+
+class NotWritten(FairlapError):
+    """A full disk or a file system that refuses; the arrays and whoever asked for them are not at fault."""
 
     code = "E_TENSOR_FILE"
 
@@ -61,7 +67,7 @@ def write(path: Path, arrays: Mapping[str, npt.NDArray[Any]], *, private: bool =
     try:
         _write_whole(path, len(text).to_bytes(8, "little") + text, arrays, private=private)
     except OSError as error:
-        raise BadFile(f"cannot write {path}: {error.strerror or error}") from None
+        raise NotWritten(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]], *, private: bool) -> None:

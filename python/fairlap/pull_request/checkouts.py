@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fairlap.errors import FairlapError, shortened
+from fairlap.machine.guarded_command import run_guarded
 from fairlap.machine.passed_environment import own_environment
 from fairlap.machine.scratch_folder import ScratchFolder
 from fairlap.pull_request.event import PullRequest
 
 _GIT_LIMIT_S = 600.0
+_HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
 
 
 class NoBaseline(FairlapError):
@@ -71,25 +74,23 @@ def prepare(folder: Path, command: str, passed: Collection[str] = (), *, is_base
 
     Its output goes to standard error, into the job's log.
     """
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=folder,
-        env=own_environment(passed),
-        stdin=subprocess.DEVNULL,
-        stdout=2,
-        check=False,
-    )
-    if done.returncode:
+    status = run_guarded(["sh", "-c", command], folder, own_environment(passed))
+    if status:
         which = "the base" if is_base else "the change"
-        message = f"{command!r} failed in {which} with status {done.returncode}"
+        message = f"{command!r} failed in {which} with status {status}"
         raise NoBaseline(message) if is_base else NotPrepared(message)
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git without the job's secrets, and without what the checkout's own configuration would run.
+
+    The change may have written hooks, a monitor and filters there, when its code ran.
+    """
     try:
         return subprocess.run(
-            ["git", *arguments],
+            ["git", *_HARMLESS, *_without_filters(folder), *arguments],
             cwd=folder,
+            env=_of_git(),
             capture_output=True,
             text=True,
             errors="replace",
@@ -101,6 +102,30 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         raise NoBaseline("git is not installed, so the base cannot be checked out") from None
     except subprocess.TimeoutExpired:
         raise NoBaseline(f"git {arguments[0]} did not end within {_GIT_LIMIT_S:g} s") from None
+
+
+def _without_filters(folder: Path) -> list[str]:
+    """Empty the filters of this repository; those of the user, such as of git-lfs, stay."""
+    command = ["git", *_HARMLESS, "config", "--local", "--name-only", "-z", "--get-regexp", r"^filter\."]
+    listed = subprocess.run(
+        command,
+        cwd=folder,
+        env=_of_git(),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=_GIT_LIMIT_S,
+        check=False,
+    )
+    drivers = sorted({name.rpartition(".")[0] for name in listed.stdout.split("\0") if name})
+    settings = ("clean=", "smudge=", "process=", "required=false")
+    return [word for driver in drivers for setting in settings for word in ("-c", f"{driver}.{setting}")]
+
+
+def _of_git() -> dict[str, str]:
+    """Hand on the environment without secrets, with what tells git how to log in."""
+    return own_environment([name for name in os.environ if name.startswith("GIT_")])
 
 
 def _require(done: subprocess.CompletedProcess[str], what: str) -> None:

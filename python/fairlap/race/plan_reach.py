@@ -33,9 +33,10 @@ def reach_of(plan: Plan) -> tuple[str, ...]:
     """List each command, callable, path, address and package that a plan reaches, sorted.
 
     It is empty where built-in works run in installed frameworks. Commands and callables stand with their folder, since
-    ``./bench`` is another program in another folder, and in quotes, so that no two that differ make the same line.
+    ``./bench`` is another program in another folder, and in quotes, so that no two that differ make the same line. What
+    was allowed in a sandbox is not allowed outside of one.
     """
-    lines = [line for name in plan.contestants for line in _of_contestant(name)]
+    lines = [line for name in plan.contestants for line in _of_contestant(name, confined=plan.sandbox)]
     lines += [f"data {plan.data}"] if plan.data not in ("", SYNTHETIC) else []
     for work in plan.works:
         if work.source is not None:
@@ -51,7 +52,12 @@ def reach_of(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(set(lines)))
 
 
-def _of_contestant(name: ContestantName) -> Iterator[str]:
+def _of_contestant(name: ContestantName, *, confined: bool) -> Iterator[str]:
+    where = ", in a sandbox" if confined or dict(name.options).get("sandbox") == "on" else ""
+    yield from (f"{line}{where}" for line in _reached_by(name))
+
+
+def _reached_by(name: ContestantName) -> Iterator[str]:
     options = dict(name.options)
     if name.program:
         yield f"program {Path(name.program).absolute()}"

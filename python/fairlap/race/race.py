@@ -13,6 +13,7 @@ from fairlap.launch.runners import Runner, runners_for
 from fairlap.machine.matrix_threads import one_thread_for_matrices
 from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.meters.energy import idle_power
+from fairlap.models.safetensors import NotWritten
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoints
@@ -125,8 +126,11 @@ class Race:
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
                         continue
-                    with one_thread_for_matrices():  # of libraries that were loaded since, too
-                        self._run_block(block, runners, bench)
+                    try:
+                        with one_thread_for_matrices():  # of libraries that were loaded since, too
+                            self._run_block(block, runners, bench)
+                    except NotWritten as full:  # what was measured before is kept
+                        self.data_lost = str(full)
                     self._progress.block_over(self.processes)
                     after_block()
                     self.ended_early = self.data_lost

@@ -10,12 +10,15 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from fairlap import quantity_text
+from fairlap.errors import InvalidRequest
 from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
 from fairlap.scenarios.contract import Unit, as_time_ns
 from fairlap.store.database import NUMBERS, TEXTS, Database
 from fairlap.store.run_ids import require_id, time_in_ids
 from fairlap.store.run_locks import is_held
+
+MOST_NAMES = 50  # of contestants and frameworks that a run is asked to have
 
 State = Literal["running", "finished", "interrupted", "killed"]
 
@@ -135,7 +138,10 @@ def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[st
     if of_framework:
         conditions.append("+number IN (SELECT run FROM contestants WHERE framework = ?)")
         values.append(of_framework)
-    for name in filter(None, wanted.on.split(",")):
+    names = list(filter(None, wanted.on.split(",")))
+    if len(names) > MOST_NAMES:
+        raise InvalidRequest(f"name at most {MOST_NAMES} contestants or frameworks (got {len(names)})")
+    for name in names:
         conditions.append(
             "+number IN (SELECT run FROM contestants WHERE name = ?"
             " UNION ALL SELECT run FROM contestants WHERE framework = ?)"

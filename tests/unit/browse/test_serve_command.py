@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 import urllib.error
@@ -51,6 +53,21 @@ def test_this_machine_is_served_without_a_token_and_ctrl_c_ends_it_at_once(store
             assert time.monotonic() - began_s < 3
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_another_user_of_the_machine_gets_nothing_without_a_token(store: Path) -> None:
+    program = (
+        "import encodings.idna, os, sys, urllib.request; os.setgroups([]); os.setgid(65534); os.setuid(65534); "
+        + ("print(urllib.request.urlopen(sys.argv[1]).read())")
+    )
+    with serving(store) as (_, address):
+        asked = [sys.executable, "-c", program, f"{address}api/runs"]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+        assert done.stdout == ""
+        assert "403" in done.stderr
+        with urllib.request.urlopen(f"{address}api/runs") as answer:
+            assert answer.status == 200
 
 
 def test_a_page_that_is_still_being_made_keeps_the_end_waiting_no_longer(store: Path) -> None:

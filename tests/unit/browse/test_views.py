@@ -187,6 +187,7 @@ def _steps_of(path: Path, before: str) -> int:
         ("/runs/..%2f..%2fetc%2fpasswd", 404, "E_REQUEST"),
         ("/api/runs/%00", 404, "E_NO_RUN"),
         ("/history?model=none", 404, "E_NO_RUN"),
+        ("/?on=" + ",".join(["a"] * 3000), 400, "E_REQUEST"),
         ("/history", 400, "E_REQUEST"),
         ("/history?model=mlp&margin=2", 400, "E_REQUEST"),
         ("/?since=yesterday", 400, "E_REQUEST"),

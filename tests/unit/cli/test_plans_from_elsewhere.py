@@ -87,6 +87,13 @@ def test_a_command_that_was_allowed_in_one_folder_is_asked_about_in_another(
     assert refusal("compare", "--plan", "../own.json", "--no-store").code == "E_PLAN_TRUST"
 
 
+def test_what_was_raced_in_a_sandbox_is_asked_about_outside_of_one(foreign: Path, here: Path) -> None:
+    commands = (f"--command=a=touch {here}/PWN", "--command=b=true")
+    invoke("compare", *commands, *RACE, "--sandbox", "--dry-run")
+    assert refusal("compare", "--plan", foreign, "--no-store").code == "E_PLAN_TRUST"
+    assert not (here / "PWN").exists()
+
+
 def test_a_command_is_not_taken_for_another_one_and_its_folder(here: Path) -> None:
     (here / "legit").mkdir()
     apart = [["run", "true"], ["folder", f"{here}/legit"]]

@@ -81,6 +81,19 @@ def test_a_login_in_an_address_is_a_secret_whatever_its_name() -> None:
     assert list(handed_on(environment)) == ["PLAIN", "USER_URL"]
 
 
+@pytest.mark.parametrize(
+    "name", ["GPGKEY", "SSHKEY", "MASTERKEY", "SSHPASS", "TOKEN1", "DB_PW", "DEPLOYKEY", "MYTOKENS", "APIKEYS",
+             "PASSWORD2", "CREDS", "GCP_CREDS_JSON", "PGPASS", "PRIVKEY"]
+)  # fmt: skip
+def test_a_secret_without_a_line_before_its_last_word_is_left_out(name: str) -> None:
+    assert handed_on({name: "value"}) == {}
+
+
+def test_a_private_key_and_a_token_as_the_only_login_of_an_address_are_left_out() -> None:
+    pem = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbn\n-----END OPENSSH PRIVATE KEY-----"
+    assert handed_on({"MINE": pem, "PIP_INDEX_URL": "https://s3cr3ttok@pypi.corp/simple"}) == {}
+
+
 def test_what_is_named_is_passed() -> None:
     environment = {"HF_TOKEN": "a", "OPENAI_API_KEY": "b"}
     assert handed_on(environment, ["HF_TOKEN"]) == {"HF_TOKEN": "a"}

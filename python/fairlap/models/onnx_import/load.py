@@ -66,6 +66,7 @@ def load_graph(
 def _prepared(model: Any, path: Path) -> Any:
     """Return the model in a supported opset, with its functions expanded."""
     import onnx
+    from onnx import inliner
 
     domains = {each.domain: each.version for each in model.opset_import}
     if "" not in domains and "ai.onnx" in domains:
@@ -76,7 +77,7 @@ def _prepared(model: Any, path: Path) -> Any:
         )
     if model.functions:
         try:
-            model = onnx.inliner.inline_local_functions(model)
+            model = inliner.inline_local_functions(model)
         except Exception as error:
             raise ModelFileInvalid(f"cannot expand the functions of {path}: {described(error)}") from error
     return model

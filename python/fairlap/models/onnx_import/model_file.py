@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from fairlap.models.onnx_import.subgraphs import graphs_in, names_read_by
 
 MOST_BYTES = 2**31  # protobuf's own limit; larger models have external data
 MOST_EXTERNAL_BYTES = 2**38
+MOST_NODES = 1_000_000  # with the functions of the file expanded
 _NO_NAME = re.compile(r"[^A-Za-z]+|unk__\d+")
 _CONTAINERS = {  # TensorProto's typed fields hold one number per element, except these
     "COMPLEX64": 2,
@@ -49,6 +51,7 @@ def read_model(path: Path) -> Any:
     if not model.graph.node and not model.graph.output:
         raise ModelFileInvalid(f"{path} is not an ONNX model: its graph is empty")
     _check_names(model, path)
+    _check_calls(model, path)
     _name_no_open_sizes(model.graph)
     _sort(model.graph, path)
     return model
@@ -93,6 +96,37 @@ def _sort(graph: Any, path: Path) -> None:
     copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
+
+
+def _check_calls(model: Any, path: Path) -> None:
+    """Refuse functions of the file that call themselves, or that are too many nodes once they are expanded."""
+    functions = {(each.domain, each.name): each.node for each in model.functions}
+    expanded: dict[tuple[str, str], int | None] = {}
+
+    def nodes_in(nodes: Iterable[Any]) -> int:
+        return sum(
+            (size_of((node.domain, node.op_type)) if (node.domain, node.op_type) in functions else 1)
+            + sum(nodes_in(inner.node) for inner in graphs_in(node))
+            for node in nodes
+        )
+
+    def size_of(key: tuple[str, str]) -> int:
+        if key not in expanded:
+            expanded[key] = None
+            expanded[key] = nodes_in(functions[key])
+        size = expanded[key]
+        if size is None:
+            raise ModelFileInvalid(f"{path} is not valid: its function {key[1]!r} calls itself")
+        if size > MOST_NODES:
+            raise ModelFileInvalid(f"{path} has functions that are over {MOST_NODES:,} nodes once they are expanded")
+        return size
+
+    try:
+        found = nodes_in(model.graph.node) if functions else 0
+    except RecursionError:
+        raise ModelFileInvalid(f"{path} has functions that call each other too deeply") from None
+    if found > MOST_NODES:
+        raise ModelFileInvalid(f"{path} has over {MOST_NODES:,} nodes once its functions are expanded")
 
 
 def _check_names(model: Any, path: Path) -> None:

@@ -274,7 +274,30 @@ def is_arithmetic(text: str) -> bool:
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.args
     }
     called = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)}
-    return all(_is_plain(each, quoted, called) for each in ast.walk(tree))
+    return all(_is_plain(each, quoted, called) for each in ast.walk(tree)) and _power_of(tree) <= _MOST_POWER
+
+
+def _power_of(node: ast.AST) -> float:
+    """Multiply exponents that are nested: 64 raised to 64 several times is a number that never ends."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return _power_of(node.left) * _exponent(node.right)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _POWERS
+        and len(node.args) == 2
+    ):
+        return _power_of(node.args[0]) * _exponent(node.args[1])
+    return max(map(_power_of, ast.iter_child_nodes(node)), default=1.0)
+
+
+def _exponent(node: ast.expr) -> float:
+    """Read what ``_is_small`` accepts, without its sign; a power of less than two leaves a number's size."""
+    while not isinstance(node, ast.Constant):
+        node = node.operand if isinstance(node, ast.UnaryOp) else node.args[0] if isinstance(node, ast.Call) else node
+        if not isinstance(node, ast.Constant | ast.UnaryOp | ast.Call):
+            return _MOST_POWER + 1.0
+    return max(float(node.value), 1.0) if isinstance(node.value, int | float) else _MOST_POWER + 1.0
 
 
 def _is_plain(node: ast.AST, quoted: dict[int, str], called: set[int]) -> bool:

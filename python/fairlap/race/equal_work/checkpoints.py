@@ -23,7 +23,7 @@ from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.private_files import make_private_folder
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
-from fairlap.models.safetensors import BadFile
+from fairlap.models.safetensors import BadFile, NotWritten
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
@@ -76,7 +76,7 @@ class Checkpoints:
             make_private_folder(self._folder)
             _replace(self._file(self._folder, process), {**checkpoint.state, _ABOUT: text})
             self._trouble = ""
-        except (BadFile, OSError) as error:
+        except (BadFile, NotWritten, OSError) as error:
             why = reason_of(error)
             if not self._trouble:
                 self._report(f"no checkpoint of {process.contestant} was written; the race goes on without it: {why}")

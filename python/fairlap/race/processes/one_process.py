@@ -20,7 +20,7 @@ from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.models import safetensors
 from fairlap.models.call_cost import call_cost
-from fairlap.models.safetensors import BadFile
+from fairlap.models.safetensors import BadFile, NotWritten
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
@@ -59,7 +59,7 @@ def unused_calls(call_s: float, turn_s: float) -> int:
 
 
 def _stage(method: Callable[[ProcessRun], None]) -> Callable[[ProcessRun], None]:
-    """Run a stage, unless the process is over. Only Ctrl-C is raised."""
+    """Run a stage, unless the process is over. Only Ctrl-C is raised, and that the disk is full."""
 
     @wraps(method)
     def run(self: ProcessRun) -> None:
@@ -74,6 +74,8 @@ def _stage(method: Callable[[ProcessRun], None]) -> Callable[[ProcessRun], None]
             self._end_as(lost.outcome, lost.code, lost.message)
         except answers.OtherWork as wrong:
             self._end_as("disqualified", wrong.code, str(wrong))
+        except NotWritten:  # by fairlap itself: it says nothing about this contestant
+            raise
         except BadFile as wrong:
             self._end_as("disqualified", "E_OUTPUT", str(wrong))
         except FairlapError as error:
