@@ -43,7 +43,7 @@ class BadFile(FairlapError):
 
 
 class NotWritten(FairlapError):
-    """A full disk or a file system that refuses; the arrays and whoever asked for them are not at fault."""
+    """A full disk or a file system that refuses; neither the arrays nor a contestant is at fault."""
 
     code = "E_TENSOR_FILE"
 

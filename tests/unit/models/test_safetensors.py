@@ -100,7 +100,7 @@ def test_a_type_that_cannot_be_written_is_refused_and_leaves_nothing_behind(dtyp
 
 
 def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="No such file"):
+    with pytest.raises(NotWritten, match="No such file"):
         write(tmp_path / "nowhere" / "w.safetensors", SOME)
     with pytest.raises(BadFile, match="No such file"):
         read(tmp_path / "w.safetensors")
