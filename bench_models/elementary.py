@@ -25,7 +25,7 @@ def layer_norm(inputs: Array, weights: Arrays, name: str, epsilon: float) -> Arr
 
 
 def gelu(inputs: Array) -> Array:
-    """Return the exact definition, with the error function."""
+    """Compute the exact definition, with the error function."""
     from scipy.special import erf  # type: ignore[import-untyped,unused-ignore]
 
     result: Array = 0.5 * inputs * (1.0 + erf(inputs / math.sqrt(2.0)))

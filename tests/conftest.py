@@ -24,9 +24,9 @@ _scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
 
 
 def pytest_configure() -> None:
-    """Restore the signals that a background process ignores, and store runs in a temporary file.
+    """Restore ignored signals, and store runs in a temporary file instead of the user's store.
 
-    Every program that a test starts would inherit what nohup ignores.
+    A background process or nohup ignores these signals, and every program that a test starts would inherit that.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -71,6 +71,6 @@ def shared_url(postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install the example package, with weights and inputs that are written for this test alone."""
+    """Install the example package, and write weights and inputs for this test alone."""
     install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))

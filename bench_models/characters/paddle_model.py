@@ -72,5 +72,5 @@ def build(weights: Arrays) -> Any:
 
 
 def canonical(name: str, array: Any) -> Any:
-    """Build the network without its head: the embedding is also the last layer, and stays."""
+    """Turn a weight to the spec's layout; the embedding, which is also the last layer, stays."""
     return array if name.startswith(("wte", "wpe")) else turned(array)

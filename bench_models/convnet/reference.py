@@ -21,9 +21,9 @@ def forward(weights: Arrays, inputs: Arrays) -> dict[str, Array]:
 
 
 def convolution(image: Array, kernel: Array, stride: int) -> Array:
-    """Convolve 3x3 with one pixel of padding on every side, as one matrix product per image.
+    """Convolve by 3x3 with one pixel of padding on every side, as one matrix product per image.
 
-    Kernels are rows, the pixels under each position columns.
+    The kernels are its rows, the pixels under each position its columns.
     """
     padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
     height, width = ((size - 1) // stride + 1 for size in image.shape[2:])

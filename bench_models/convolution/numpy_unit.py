@@ -47,7 +47,7 @@ def _positions(unit: Unit) -> list[tuple[int, int]]:
 
 
 def _shifted(padded: Array, row: int, column: int, unit: Unit) -> Array:
-    """Take the pixels that one element of the kernel meets."""
+    """Select the pixels that one element of the kernel meets."""
     reach = unit.stride * (unit.image_after - 1) + 1
     return padded[:, :, row : row + reach : unit.stride, column : column + reach : unit.stride]
 
@@ -60,10 +60,7 @@ def _normalise(weights: Arrays, name: str, image: Array) -> Array:
 
 
 def _normalise_by_batch(weights: Arrays, name: str, image: Array, statistics: dict[str, Array]) -> Array:
-    """Normalise by the batch; the moving variance is that of a sample.
-
-    It is divided by one less than the number of pixels.
-    """
+    """Normalise by the batch; the moving variance is a sample's, divided by one less than the number of pixels."""
     centred = image - image.mean(axis=(0, 2, 3), keepdims=True)
     variance = (centred**2).mean(axis=(0, 2, 3), keepdims=True)
     pixels = image.size / image.shape[1]

@@ -10,9 +10,10 @@ from paddle import nn
 
 
 class BatchNorm2D(nn.BatchNorm2D):
-    """Moves the variance of a sample, divided by one less than the number of pixels, as the other frameworks do.
+    """Batch normalisation that moves the variance of a sample, as the other frameworks do.
 
-    Paddle's own moves that of the batch, which is smaller.
+    That is divided by one less than the number of pixels. Paddle's own moves the variance of the batch, which is
+    smaller.
     """
 
     def __init__(self, features: int) -> None:

@@ -21,7 +21,7 @@ def normalisation(features: int) -> Any:
 
 
 def with_weights(model: Any, weights: Arrays) -> Any:
-    """Build with these weights, which must be all of the model's tensors."""
+    """Load the weights, which must be the model's tensors, no more and no fewer."""
     held = nn.state.get_state_dict(model)
     if held.keys() != weights.keys():
         raise ValueError(f"the model and its weights differ in {sorted(held.keys() ^ weights.keys())}")

@@ -10,7 +10,7 @@ from torch import nn
 
 
 def with_weights(model: nn.Module, weights: Arrays) -> Any:
-    """Return the model in inference form. Its parameters and buffers must be the weights, no more and no fewer."""
+    """Put the model into inference form; its parameters and buffers must be the weights, no more and no fewer."""
     for layer in model.modules():
         if isinstance(layer, nn.BatchNorm2d):
             layer.num_batches_tracked = None  # counts training steps; it is no weight of the model

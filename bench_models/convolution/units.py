@@ -61,7 +61,7 @@ class Unit:
 
 
 def classifier(name: str, features: int, classes: int) -> tuple[Weight, Weight]:
-    """Build the last, linear layer of a network, whose features are averages of rectified pixels."""
+    """Describe the last, linear layer of a network, whose features are averages of rectified pixels."""
     return (
         Weight(f"{name}.weight", (classes, features), Normal((1.0 / features) ** 0.5)),
         Weight(f"{name}.bias", (classes,), Normal(0.1)),

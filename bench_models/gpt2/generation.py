@@ -29,10 +29,10 @@ class Answer:
         return self.prompt + self.tokens - 1
 
     def multiply_accumulates(self) -> int:
-        """Count what the prompt and every step compute.
+        """Count the multiply-accumulates of an answer.
 
-        Of a layer these are 12 width² for each token and 2 width for each pair of positions, all of which the prompt
-        computes; then the logits of each step.
+        They are, of a layer, 12 width² for each token and 2 width for each pair of positions, of which the prompt
+        computes all; and the logits of each step.
         """
         size, later = self.size, range(self.prompt + 1, self.positions + 1)
         products = 12 * size.layers * size.width**2 * self.positions

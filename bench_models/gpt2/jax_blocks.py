@@ -27,7 +27,7 @@ def _turned(name: str, array: Any) -> Any:
 def extend(
     params: dict[str, Any], size: Size, input_ids: Any, past: Sequence[Any], position: Any = None
 ) -> tuple[Any, ...]:
-    """``past`` is nothing, or the keys and the values of every layer in turn.
+    """Read tokens after ``past``, which is nothing, or the keys and the values of every layer in turn.
 
     With a position, it has room for all tokens, and the result has those of this one in it.
     """

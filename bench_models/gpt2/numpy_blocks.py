@@ -68,7 +68,7 @@ def _attend(weights: Arrays, name: str, size: Size, hidden: Array, before: Cache
 
 
 def _gelu(inputs: Array) -> Array:
-    """Return the approximation by tanh, which GPT-2 was trained with."""
+    """Compute the approximation by tanh, which GPT-2 was trained with."""
     result: Array = (
         0.5 * inputs * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (inputs + 0.044715 * inputs * inputs * inputs)))
     )

@@ -15,7 +15,7 @@ from onnx import helper
 
 
 def build_model(spec: Spec, size: Size, weights: Arrays, batch: int, every_logit: bool = False) -> Any:
-    """Build the graph; inputs after the first are the keys and the values of every layer in turn.
+    """Build a graph whose inputs after the first are the keys and the values of every layer in turn.
 
     Logits are those after the last token, or after each.
     """

@@ -12,7 +12,7 @@ from fairlap.models.arrays import Arrays
 
 
 class GPT2(tf.Module):
-    """Reads tokens as rows of one matrix, except where they attend to each other.
+    """All tokens of all items are rows of one matrix, except where they attend to each other.
 
     A matrix times a stack of matrices is one operation per item, and its gradient one copy of the weights per item.
     """
@@ -26,7 +26,7 @@ class GPT2(tf.Module):
         }
 
     def extend(self, input_ids: Any, past: Sequence[Any], position: Any = None) -> tuple[Any, ...]:
-        """``past`` is nothing, or the keys and the values of every layer in turn.
+        """Read tokens after ``past``, which is nothing, or the keys and the values of every layer in turn.
 
         With a position, it has room for all tokens, and the result has those of this one in it.
         """
@@ -44,7 +44,7 @@ class GPT2(tf.Module):
         return tf.reshape(self._logits(words, hidden), (batch, tokens, -1))
 
     def _words(self) -> Any:
-        """Read the embedding once, as a whole.
+        """Read the embedding once as a whole.
 
         A variable that rows were gathered from copies itself whenever it is read again, 154 MB for the logits.
         """

@@ -30,9 +30,9 @@ class Decode(GPT2):
 
 
 class Answer(GPT2):
-    """Answers through a cache that grows from step to step, or that has room for all ``positions``.
+    """Through a cache that grows from step to step; or that has room for all ``positions``.
 
-    With room, a step is one graph of fixed shapes.
+    With the latter a step is one graph of fixed shapes.
     """
 
     positions: int
@@ -52,7 +52,7 @@ class Answer(GPT2):
         return _chosen(self.extend(tokens, caches, position))
 
     def growing_caches(self, batch: int, dtype: Any) -> list[Any]:
-        """Return what they look like, whatever their length is."""
+        """Describe what the caches look like, whatever their length is."""
         shape = (batch, self.size.heads, None, self.size.head)
         return [tf.TensorSpec(shape, dtype) for _ in range(2 * self.size.layers)]
 

@@ -67,7 +67,7 @@ class GPT2(nn.Module):
         self.ln_f = nn.LayerNorm(size.width, EPSILON)
 
     def extend(self, input_ids: Any, past: Sequence[Any], position: Any = None) -> tuple[Any, ...]:
-        """``past`` is nothing, or the keys and the values of every layer in turn.
+        """Read tokens after ``past``, which is nothing, or the keys and the values of every layer in turn.
 
         With a position, it has room for all tokens, and those of this one are written into it.
         """

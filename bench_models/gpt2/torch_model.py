@@ -28,9 +28,9 @@ class Decode(GPT2):
 
 
 class Answer(GPT2):
-    """Answers through a cache that grows from step to step, or that has room for all ``positions``.
+    """Through a cache that grows from step to step; or that has room for all ``positions``.
 
-    With room, a step is one graph of fixed shapes.
+    With the latter a step is one graph of fixed shapes.
     """
 
     positions: int

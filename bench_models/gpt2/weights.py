@@ -1,4 +1,6 @@
-"""What the prefill and the decoding step of GPT-2, and a small model of characters, share.
+"""The sizes, weights and key-value caches that models of GPT-2 share.
+
+They are the prefill and the decoding step of GPT-2, and a small one that learns characters.
 
 Weights have the names of the PyTorch checkpoint that is published for it, but linear layers lie (out, in).
 """
@@ -46,7 +48,7 @@ def weights_of(size: Size) -> tuple[Weight, ...]:
 
 
 def caches(size: Size, positions: int, fill: Fill, prefix: str = "") -> tuple[Tensor, ...]:
-    """List the keys and the values of every layer."""
+    """Describe the keys and the values of every layer."""
     shape = ("batch", size.heads, positions, size.head)
     return tuple(Tensor(name, shape, fill) for name in cache_names(size, prefix))
 

@@ -50,7 +50,7 @@ def _nodes(operation: Operation) -> list[Any]:
 
 
 def _layer(recurrent: Recurrent) -> list[Any]:
-    """Add a layer, whose operator's outputs have an axis for the directions, of which there is one."""
+    """Make the operator's nodes; its outputs have an axis for the directions, of which there is one."""
     kind = type(recurrent)
     nodes = [
         _constant("first", [0]),

@@ -29,7 +29,7 @@ def _apply_block(weights: Arrays, block: Block, image: Array, statistics: dict[s
 
 
 def _largest_of_nine(image: Array) -> Array:
-    """Return the largest of every 3x3 pixels, two pixels apart, with one pixel of padding that is never the largest."""
+    """Take the largest of every 3x3 pixels, two pixels apart, with one pixel of padding that is never the largest."""
     margin = ((0, 0), (0, 0), (1, 1), (1, 1))
     padded = np.pad(image, margin, constant_values=-np.inf)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))

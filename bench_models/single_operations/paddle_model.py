@@ -26,7 +26,11 @@ class OnWeights(nn.Layer):
 
 
 class Attention(OnWeights):
-    """Attends by products, as Paddle's own attention does on a CPU after turning heads and positions."""
+    """Attention by products.
+
+    Paddle's own attention wants heads behind positions, and on a CPU does nothing but turn them and these same
+    products.
+    """
 
     def forward(self, query: Any) -> tuple[Any]:
         scores = paddle.matmul(query * SCALE, self.key, transpose_y=True)

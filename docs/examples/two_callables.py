@@ -1,4 +1,4 @@
-"""Compare two callables in one process: which is faster, by how much, and whether that is real."""
+"""Compare two callables in one process: which is faster, by how much, and whether the difference is real."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; an interrupt is one line also while it is still being imported."""
+    """Run the command line; an interrupt gives one line also while modules are still being imported."""
     try:
         from fairlap.cli import main as command_line
 

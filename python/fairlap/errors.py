@@ -40,12 +40,12 @@ class NotAvailable(FairlapError, RuntimeError):
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what went wrong, without the number that an operating system has for it."""
+    """Say what went wrong, without the operating system's number for it."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """Return the first line of a text, cut where it gets long."""
+    """Keep the first line of a text, cut where it gets long."""
     line = next(iter(text.strip().splitlines()), "")
     return line if len(line) <= most else f"{line[:most]}..."
 
@@ -56,9 +56,9 @@ _MOST_OF_A_CAUSE = 400
 
 
 def cause_of(error: BaseException) -> str:
-    """Describe a stranger's exception in one line: the first of those that led to it.
+    """Describe another library's exception in one line: the first of those that led to it.
 
-    Places in its source that libraries put before what went wrong are left out.
+    The places in its source that libraries put before what went wrong are left out.
     """
     seen = {id(error)}
     while (before := error.__cause__) is not None and id(before) not in seen:
@@ -80,7 +80,7 @@ def detail_of(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a stranger's object in one line, even when its own text raises."""
+    """Show any object in one line, even when its own text raises."""
     try:
         return shortened(repr(value))
     except Exception:
@@ -88,7 +88,7 @@ def shown(value: object) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return a stranger's exception in one line, even when its own text raises."""
+    """Describe any exception in one line, even when its own text raises."""
     kind = type(error).__name__
     try:
         text = shortened(str(error))

@@ -40,10 +40,7 @@ def ignore_signals() -> None:
 
 @contextmanager
 def interrupted_once() -> Iterator[None]:
-    """Let the first signal raise ``Interrupted``, and later ones do nothing.
-
-    Those that are off, as under nohup, stay so.
-    """
+    """Raise ``Interrupted`` at the first signal and ignore later ones; those that are off, as under nohup, stay so."""
     before = {each: signal.getsignal(each) for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN}
     _came.clear()
     for each in before:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def lookup(package: str, home: dict[str, str]) -> Callable[[str], object]:
-    """Return a package's ``__getattr__``. ``home`` says for each name in which module it lives."""
+    """Make a package's ``__getattr__``; ``home`` gives the module in which each name lives."""
 
     def look_up(name: str) -> object:
         if name not in home:

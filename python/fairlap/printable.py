@@ -44,7 +44,7 @@ def escaped(text: str, *, at_line_start: bool = True) -> str:
 
 
 def one_line(text: object) -> str:
-    """Return the same, on one line."""
+    """Escape what a terminal obeys, line breaks included, so that the text is on one line."""
     return _OBEYED_IN_A_LINE.sub(_escape, str(text))
 
 
@@ -77,7 +77,7 @@ class OutputFilter(io.BufferedWriter):
 
 
 def filtered(stream: TextIO) -> TextIO:
-    """Return a text stream over the same file; one that has no file is returned as it is."""
+    """Make a filtering text stream over the same file; return a stream without a file unchanged."""
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream.buffer, OutputFilter):
         return stream
     stream.flush()

@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """End the session in one line for a file that cannot be read or saved, before anything is measured."""
+    """End the session in one line, before anything is measured, for a file that cannot be read or saved."""
     config = session.config
     uses = any(_OWN_NAME in getattr(item, "fixturenames", ()) for item in session.items)
     if uses and not config.option.collectonly and not hasattr(config, "workerinput"):
@@ -98,7 +98,7 @@ def _why_not_alone(config: pytest.Config) -> str:
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:
-    """Build this session's command for one test, without the options that measure coverage or start workers."""
+    """Build this session's command for one test, without options that measure coverage or start workers."""
     places = set(config.option.file_or_dir or ())
     given = [str(each) for each in config.invocation_params.args if str(each) not in places]
     plugins = config.pluginmanager

@@ -132,11 +132,10 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> str:
 def ratio_and_bounds(
     ratio: float, low: float | None, high: float | None, *, apart_from: float = 1.0
 ) -> tuple[str, str]:
-    """Format as ``1.278`` and ``[1.247, 1.304]``: two digits of the width.
+    """Format ``1.278`` and ``[1.247, 1.304]``, with two digits of the width.
 
-    No bound other than 1 is printed as 1, nor as the value that a verdict is about.
-
-    Otherwise a bound printed beside a verdict could round onto the value that the verdict excludes.
+    No bound other than 1 is printed as 1, nor as the value that a verdict is about. Otherwise a bound printed next to a
+    verdict could round onto the value that the verdict excludes.
     """
     if low is None or high is None or not math.isfinite(high):
         return (f"{ratio:.2f}" if ratio >= 0.1 else number(ratio)), ""

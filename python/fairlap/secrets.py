@@ -100,7 +100,7 @@ _SIGNS = tuple(_SPELT.split(" "))
 
 
 def without_secrets(text: str) -> str:
-    """Return the same text where it holds none. A text that was treated before stays as it is, and JSON stays JSON."""
+    """Hide the secrets of a text; a text that was treated before is unchanged, and JSON stays JSON."""
     lower = text.lower()
     if not any(sign in lower for sign in _SIGNS):
         return text

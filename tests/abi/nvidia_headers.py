@@ -40,7 +40,7 @@ class Headers:
         return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
 
     def newest(self, library: str, pattern: str) -> str:
-        """Return the highest-numbered of the names that `NAME*` stands for; other patterns stand for themselves."""
+        """Find the highest-numbered of the names that `NAME*` stands for; other patterns stand for themselves."""
         if not pattern.endswith("*"):
             return pattern
         stem = pattern.removesuffix("*")

@@ -1,4 +1,6 @@
-"""The device code of the roofs: what NVIDIA's ptxas makes of it, and that a round computes what is counted.
+"""The device code of the roofs, as NVIDIA's ptxas assembles it for its devices.
+
+And that a round computes as much as the engine counts.
 
 The kernels are written by a program and not by a compiler, so nothing but an assembler has looked at them.
 """
@@ -58,7 +60,7 @@ CASES = [
 
 
 def round_of(kernel: Kernel) -> list[str]:
-    """Return the operations between the label and the branch back to it."""
+    """List the operations between the label and the branch back to it."""
     body = re.search(r"\nROUND:\n(.*?)bra ROUND", kernel.code, re.DOTALL)
     assert body is not None
     return [line.split()[0] for line in body[1].splitlines() if line.strip()]

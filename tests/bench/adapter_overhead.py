@@ -90,7 +90,7 @@ def by_hand(name: str, work: Workload) -> tuple[Callable[[], Any], Callable[[Any
 
 
 def tiny_softmax() -> Spec:
-    """Build the model's own code on 64 numbers; its ONNX graph has the sizes of the spec."""
+    """Replace the model's sizes by 64 numbers; its own code remains, and its ONNX graph has the sizes of the spec."""
     from fairlap.bench_models.softmax import spec
 
     large = find("softmax").spec

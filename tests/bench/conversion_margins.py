@@ -110,7 +110,7 @@ def cell(value: float | None) -> str:
 
 
 def table(found: Mapping[str, Mapping[str, float]], first: str) -> list[str]:
-    """Return a row for each conversion, and a column for each model."""
+    """Format a row for each conversion, and a column for each model."""
     rows = list(dict.fromkeys(how for own in found.values() for how in own))
     rows.sort(key=lambda how: list(CHANGES).index(how) if how in CHANGES else -1)
     lines = [f"| {first} | {' | '.join(found)} |", f"| --- {'| ---: ' * len(found)}|"]

@@ -148,7 +148,7 @@ def hold_to_both(materials: Materials, written: Tolerance) -> None:
 
 
 def between_references(materials: Materials, work: Workload) -> float:
-    """Compare references; outputs have other names in the file, and the same order."""
+    """Measure the distance; outputs have other names in the file, and the same order."""
     ours, theirs = reference_answers(work), materials.reference("inputs")
     pairs = zip(work.spec.outputs, materials.spec.outputs, strict=True)
     return max(_distance(theirs[own.name], ours[each.name]) for each, own in pairs)

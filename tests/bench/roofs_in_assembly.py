@@ -93,7 +93,7 @@ _HUGE_PAGE_BYTES = 2**21
 
 
 def _counting_down(name: str, before: Sequence[str], body: Sequence[str], after: Sequence[str]) -> str:
-    """Return a function that runs ``body`` as often as its argument says."""
+    """Write a function that runs ``body`` as often as its argument says."""
     return "\n".join((f".globl {name}", f"{name}:", *before, "1:", *body, "dec %rdi", "jnz 1b", *after, "ret", ""))
 
 
@@ -110,7 +110,7 @@ def _tile_loop(name: str, instruction: str) -> str:
 
 
 def _triad(stores: str, register: str, size: int, unrolled: int) -> str:
-    """Return ``(a, b, c, bytes, passes, s)``: for each vector of c a fused multiply-add with b from memory.
+    """Write ``(a, b, c, bytes, passes, s)``: for each vector of c a fused multiply-add with b from memory.
 
     Its addresses have one register each: Intel's processors split an instruction that adds up two.
     """
@@ -236,7 +236,7 @@ def triad_loops(library: ctypes.CDLL, bytes_per_thread: int, threads: int, *, in
 
 
 def _three_arrays(bytes_each: int) -> tuple[mmap.mmap, list[int]]:
-    """Return the memory and their addresses, in huge pages where the system gives them. Every page is there."""
+    """Allocate three arrays with every page in place, in huge pages where available, and return their addresses."""
     apart = bytes_each + _APART_BYTES
     memory = mmap.mmap(-1, 3 * apart + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)

@@ -163,7 +163,7 @@ def of_run(row: Row, run_id: str, began_at: str, rng: np.random.Generator) -> Ro
 
 
 def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredProcess], list]:  # type: ignore[type-arg]
-    """Make once what many runs of one model share, since filling the store is not what is measured."""
+    """Make what many runs of one model share, once, since filling the store is not what is measured."""
     at = int(rng.integers(len(_FRAMEWORKS)))
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
     run = Run(a_plan(model, four, 1, "both"), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})

@@ -99,7 +99,7 @@ class Example(Framework):
 
 
 def _dealt_by(weights: dict[str, Any]) -> Callable[[], None]:
-    """Deal the dictionary from which the reference reads its weights at every call."""
+    """Move the weights, which the reference reads from this dictionary at every call."""
 
     def deal() -> None:
         weights.update({name: array.copy() for name, array in weights.items()})
@@ -162,7 +162,7 @@ Bind = Callable[[Arrays], Callable[[], Any]]
 
 
 def _compiling(bind: Bind, own: Arrays) -> Compilation:
-    """Return a graph for each batch, size and type that it is called with, as jax.jit has one."""
+    """Make a graph for each batch, size and type that it is called with, as jax.jit does."""
     compiled = {_key(own)}
     added: list[str] = []
 
@@ -241,7 +241,7 @@ _KEPT: dict[str, Any] = {}
 
 
 def _spoiled(weights: dict[str, Any], variant: str) -> dict[str, Any]:
-    """Return the mistakes that people make: the model runs, and looks right."""
+    """Make the mistakes that people make: the model runs, and looks right."""
     spoiled = dict(weights)
     if variant == "swapped":
         spoiled["norm.weight"], spoiled["norm.bias"] = weights["norm.bias"], weights["norm.weight"]
@@ -276,7 +276,7 @@ def _eat_memory() -> None:
 
 
 def _pipes() -> list[int]:
-    """List the worker's own ends, as a framework would reach them by accident."""
+    """Find the worker's own ends, as a framework would reach them by accident."""
     arguments = Path("/proc/self/cmdline").read_bytes().split(b"\0")
     return [int(arguments[arguments.index(option) + 1]) for option in (b"--write", b"--read")]
 

@@ -57,7 +57,7 @@ def in_bounded_time() -> Iterator[None]:
 
 
 def tried(target: str, content: bytes, folder: Path) -> None:
-    """Write the bytes into a file first, where they stay if the process ends."""
+    """Run the target on bytes that are in a file first, where they stay if the process ends."""
     FOUND.mkdir(parents=True, exist_ok=True)
     kept = FOUND / f"{target}-{hashlib.sha256(content).hexdigest()[:12]}"
     kept.write_bytes(content)

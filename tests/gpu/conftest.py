@@ -69,7 +69,7 @@ def jax(torch: Any) -> Any:
 
 @pytest.fixture
 def stream(torch: Any) -> Iterator[Any]:
-    """Yield a side stream of PyTorch's, current for the length of the test."""
+    """Make a side stream of PyTorch's current for the length of the test."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         yield side
@@ -78,7 +78,7 @@ def stream(torch: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def context() -> Iterator[Any]:
-    """Yield the device's primary context, current for the length of the test, with or without a framework."""
+    """Make the device's primary context current for the length of the test, with or without a framework."""
     from .proof.driver import PrimaryContext
 
     made = PrimaryContext()

@@ -80,9 +80,10 @@ def test_the_default_stream_cannot_be_captured(torch: Any) -> None:
 
 
 def test_replays_write_no_memory_that_torch_gave_to_others_meanwhile(torch: Any, stream: Any) -> None:
-    """PyTorch's allocator gives memory that a captured call freed to the next who asks, as seen on an H100.
+    """Replay a graph while others get memory that a captured call freed.
 
-    Replays then write it. Its own captures allocate from a pool of their own, as ours do since.
+    Found on an H100: PyTorch's allocator gives such memory to the next who asks, and replays then write it. Its own
+    captures allocate from a pool of their own, as ours do since.
     """
     source = torch.ones(1 << 20, device="cuda")
 

@@ -72,9 +72,10 @@ def test_cupy_gets_every_batch_whole(cupy: Any) -> None:
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_jax_gets_every_batch_whole_while_its_own_stream_lags_behind(jax: Any, slots: int) -> None:
-    """JAX names a stream when it takes a batch, and computes on another.
+    """Write to a slot early, to show whether it is kept until JAX's own stream has read it.
 
-    Whether a slot is kept until that one has read it is not known; a batch that was written to too early shows here.
+    JAX names a stream when it takes a batch, and computes on another. Whether a slot is kept until that one has read it
+    is not known; a batch that was written to too early shows here.
     """
     numpy = jax.numpy
     device = next(each for each in jax.devices() if each.platform == "gpu")

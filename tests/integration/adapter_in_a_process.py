@@ -79,7 +79,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _workload(asked: dict[str, Any]) -> Workload:
-    """Return the model as it is, or with another loss or a weight held fixed."""
+    """Make the model's work, or the same with another loss or a weight held fixed."""
     found = find(asked["model"])
     weights = tuple(replace(each, trained=each.name != asked.get("fixed")) for each in found.spec.weights)
     spec = replace(found.spec, weights=weights, loss=asked.get("loss", found.spec.loss))

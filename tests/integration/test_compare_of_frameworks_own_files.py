@@ -32,7 +32,7 @@ def require_right(row: dict[str, Any]) -> None:
 
 
 def saved_model(folder: Path) -> Path:
-    """Return a convolution, a pooling, and a matrix product."""
+    """Save a convolution, a pooling, and a matrix product."""
     import tensorflow as tf
 
     class Net(tf.Module):  # type: ignore[misc]

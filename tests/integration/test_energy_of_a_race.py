@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are fou
 
 @pytest.fixture
 def metered(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Yield the environment of a race on a machine with energy counters."""
+    """Describe a machine with energy counters by the environment of a race on it."""
     busy = tmp_path / "busy"
     command = [sys.executable, str(METERED / "powercap_meter.py"), str(tmp_path / "machine"), str(busy)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as meter:
@@ -107,7 +107,7 @@ def test_the_energy_to_a_score_is_read_in_the_epochs(
 
 
 def _require_exact_joules(process: ProcessResult, late_s: float) -> None:
-    """Require that the energy drawn while it was timed is in the interval, except for what came late."""
+    """Require the energy drawn in timed calls in the reported interval, except for what the meter published late."""
     assert process.outcome == "finished", process.message
     assert process.energy is not None
     timed = process.headline
@@ -127,7 +127,7 @@ def _require_exact_joules(process: ProcessResult, late_s: float) -> None:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty folder in place of ``/`` for sensors, and the example framework."""
+    """Put an empty folder in place of ``/`` for sensors, and install the example framework."""
     monkeypatch.setenv("FAIRLAP_SENSOR_ROOT", str(tmp_path))
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     install_example(tmp_path / "installed", monkeypatch)
@@ -142,7 +142,7 @@ ctypes.CDLL(os.environ["FAIRLAP_LIBCUDA"]).fake_cuda_activate_primary_context(0)
 
 @pytest.fixture
 def board(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build a GPU of 100 W that every process uses. Its clock does not advance, nor does its counter."""
+    """Fake a GPU of 100 W that every process uses, whose clock and counter do not advance."""
     monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
     for name, path in environment_with_fakes().items():
         monkeypatch.setenv(name, path)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.sanitized
 
 
 def wheel(folder: Path, name: str, version: str) -> Path:
-    """Return the smallest package that pip installs."""
+    """Write the smallest package that pip installs."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as archive:

@@ -1,4 +1,7 @@
-"""Twenty steps of every model that learns: right contestants pass, and each mistake is named."""
+"""Twenty steps of every model that learns.
+
+Right contestants are within what rounding explains, and each mistake is outside of it and named.
+"""
 
 from __future__ import annotations
 

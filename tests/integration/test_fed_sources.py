@@ -69,7 +69,7 @@ def test_it_is_fed_and_checked_in_every_framework(tmp_path: Path) -> None:
 
 
 def answered(model: Path, scratch: Path, wrong_by: float) -> ProcessResult:
-    """Return a process that answered a batch, off by so much."""
+    """Make a process that answered a batch, off by so much."""
     plan = planned(model)
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
     inputs = safetensors.read(materials.inputs_file("changed"))

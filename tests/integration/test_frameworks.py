@@ -230,7 +230,7 @@ def test_a_killed_race_leaves_no_worker_behind(tmp_path: Path, monkeypatch: pyte
 
 
 def workers_of(race: int) -> list[int]:
-    """List processes that name this race as their parent, and whatever carries such a worker's token."""
+    """Find processes that name this race as their parent, and whatever carries such a worker's token."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:

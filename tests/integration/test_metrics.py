@@ -27,7 +27,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def data() -> tuple[dict[str, np.ndarray], np.ndarray, float]:
-    """Return inputs, labels, and the share of rows that the model gets right."""
+    """Draw inputs and labels, and compute the share of rows that the model gets right."""
     drawn = np.random.default_rng(0)
     ids, mask = drawn.integers(0, ROWS, (ITEMS, SEQUENCE)), drawn.integers(0, 2, (ITEMS, SEQUENCE))
     mask[:, 0] = 1
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused_before_anything_runs(model: Path, tmp_path
 
 
 def graph_file(path: Path, shape: list[int], arrays: dict[str, np.ndarray], nodes: list[tuple[Any, ...]]) -> Path:
-    """Return a model of one input ``x``.
+    """Write a model of one input ``x``.
 
     A node has its operator, its inputs, its outputs and its attributes; an output that ends in "!" is one of the model.
     """

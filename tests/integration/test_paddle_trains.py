@@ -1,4 +1,7 @@
-"""Paddle's steps of training are those of the reference, and mistakes that users may make are found."""
+"""Paddle, in a separate environment: its steps of training are those of the reference.
+
+Mistakes that its users may make are found.
+"""
 
 from __future__ import annotations
 

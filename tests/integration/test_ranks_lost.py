@@ -50,7 +50,7 @@ def raced(names: str, *, scale: Scale | None = None, batch: int = 8, seconds: fl
 
 
 def ranks_left() -> list[int]:
-    """List processes of this test that its conductors or their launchers started."""
+    """Find processes of this test that its conductors or their launchers started."""
     found, mark = [], f"{MARK}={os.environ[MARK]}".encode()
     for pid in process_ids():
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def test_a_batch_that_cannot_be_divided_is_unsupported(batch: int) -> None:
 
 
 def remote_shell(folder: Path, body: str) -> str:
-    """Return a command that stands in for ssh: it gets the host and the command as arguments."""
+    """Write a command that stands in for ssh: it gets the host and the command as arguments."""
     shell = folder / "remote-shell"
     shell.write_text(f"#!/bin/sh\nhost=$1\nshift\n{body}\n")
     shell.chmod(0o755)

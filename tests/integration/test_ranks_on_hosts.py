@@ -43,10 +43,7 @@ def raced(name: str, hosts: tuple[str, ...], *, seconds: float = 0.3) -> Process
 
 
 def left_on(hosts: tuple[str, ...]) -> list[int]:
-    """Return what has not ended within seconds.
-
-    Ranks of other hosts end when their guardians see the connection close.
-    """
+    """Find what has not ended within seconds: other hosts' ranks end when their guardians see the close."""
     deadline_s = time.monotonic() + 5.0
     while (found := [pid for host in hosts for pid in processes_on(host)]) and time.monotonic() < deadline_s:
         time.sleep(0.05)

@@ -33,7 +33,7 @@ TRIES = 3
 
 
 def stepped(variant: str) -> tuple[float, list[float]]:
-    """Return the step together and that of each rank alone, in the turn in which other programs disturbed it least."""
+    """Time the step together and each rank's alone, in the turn that other programs disturbed least."""
     name = f"ranked-numpy:{variant}" if variant else "ranked-numpy"
     work = Work("digits", 8, "train", training=Training(Sgd(lr=0.05)), scale=Scale(1, 2))
     result = processes_of_one_block(name, work, seconds=2.0, limits=QUICK)[name]

@@ -137,7 +137,7 @@ def sweep(*arguments: object, **variables: str) -> subprocess.Popen[str]:
 
 
 def wait_for_block(process: subprocess.Popen[str], number: int) -> list[str]:
-    """Return the lines on standard error until so many blocks are stored."""
+    """Collect the lines on standard error until so many blocks are stored."""
     assert process.stderr is not None
     lines = []
     for line in process.stderr:

@@ -145,7 +145,7 @@ def test_a_race_that_was_ended_in_an_epoch_trains_on_when_it_is_resumed(
 
 
 def _require_a_better_start(learnt: Path, first_score: float) -> None:
-    """Require that a race which starts from what was learnt begins where the other had ended."""
+    """Require that a race from the learnt weights begins where the other had ended."""
     options = ("--seconds", "0.05s", "--threads", 1, "--quiet", "--json", "--no-store", "--start-from", learnt)
     done = fairlap("compare", "digits", *RACE, *options, "--epochs", 1)
     assert done.returncode == 1, done.stderr

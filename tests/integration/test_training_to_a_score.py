@@ -64,7 +64,7 @@ def flowers(tmp_path: Path) -> Path:
 
 
 def learnt(*arguments: object, on: str, timeout_s: float = 120) -> dict[str, dict[str, Any]]:
-    """Return the rows of a race of one block, by contestant."""
+    """Race one block, and return the rows by contestant."""
     for name in on.split(","):
         pytest.importorskip(name.partition(":")[0], reason="`make test` installs it and runs this")
     done = run("compare", *arguments, "--on", on, *QUICK, "--blocks", 1, "--json", timeout_s=timeout_s)

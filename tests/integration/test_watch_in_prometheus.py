@@ -74,7 +74,7 @@ class Burning:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address that is scraped."""
+    """Serve readings, and yield the address that is scraped."""
     machine = WatchedMachine(tmp_path_factory.mktemp("machine"))
     with Burning(machine):
         running = subprocess.Popen(
@@ -95,7 +95,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def prometheus(watched: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Answer]]:
-    """Query the server, as Grafana does."""
+    """Start the server, and yield what queries it, as Grafana does."""
     folder = tmp_path_factory.mktemp("prometheus")
     address = f"127.0.0.1:{free_port()}"
     (folder / "prometheus.yml").write_text(

@@ -1,6 +1,6 @@
-"""Run steps of one framework around a warm-up that is undone, and print whose bits differ.
+"""Steps of one framework around a warm-up that is undone, in this process.
 
-Run by test_warm_up_leaves_nothing.py.
+It prints as JSON whose bits differ from those of steps without the warm-up. Run by test_warm_up_leaves_nothing.py.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ Call = Callable[[], Any]
 def added_share(
     ours: Call, theirs: Call, done: Callable[[Any], Any] | None, *, rounds: int, steps: int
 ) -> dict[str, float]:
-    """Measure the share that ``ours`` adds, with its interval, and the time of ``theirs``.
+    """Estimate the share that ``ours`` adds, with its interval, and the time of ``theirs``.
 
-    Rounds are of so many steps of each, and in every other one the other begins.
+    They take turns in rounds of so many steps of each, in every other of which the other one begins.
     """
     found = []
     for _ in range(rounds // 2):

@@ -17,10 +17,7 @@ from fairlap.race.processes.conditions import CONTROLLED_MEMORY
 def measured_in_processes(
     names: Iterable[str], models: Iterable[str], width: int
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield what ``SCRIPT NAME MODEL`` prints as JSON, for each framework and model.
-
-    The others get a line that says why.
-    """
+    """Run ``SCRIPT NAME MODEL``, which prints JSON, for each framework and model, or print why it cannot run."""
     for name in names:
         framework, _, variant = name.partition(":")
         adapter = framework_named(framework)

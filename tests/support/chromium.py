@@ -61,7 +61,7 @@ class Page:
         self.wait_for("document.documentElement.dataset.drawn === 'all'")
 
     def run(self, script: str) -> Any:
-        """Return the value of an expression in the page."""
+        """Evaluate an expression in the page."""
         answer = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
@@ -127,7 +127,7 @@ def chromium(profile: Path) -> Iterator[Page]:
 
 
 def main(page: str, picture: str, width: str, height: str) -> None:
-    """Save a picture of the top of a page, once all its charts are drawn."""
+    """Take a picture of the top of a page, once all its charts are drawn."""
     if PROGRAM is None:
         sys.exit("there is no Chromium here; Debian has it in the package chromium")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as opened:

@@ -22,9 +22,10 @@ def fairlap(
     timeout_s: float = 120,
     **variables: object,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command; ``before`` and ``after`` are shell text around it, such as ``> /dev/full``.
+    """Run fairlap in a shell.
 
-    ``variables`` go into the environment.
+    ``before`` and ``after`` are shell text around the command, such as ``> /dev/full``; ``variables`` go into the
+    environment.
     """
     command = ["sh", "-c", f'{before} "$@" {after}', "sh", sys.executable, "-m", "fairlap", *map(str, arguments)]
     process = subprocess.Popen(

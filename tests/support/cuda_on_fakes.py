@@ -49,7 +49,7 @@ def on_fakes(test: Callable[[], None]) -> Callable[[], None]:
 
 @functools.cache
 def _run_inside(file: str) -> tuple[dict[str, str | None], str]:
-    """Return what went wrong in each test of the file, None where nothing did, and all that was printed."""
+    """Run the file's tests, and return what went wrong in each, None where nothing did, and all that was printed."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         run = subprocess.run(

@@ -111,7 +111,7 @@ class FakeCluster:
         self._lose_tasks_of(node)
 
     def crash(self, node: str) -> None:
-        """Lose the task; the node stays."""
+        """Lose the task, and keep the node."""
         self._lose_tasks_of(node)
 
     def _lose_tasks_of(self, node: str) -> None:

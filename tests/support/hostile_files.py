@@ -22,7 +22,7 @@ def plain_program(file: Path) -> Path:
 
 
 def changed_program(file: Path, change: Change, **members: bytes) -> Path:
-    """Return a plain program whose JSON was changed, with further members."""
+    """Change the JSON of a plain program, and add further members."""
     plain = plain_program(file.with_name("plain.pt2"))
     with zipfile.ZipFile(plain) as old, zipfile.ZipFile(file, "w") as new:
         for member in old.infolist():
@@ -39,7 +39,7 @@ def changed_program(file: Path, change: Change, **members: bytes) -> Path:
 
 
 def program_of_code(file: Path, code: str) -> Path:
-    """Return the text of a size, which PyTorch evaluates."""
+    """Put code into the text of a size, which PyTorch evaluates."""
 
     def change(program: dict[str, Any]) -> None:
         values = program["graph_module"]["graph"]["tensor_values"]
@@ -76,7 +76,7 @@ def script_that_writes(file: Path, target: Path) -> Path:
 
 
 def saved_model_that(folder: Path, act: Callable[[Any], Any]) -> Path:
-    """Return a SavedModel of one function, which acts on its input."""
+    """Save a SavedModel of one function, which acts on its input."""
     import tensorflow as tf
 
     class Net(tf.Module):  # type: ignore[misc]

@@ -26,7 +26,7 @@ def a_measured_run(blocks: int = 8) -> tuple[Run, dict[tuple[int, str], dict[str
 
 
 def measure(process: ProcessResult, samples_ns: np.ndarray) -> None:
-    """Record what a race records of these samples."""
+    """Record what a race does of these samples."""
     process.rounds_ns = medians_of_turns(samples_ns, process.round_samples)
     process.phases_s["measured"] = float(np.nansum(samples_ns)) / 1e9
     timing = process.timings["wall_ns"]

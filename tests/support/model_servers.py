@@ -88,7 +88,7 @@ class ModelServer:
 
 
 def serving(model: str, materials: Materials, **more: Any) -> ModelServer:
-    """Return a built-in model with the weights of a race."""
+    """Serve a built-in model with the weights of a race."""
     spec, package = find(model).spec, materials.package
     weights = {name: np.array(array) for name, array in materials.weights.items()}
     forward = reference_at(package).forward
@@ -117,7 +117,7 @@ class _Server(ThreadingHTTPServer):
         return connection, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore errors, since connections break off on purpose."""
+        """Ignore connections that break off on purpose."""
 
     def end(self) -> None:
         self.server_close()

@@ -11,7 +11,7 @@ _TRAINERS = Path(__file__).parent / "trainers"
 
 
 def install_numpy_trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the value of PYTHONPATH, which it sets."""
+    """Install the package, and return the value of PYTHONPATH, which this sets."""
     info = folder / "numpy_trainer-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy-trainer\nVersion: 1.0\n")

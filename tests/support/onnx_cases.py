@@ -100,7 +100,7 @@ def _array(value: Any) -> Array:
 
 
 def _known_inputs(model: ModelProto) -> set[str]:
-    """Return what operands that must be known depend on."""
+    """Find what operands that must be known depend on."""
     producers = {name: node for node in model.graph.node for name in node.output}
     waiting = [
         node.input[place]

@@ -74,7 +74,7 @@ def answers_by_hand(weights: Mapping[str, np.ndarray], ids: np.ndarray, mask: np
 
 
 def one_node(path: Path, node: Any, inputs: Mapping[str, tuple[int, list[Any]]], output_type: int = 1) -> Path:
-    """Build a graph of one node; inputs have an ONNX type and a shape."""
+    """Write a graph of one node, whose inputs have an ONNX type and a shape."""
     import onnx
     from onnx import helper
 

@@ -17,7 +17,7 @@ def valid_models() -> list[ModelProto]:
 
 
 def mutated(model: ModelProto, random: Random) -> bytes:
-    """Return the file after one to four changes, in its fields or in its bytes."""
+    """Change a file one to four times, in its fields or in its bytes."""
     changed = ModelProto()
     changed.CopyFrom(model)
     for _ in range(random.randint(0, 3)):

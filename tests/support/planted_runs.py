@@ -30,7 +30,7 @@ def install_planted(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def release(patch: pytest.MonkeyPatch, work: Work, seed: int, planted: str = "") -> Run:
-    """Return the second release where a module is ``planted``."""
+    """Race the release, the second one where a module is ``planted``."""
     patch.setenv(_PLANTED, planted)
     plan = draw_plan(
         Contestants(CONTESTANT),

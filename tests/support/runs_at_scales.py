@@ -56,7 +56,7 @@ def a_run(
     listed: str = "torch,jax",
     seed: int = 3,
 ) -> Run:
-    """Items per second are so many times those of the first scale.
+    """Make a run whose items per second are so many times those of the first scale.
 
     Of ``noise_of_a_pass`` all blocks of a pass have the same. A rank takes alone what the step takes without the
     exchange; the slow one that much longer. In turns with steps alone, steps of all ranks take ``again`` times as long
@@ -108,7 +108,7 @@ def _process(block: int, name: str, work: Work, step_ns: float, found: RanksFoun
 def _ranks(
     scale: Scale, step_ns: float, exchange_ns: float, slow_rank: int | None, slow_by: float, again: float
 ) -> RanksFound:
-    """Return the ranks, of which the slowest takes alone what is left of the step without the exchange."""
+    """Time the ranks: the slowest takes alone what is left of the step without the exchange."""
     slowest_ns = step_ns - exchange_ns
     others_ns = slowest_ns / (1 + slow_by)
     alone = [slowest_ns if rank == slow_rank else others_ns for rank in range(scale.ranks)]

@@ -34,7 +34,7 @@ def a_process(block: int, name: str, ns: float, work: Work) -> ProcessResult:
 
 
 def a_run(blocks: int = 8, mode: Mode = "infer", listed: str = "torch,jax:fast") -> Run:
-    """Make a run: the first named takes 2 ms, the second 1 ms, and so on."""
+    """Make a run in which the first named takes 2 ms, the second 1 ms, and so on."""
     work = Work("mlp", 4, mode)
     names = Contestants(listed)
     plan = draw_plan(

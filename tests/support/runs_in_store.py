@@ -14,7 +14,7 @@ from runs_under_roofs import some_roofs
 
 
 def a_run_with_everything() -> Run:
-    """Return a crash, a gradient's error without a cosine, an infinite one, roofs."""
+    """Make a run with a crash, a gradient's error without a cosine, an infinite one, and roofs."""
     run = a_run(listed="torch,jax:fast,onnxruntime")
     crashed(run.processes[3])
     run.processes[3].details = "Traceback\n  ü"

@@ -32,7 +32,10 @@ def run_of(
     blocks: int = 8,
     conditions: Conditions | Literal["both"] = "controlled",
 ) -> Run:
-    """Make a run: the first takes a millisecond for batch 4, the second two; ``wrong`` gives a wrong answer."""
+    """Make a run in which the first takes a millisecond for batch 4, the second two, and so on.
+
+    ``wrong`` gives a wrong answer.
+    """
     names = tuple(ContestantName(text, text) for text in contestants)
     works = tuple(Work("mlp", batch) for batch in batches)
     plan = draw_plan(
@@ -48,7 +51,7 @@ def run_of(
 
 
 def fed(contestants: tuple[str, ...]) -> Run:
-    """Feed the first by a pipeline that tells what it waited for, the others by one that does not."""
+    """Feed the first by a pipeline that reports what it waited for, the others by one that does not."""
     run = run_of(contestants, batches=(4,), blocks=6)
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")
     for process in run.processes:
@@ -84,7 +87,7 @@ def _process(block: Block, name: str, work: Work, ns: float) -> ProcessResult:
 
 
 def samples(block: int, contestant: str) -> Mapping[str, npt.NDArray[Any]]:
-    """Return a warm-up of 20 slow calls, then steady ones."""
+    """Draw a warm-up of 20 slow calls, then steady ones."""
     rng = np.random.default_rng(block)
     steady = rng.normal(1e6, 1e4, 100)
     steady[:STEADY_FROM] *= 3

@@ -24,7 +24,7 @@ def sleeping(
     before: Callable[[Sequence[int]], object] = lambda items: None,
     **parts: Any,
 ) -> Issue:
-    """Sleep as long for a group as for a single item. ``before`` is called first, with the items."""
+    """Make an issue in which a group takes as long as an item; ``before`` is called first, with the items."""
 
     def serve(items: Sequence[int]) -> list[int]:
         before(items)

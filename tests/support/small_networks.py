@@ -14,7 +14,7 @@ TOKENS, ROWS, HIDDEN, HEADS, LAYERS = 10, 60, 16, 2, 2
 
 
 def image_network(path: Path, batch: int = 2) -> Path:
-    """Return a convolution with stride two, three residual blocks, pooling and a linear layer."""
+    """Write a convolution with stride two, three residual blocks, pooling and a linear layer."""
     nodes: list[NodeProto] = []
     arrays: dict[str, np.ndarray] = {}
 

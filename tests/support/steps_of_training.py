@@ -58,7 +58,7 @@ def _batches(spec: Spec) -> list[Batch]:
 
 
 def state_of(contestant: str, exercise: Exercise, folder: Path, *command: str) -> Arrays:
-    """Where its steps end, with the loss of the last one.
+    """Find where a contestant's steps end, with the loss of the last one.
 
     ``command`` is another interpreter, or also another script, than those of this process and file.
     """

@@ -61,7 +61,7 @@ def daily_run(
 
 
 def under_load(day: Day) -> Day:
-    """Make a race of load of it: the time of a call is that of a request at the largest rate."""
+    """Turn the run into a race of load: the time of a call is that of a request at the largest rate."""
     run, rows = day
     found = []
     for row in rows:

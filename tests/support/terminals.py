@@ -12,9 +12,9 @@ from collections.abc import Mapping
 def on_a_terminal(
     *arguments: object, variables: Mapping[str, str], columns: int, only_errors: bool = False
 ) -> tuple[int, str]:
-    """Return the exit status, and what the terminal gets from standard output and standard error.
+    """Run fairlap on a terminal, and return the exit status and what the terminal gets.
 
-    One of them may be left out.
+    It gets standard output and standard error, or the latter alone.
     """
     parent, child = pty.openpty()
     running = subprocess.Popen(

@@ -34,7 +34,7 @@ def why_no_hosts() -> str:
 
 @contextmanager
 def two_hosts(folder: Path) -> Iterator[Path]:
-    """Return the remote shell that reaches them."""
+    """Set up two hosts, and yield the remote shell that reaches them."""
     shell = folder / "remote-shell"
     shell.write_text(_SHELL)
     shell.chmod(0o755)

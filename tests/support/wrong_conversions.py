@@ -101,7 +101,7 @@ def _changed_constant(model: ModelProto) -> bool:
 
 
 def _dropped_layer(model: ModelProto) -> bool:
-    """Return a branch beside a shortcut, in the middle of the network."""
+    """Drop a branch next to a shortcut, in the middle of the network."""
     shapes, uses = _shapes(model), Counter(name for node in model.graph.node for name in node.input)
     sums = []
     for node in model.graph.node:
@@ -131,7 +131,7 @@ def _transposed_weight(model: ModelProto) -> bool:
 
 
 def _other_epsilon(model: ModelProto) -> bool:
-    """Return what other frameworks have where nothing is said."""
+    """Use the epsilon that other frameworks have where nothing is given."""
     changed = False
     for node in model.graph.node:
         for attribute in node.attribute:
@@ -180,7 +180,7 @@ def _unscaled_attention(model: ModelProto) -> bool:
 def _scaling_before(
     node: NodeProto, producers: Mapping[str, NodeProto], scalars: set[str], depth: int = 3
 ) -> NodeProto | None:
-    """Find the scores, which come first among the inputs of what adds a mask to them."""
+    """Find the scaling of scores, which come first among the inputs of what adds a mask to them."""
     for name in node.input:
         before = producers.get(name)
         if before is None or depth == 0:

@@ -35,7 +35,7 @@ _BEYOND = 1.2  # times the largest cache
 
 
 def works(roofs: Roofs) -> tuple[Work, ...]:
-    """Return the triad at the smallest batch whose arrays no cache holds."""
+    """Choose the works: the triad at the smallest batch whose arrays no cache holds."""
     largest = max(roofs.cache_bytes.values(), default=0)
     of_one = call_cost(find("triad").spec, Work("triad", 1))
     assert of_one is not None

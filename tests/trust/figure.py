@@ -38,14 +38,14 @@ Experiment = Callable[[int], list[Figure]]
 
 
 def allowed_share(trials: int, nominal: float = 0.05) -> float:
-    """Return the share that a rule keeping its level exceeds once in a hundred suites: 551 of 10,000, 31 of 400."""
+    """Compute the share that a rule keeping its level exceeds once in 100 suites: 551 of 10,000, 31 of 400."""
     from scipy.stats import binom  # type: ignore[import-untyped,unused-ignore]
 
     return float(binom.ppf(0.99, trials, nominal)) / trials
 
 
 def needed_share(trials: int, nominal: float) -> float:
-    """Return the share that a rule whose true rate is the nominal one falls short of once in a hundred suites.
+    """Compute the share that a rule whose true rate is the nominal one falls short of once in a hundred suites.
 
     Used only where a smaller run than the stated one checks the same rate; the full run uses the rate itself.
     """
@@ -55,5 +55,5 @@ def needed_share(trials: int, nominal: float) -> float:
 
 
 def seeded(*words: object) -> np.random.Generator:
-    """Return a generator that depends on the experiment and on nothing else."""
+    """Seed a generator that depends on the experiment and on nothing else."""
     return np.random.default_rng(list("|".join(map(str, words)).encode()))

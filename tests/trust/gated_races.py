@@ -113,7 +113,7 @@ def bounds_given_afterwards(trials: int) -> list[Figure]:
 
 
 def gates_through_the_race(trials: int) -> list[Figure]:
-    """Gate through the functions that a race calls after every block, which experiment 12 measures, too."""
+    """Check that the functions that a race calls after every block give what experiment 12 measures."""
     agree, names = 0, list(TIME_LINES)
     for trial in range(trials):
         bound = BOUNDS[trial % len(BOUNDS)]

@@ -86,7 +86,7 @@ def bound_effect(races: Sequence[RacedPairs]) -> float:
 
 
 def shown_effect(races: Sequence[RacedPairs]) -> float:
-    """Return the variance of the claims between races over what independent pairs would have."""
+    """Divide the variance of the claims between races by what independent pairs would have."""
     pairs = np.array([race.pairs for race in races])
     claims = np.array([race.claims for race in races])
     share = claims.sum() / pairs.sum()

@@ -1,4 +1,4 @@
-"""Whether ``fairlap diff`` names the operator first that a release runs twice.
+"""A release that runs one operator twice, and whether ``fairlap diff`` names that operator first.
 
 ``python -m tests.trust.planted_operator``: each pair of runs is of two new races, the first without the fault.
 """

@@ -108,7 +108,7 @@ def half_width(of_replicas: list[float]) -> float:
 
 
 def expected_error(kind: Kind, load: float, requests: int) -> float:
-    """Return the standard error that theory expects of the mean of so many requests, as a share of it."""
+    """Compute the standard error that theory expects of the mean of so many requests, as a share of it."""
     return float((variance_per_request(kind, load) / requests) ** 0.5 / mean_latency(kind, load))
 
 

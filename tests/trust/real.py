@@ -59,7 +59,7 @@ class LateWorker:
         self._thread.start()
 
     def lazy(self) -> None:
-        """Return at once; 200 us of work are left to the other thread, unless it has plenty."""
+        """Return at once, and leave 200 us of work to the other thread, unless it has plenty."""
         if self._left.qsize() < 50:
             self._left.put(200e-6)
 

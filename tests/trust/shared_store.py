@@ -1,4 +1,6 @@
-"""Many machines send runs to one shared store at once, while its server is killed; each is there, once and whole.
+"""Many machines send runs to one shared store at once, while its server is killed.
+
+Each run shall be there, once and whole.
 
 python -m tests.trust.shared_store                          10,000 runs of 100 machines, two kills
 python -m tests.trust.shared_store --processes 4 --runs 25

@@ -80,7 +80,7 @@ def run(*, small: bool, only: str = "") -> list[Figure]:
 
 
 def as_markdown(figures: list[Figure]) -> str:
-    """Return a table with a row per figure."""
+    """Format a table with a row per figure."""
     lines = [
         "| # | case | what | of trials | rate | asked | met |",
         "| --- | --- | --- | --- | --- | --- | --- |",

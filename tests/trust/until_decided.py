@@ -66,7 +66,7 @@ def _differences(log_figures: Floats) -> Floats:
 
 
 def fixed_with_holm(blocks: int) -> Rule:
-    """Return the design before this one: so many blocks, judged once, all pairs corrected by Holm."""
+    """Make the rule of the design before this one: so many blocks, judged once, all pairs corrected by Holm."""
 
     def rule(log_figures: Floats) -> Ended:
         walsh = walsh_averages(_differences(log_figures[:blocks]))
@@ -77,7 +77,7 @@ def fixed_with_holm(blocks: int) -> Rule:
 
 
 def group_sequential(log_figures: Floats) -> Ended:
-    """Return a test after every block at one constant level (Pocock), exact by simulation, and Holm over the pairs."""
+    """Test after every block at one constant level (Pocock), exact by simulation, with Holm over the pairs."""
     differences = _differences(log_figures)
     smallest_p = np.ones(differences.shape[0])
     signs = np.zeros(differences.shape[0])
@@ -109,7 +109,7 @@ _BETS = np.array([0.2, 0.4, 0.6, 0.8, 0.95])
 
 
 def betting(log_figures: Floats) -> Ended:
-    """Bet on each sign, larger for larger differences: an e-value per pair, closed by averaging (Vovk and Wang)."""
+    """Bet on each sign with an e-value per pair, more for larger differences; closed by averaging (Vovk and Wang)."""
     differences = _differences(log_figures)
     pairs = differences.shape[0]
     wealth = np.ones((pairs, 2, _BETS.size))
@@ -128,7 +128,7 @@ def betting(log_figures: Floats) -> Ended:
 
 
 def _closed_by_averaging(e_values: Floats) -> Floats:
-    """Return the least average of any set of pairs that holds the pair."""
+    """Compute the least average of any set of pairs that holds the pair."""
     adjusted = np.empty_like(e_values)
     for pair, own in enumerate(e_values):
         others = np.sort(np.delete(e_values, pair))
@@ -212,7 +212,7 @@ def _most_spent(ours: bool, step: float) -> float | None:
 
 
 def through_judge(trials: int) -> list[Figure]:
-    """Judge through the functions that a race calls after every block, which experiments 9 and 10 measure, too."""
+    """Check that the functions that a race calls after every block give what experiments 9 and 10 measure."""
     agree = 0
     names = list(TIME_LINES)
     for trial in range(trials):

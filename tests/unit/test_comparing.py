@@ -17,7 +17,7 @@ _CHECKED_AS_OUTPUT = {"require", "use", "output", "price", "keep_weights", "trac
 
 
 def _fields_read() -> set[str]:
-    """Return what a race from Python reads of its request: here, and where its plan is drawn."""
+    """Find what a race from Python reads of its request: here, and where its plan is drawn."""
     files = [_PACKAGE / "comparing.py", *(_PACKAGE / "race").glob("*.py")]
     return {
         node.attr

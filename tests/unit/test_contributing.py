@@ -1,6 +1,6 @@
 """What CONTRIBUTING.md tells people to add can be added, in a copy of the package.
 
-A framework, a model, a scenario, a column, an option and an output format.
+It is a framework, a model, a scenario, a column, an option and an output format.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def diffs() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
-    """Return the rows of a race of the new framework on the new model, with the new option and in the new format."""
+    """Race the new framework on the new model, with the new option and in the new format, and return the rows."""
     copy = tmp_path_factory.mktemp("copy")
     left_out = shutil.ignore_patterns("__pycache__")
     for folder in ("python", "bench_models"):

@@ -49,6 +49,6 @@ def test_every_relative_link_of_a_page_leads_to_a_file_and_a_heading(page: Path)
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors that GitHub and the site make of a page's headings."""
+    """Find the anchors that GitHub and the site make of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}

@@ -40,7 +40,7 @@ def application(names: Collection[str] = (), door: Door | None = None, connectio
 
 
 def _endpoint(view: View) -> Callable[[Request], Response]:
-    """Make an endpoint that runs in a thread, so that a large run keeps no other page waiting."""
+    """Answer in a thread, so that a large run does not keep other pages waiting."""
 
     def answer(request: Request) -> Response:
         content = view.content(_asked(request, view))

@@ -103,7 +103,7 @@ def _is_of_another_user(scope: Scope) -> bool:
 
 
 def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Add a policy: a page may have one for its own scripts, and everything else has none."""
+    """Keep a page's policy for its own scripts, and give everything else one that allows none."""
     policies = [value for name, value in headers if name == b"content-security-policy"] or [POLICY.encode()]
     ours = {**_HEADERS, "content-security-policy": policies[0].decode() + _NOT_FRAMED}
     kept = [(name, value) for name, value in headers if name.decode() not in ours]

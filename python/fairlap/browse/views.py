@@ -57,7 +57,7 @@ class View:
 
 @contextmanager
 def _store() -> Iterator[Store]:
-    """Open the store for this request: a store that is replaced, repaired or gone is noticed by the next one."""
+    """Open the store for one request, so that the next one notices a store that is replaced, repaired or gone."""
     with open_store(reading=True) as store, store.one_moment():
         yield store
 

@@ -130,7 +130,7 @@ def _without_debug(arguments: list[str]) -> list[str]:
 
 
 def _code_of(error: click.ClickException) -> str:
-    """Build the type of a query's value; one that is not accepted has the code that it would have in a request file."""
+    """Give a value that is not accepted the code that it would have in a request file."""
     if isinstance(error.__cause__, FairlapError):
         return error.__cause__.code
     bad_value = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)

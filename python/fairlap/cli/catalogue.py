@@ -117,7 +117,7 @@ class ListedRoutes:
 
 
 def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]) -> ListedRoutes:
-    """List the routes of a model, which is opened in a separate process."""
+    """Open the model in a separate process and list its routes to the frameworks."""
     from fairlap.launch.opened_source import opened
     from fairlap.models.sources.bundle import route_to
     from fairlap.race.equal_work.materials import seeds_of_inputs
@@ -187,7 +187,7 @@ def frameworks() -> list[ListedFramework]:
 
 
 def devices() -> list[ListedDevice]:
-    """List devices; looking for CUDA devices starts the driver, and no framework."""
+    """Look for CUDA devices by starting the driver, without a framework."""
     from fairlap.engine.cuda.floor import cuda_floors
     from fairlap.machine.facts import machine_facts
 

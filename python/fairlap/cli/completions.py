@@ -21,7 +21,7 @@ def one_of_several(names: Iterable[str], typed: str) -> Iterable[str]:
 
 
 def contestants(typed: str) -> Iterable[str]:
-    """Complete the last of several: ``torch,jax:`` has the variants of jax, and ``torch==`` the installed versions."""
+    """Complete the last of several: ``torch,jax:`` has jax's variants, and ``torch==`` the installed versions."""
     return one_of_several(_contestants_like(typed.rpartition(",")[2]), typed)
 
 

@@ -103,7 +103,7 @@ def converted(
 
 
 def _require_new(folder: Path) -> None:
-    """Check that the file can be made, before the conversion takes minutes."""
+    """Check that the folder can be made, before the conversion takes minutes."""
     if folder.exists():
         raise InvalidRequest(f"{folder} exists; name a new folder with --into", code="E_FILE")
     try:

@@ -62,7 +62,7 @@ class DeviceTiming:
 
 
 def device_timing_of(names: Sequence[str], options: dict[str, Any]) -> DeviceTiming | None:
-    """Take the options of a device out of ``given``; None to time on the CPU."""
+    """Take the device's options out of ``options``, and return None to time on the CPU."""
     of_device = {name: options.pop(name) for name in _OF_DEVICE if name in options}
     of_files = {name: options.pop(name) for name in _OF_FILES if name in options}
     files = [name for name in names if name.rpartition(":")[0].endswith((".ptx", ".cubin"))]
@@ -92,7 +92,7 @@ def device_timing_of(names: Sequence[str], options: dict[str, Any]) -> DeviceTim
 def timed_on_device(
     names: Sequence[str], timing: DeviceTiming, options: Mapping[str, Any]
 ) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
-    """Measure, and look for the kernels of one call of each afterwards."""
+    """Time the callables, and afterwards record the kernels of one call of each."""
     from fairlap.scenarios.device_timing import callables_on_device, kernel_files
 
     if timing.launch is None:
@@ -119,7 +119,7 @@ def _timed(
 
 
 def with_kernels(document: dict[str, Any], text: str, kernels: Mapping[str, Kernels]) -> tuple[dict[str, Any], str]:
-    """Return the result with the kernels of each callable; unchanged on a CPU."""
+    """Add the kernels of each callable to the result, which is unchanged on a CPU."""
     if not kernels:
         return document, text
     if len(kernels) == 1:

@@ -20,14 +20,14 @@ _printed_json = False
 
 
 def print_json(document: Any) -> None:
-    """Print the one document of a command that was called with --json."""
+    """Print the only document of a command that was called with --json."""
     global _printed_json
     _printed_json = True
     click.echo(_encoded(document), nl=False)
 
 
 def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Path]) -> None:
-    """Print the text, or with --json the document, which is also written to each file."""
+    """Print the text, or with --json the document, and write the document to each file of ``output``."""
     from fairlap.cli.output_options import writable
     from fairlap.machine.atomic_files import write_output
 
@@ -43,9 +43,9 @@ def _encoded(document: Any) -> bytes:
 
 
 def print_error(message: str, code: str, *, as_json: bool = False) -> None:
-    """One line on standard error, whatever the message holds.
+    """Print one line on standard error, whatever the message holds.
 
-    With --json standard output has it too, unless the command's document is there.
+    With --json the error goes to standard output as well, unless the command's document has been printed there.
     """
     message = without_secrets_or_queries(message)
     click.echo(f"fairlap: {one_line(message)} [{code}]", err=True)
@@ -70,11 +70,10 @@ def progress_notes(*, quiet: bool) -> Messages | Silence:
 
 
 def filter_output() -> None:
-    """Keep characters that a terminal or GitHub obeys out of all that is printed from here on.
+    """Filter what is printed from here on, so that a terminal or GitHub obeys none of its characters.
 
-    Standard output is buffered: an unbuffered one (python -u) drops the rest of a write that a full disk cuts off,
-    without an error. Characters that the output's encoding lacks become question marks. Characters that the output's
-    encoding lacks become question marks.
+    Standard output becomes buffered: an unbuffered one (python -u) drops the rest of a write that a full disk cuts off,
+    without an error. Characters that the output's encoding lacks become question marks.
     """
     sys.stdout = filtered(sys.stdout)
     if sys.stderr is not None:

@@ -20,7 +20,7 @@ TRUST = click.option(
 
 
 def print_reach(plan: Plan) -> bool:
-    """Whether there was something that this machine has not allowed.
+    """Print what the plan reaches that this machine has not allowed, and return whether there was any.
 
     What looks like a secret is shown as well: a shell runs ``TOKEN=$(...)``, and secrets of this user are in no plan.
     """

@@ -58,7 +58,7 @@ def race_as_asked(
     as_json: bool,
     require: Callable[[Plan], None] = lambda _plan: None,
 ) -> None:
-    """Plan and run the race, and end the command.
+    """Race what the options ask for, and end the command.
 
     ``requested`` is called where the plan is neither saved nor resumed; ``require`` raises for a plan that the command
     does not run.
@@ -149,7 +149,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
 
 
 def _resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool) -> StoredRun:
-    """Load a stored run with its whole blocks: blocks of two machines or of two sets of data do not make one run."""
+    """Load a stored run with its whole blocks, since blocks of two machines or two sets of data do not make one run."""
     from fairlap.cli.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
     from fairlap.race.resume import changed_data, require_same_sources, whole_blocks

@@ -112,7 +112,7 @@ class Recorder:
                 self._unstored.pop()
 
     def end(self, results: Results, *, interrupted: bool) -> str:
-        """End the recording, and return the run's id; empty when the store does not hold all of it."""
+        """Store the end of the run and return its id, which is empty when the store does not hold all of it."""
         if self._recording is None:
             return ""
         self._trouble = ""
@@ -128,10 +128,7 @@ class Recorder:
         return "" if lost else self._recording.run
 
     def send(self, run_id: str) -> tuple[str, tuple[str, str] | None]:
-        """Send the run, and return its id in the shared store and what went wrong.
-
-        The id is another where its own was taken.
-        """
+        """Send the run to the shared store; return its id there, which differs if its own was taken, and any error."""
         if self._sender is None:
             return run_id, None
         from fairlap.store.opening import store_path

@@ -87,10 +87,10 @@ def checked_output(
 
 
 def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
-    """Run the plan, and return the exit status.
+    """Run the race and return the exit status.
 
-    0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the score, or when a
-    file, data or the run is lost; 130 after Ctrl-C.
+    It is 0 when a contestant finished; 1 when none did, under load none has a rate, or none reached the score, or when
+    a file, data or the run is lost; 130 after Ctrl-C.
     """
     require_driver(plan.device)
     require_settings(plan.scenario_settings)
@@ -200,7 +200,7 @@ def has_a_result(results: Results) -> bool:
 
 
 def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:
-    """Write a run that the store has not whole into a file, where no other file of the race has it."""
+    """Save a run that the store does not hold whole to a temporary file, unless another file of the race has it."""
     if not run.processes or any(chosen.name == "json" for _, chosen in output.files):
         return None
     try:
@@ -225,9 +225,9 @@ def _print_answer(results: Results, *, as_json: bool) -> None:
 
 
 def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: float | None) -> str:
-    """Name the command that resumes, with the other options and what is left of the budget.
+    """Build the command that resumes the run: its id stands for the plan, and the other options are repeated.
 
-    A stored run holds its plan.
+    The budget is what is left of it.
     """
     if not run_id:
         return "this run is not stored and cannot be resumed"

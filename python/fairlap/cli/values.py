@@ -45,7 +45,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 def one_or_more(*offered: str) -> Parsed:
-    """Build the type of some of these, with commas between them."""
+    """Parse some of the offered names, separated by commas."""
 
     def parse(text: str) -> tuple[str, ...]:
         names = _parts(text)
@@ -84,7 +84,7 @@ def _date(text: str) -> str:
 
 
 def _not_empty(text: str) -> str:
-    """Refuse an empty value, which an unset variable of a shell gives and which would go unnoticed."""
+    """Refuse an empty value: an unset shell variable gives one, and ignoring it would go unnoticed."""
     if not text:
         raise ValueError("the value is empty; give one, or leave the option out")
     return text

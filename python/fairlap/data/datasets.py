@@ -139,9 +139,9 @@ def users_data(path: Path, spec: Spec, batch: int) -> FedData:
 
 
 def drawn_data(spec: Spec, batch: int, seed: int, folder: Path) -> FedData:
-    """Written once, and again if a file is incomplete.
+    """Draw data into files, which are written once, and again if one is incomplete.
 
-    Large enough for several batches in an epoch, small enough for the page cache.
+    They are large enough for several batches in an epoch, small enough for the page cache.
     """
     bytes_each = sum(4 * math.prod(tensor.sized(1)) for tensor in spec.inputs)
     fitting = min(_MOST_DRAWN, _MOST_DRAWN_BYTES // bytes_each)
@@ -213,7 +213,7 @@ def _samples_in(file: Path, tensor: Tensor, model: str) -> int:
 
 
 def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> None:
-    """Refuse an index beyond an embedding table, which would crash, not give a wrong answer."""
+    """Refuse an index beyond an embedding table, which would crash rather than give a wrong answer."""
     for _, values in _spans(rows, rows.shape[0]):
         low, high = int(values.min()), int(values.max())
         if low < allowed.low or high >= allowed.high:
@@ -223,7 +223,7 @@ def _require_within(rows: NpyRows, name: str, allowed: Integers, model: str) -> 
 
 
 def _require_finite(rows: NpyRows) -> None:
-    """Refuse NaN, for which outputs cannot be checked, so that contestants would be blamed."""
+    """Refuse NaN and infinity: outputs for them cannot be checked, and the contestants would be blamed."""
     for first, values in _spans(rows, min(rows.shape[0], max(1, _HASHED_BYTES // rows.bytes_each))):
         finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
         if not finite.all():
@@ -234,7 +234,7 @@ def _require_finite(rows: NpyRows) -> None:
 
 
 def _spans(rows: NpyRows, samples: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """Yield the samples, a few megabytes at a time, with the number of the first one."""
+    """Read the samples a few megabytes at a time, with the number of the first one."""
     at_once = max(1, _READ_BYTES // rows.bytes_each)
     for first in range(0, samples, at_once):
         yield first, rows.span(first, min(at_once, samples - first))

@@ -79,7 +79,7 @@ class NativePipeline(Pipeline):
             batch.release()
 
     def waits_ns(self) -> dict[str, int]:
-        """Sum the waits over the inputs, which are taken one after the other.
+        """Sum the waiting times over the inputs, which are taken one after the other.
 
         A batch is staged when it is where the contestant takes it, so on a GPU the way there is part of staging.
         """

@@ -54,6 +54,6 @@ def choice_in(options: Mapping[str, str], framework: str) -> Choice:
 
 
 def without_choice(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that belong to the framework."""
+    """Keep the options that belong to the framework."""
     taken = (OPTION, WORKERS) if OPTION in options else (OPTION,)
     return {name: value for name, value in options.items() if name not in taken}

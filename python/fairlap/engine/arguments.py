@@ -116,7 +116,7 @@ def period_s(name: str, value: object) -> float:
 
 
 def path_text(name: str, value: object) -> str:
-    """Return a path as the engine takes it."""
+    """Turn a path into the text that the engine takes."""
     try:
         path = os.fsdecode(value)  # type: ignore[arg-type]
     except TypeError:

@@ -7,7 +7,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 
 
 def clock_named(source: str = "auto") -> _native.Clock:
-    """Return the best trusted clock, or the one named: "tsc" (x86), "cntvct" (Arm) or "monotonic_raw"."""
+    """Open the best trusted clock, or the one named: "tsc" (x86), "cntvct" (Arm) or "monotonic_raw"."""
     if not isinstance(source, str) or not (source.isascii() and source.isprintable()):
         raise InvalidRequest(f"clock must be the name of a source, not {source!r}")
     try:

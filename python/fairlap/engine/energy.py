@@ -144,7 +144,7 @@ def idle_power(energy: Energy, begin_ns: int, end_ns: int) -> IdlePower:
 
 
 def above_idle(energy: Energy, begin_ns: int, end_ns: int, idle: IdlePower) -> Energy:
-    """Return the part of a region's energy that the machine at rest would not have drawn."""
+    """Subtract the energy that the machine at rest would have drawn in the region."""
     require_in_order(begin_ns, end_ns)
     if energy.joules is None or energy.low_j is None or energy.high_j is None:
         return energy

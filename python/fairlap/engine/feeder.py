@@ -112,7 +112,8 @@ class Feeder:
     def next(self, patience_s: float = PATIENCE_S) -> Batch | None:
         """Take the next batch, or None at the end.
 
-        While all slots are held by batches that were not released, nothing can come; that is borne for ``patience_s``.
+        While all slots are held by batches that were not released, no batch can come; the call waits ``patience_s`` for
+        one.
         """
         if patience_s is not PATIENCE_S:
             patience_s = number_of("patience_s", patience_s)

@@ -32,10 +32,7 @@ def cpu_floor(source: str = "auto") -> dict[str, Any]:
 
 
 def floor(clock: str = "auto") -> dict[str, Any]:
-    """Return the measured floors: ``cpu``, and ``cuda`` as a list of devices.
-
-    It is None without CUDA, and ``cuda_absent`` says why.
-    """
+    """Measure the floors: ``cpu``, and ``cuda`` as a list of devices, or None with the reason in ``cuda_absent``."""
     devices, absent = cuda_floors()
     floors: dict[str, Any] = {"cpu": cpu_floor(clock), "cuda": devices}
     if devices is None:

@@ -33,7 +33,7 @@ class NativeFunction:
 
 
 def native_function_of(call: object) -> NativeFunction | None:
-    """Return the native function behind an object, or None when it is an ordinary Python callable."""
+    """Find the native function behind an object, or return None when it is an ordinary Python callable."""
     if isinstance(call, NativeFunction):
         return call
     if type(call).__name__ == "PyCapsule":
@@ -87,7 +87,7 @@ def _of_ctypes(function: object) -> NativeFunction:
 
 
 def address_of_argument(argument: object) -> int:
-    """Return the pointer to hand to a native function: an integer, a ctypes pointer, or any ctypes object."""
+    """Find the pointer to hand to a native function: an integer, a ctypes pointer, or any ctypes object."""
     import ctypes
 
     if isinstance(argument, int) and not isinstance(argument, bool):

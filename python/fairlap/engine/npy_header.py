@@ -29,7 +29,7 @@ class NpyHeader(NamedTuple):
 
 
 def npy_header(path: str) -> NpyHeader:
-    """Read the header; InvalidRequest, which names the file once, for what no feeder could read."""
+    """Read the header, and raise InvalidRequest, which names the file once, for what no feeder could read."""
     try:
         kind, shape, in_fortran_order, offset = _declared(path)
     except OSError as error:

@@ -28,7 +28,7 @@ class Trials:
         self.rates += self._trials.rates(seconds)
 
     def roof(self) -> _native.RoofEstimate:
-        """Return what one in twenty trials exceeds: whatever disturbs a trial slows it down."""
+        """Estimate the rate that one in twenty trials exceeds, because whatever disturbs a trial slows it down."""
         return _native.roof_of(self.rates)
 
 
@@ -52,9 +52,7 @@ def arithmetic_trials(number_type: str, team: Team) -> Trials:
 
 
 def triad_trials(bytes_per_thread: int, team: Team, *, in_caches: bool) -> Trials:
-    """Measure ``a = b + s * c`` over three arrays of together so many bytes.
-
-    An element counts as 24 bytes, as in STREAM.
+    """Time ``a = b + s * c`` over three arrays of together so many bytes; as in STREAM an element counts as 24 bytes.
 
     Only in memory the stores may bypass the caches, if that is faster.
     """

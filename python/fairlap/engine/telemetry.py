@@ -106,7 +106,7 @@ class Sampler:
         self._native.stop()
 
     def mark(self, label: int) -> int:
-        """Return the time now, kept with the label. It never blocks and never waits for a device."""
+        """Take the time now and keep it with the label, without blocking or waiting for a device."""
         try:
             return self._mark(label)
         except TypeError:
@@ -150,7 +150,7 @@ class Sampler:
         return [field_calibration(each, sources[each.source]) for each in found]
 
     def collect(self) -> _native.Readings:
-        """Return what was read since the last call; ``numpy.asarray`` makes it a structured array without a copy."""
+        """Take what was read since the last call; ``numpy.asarray`` makes it a structured array without a copy."""
         try:
             return self._native.collect()
         except _native.ForkedSampler as error:
@@ -164,7 +164,7 @@ class Sampler:
             raise NotAvailable(str(error)) from None
 
     def text_of(self, source: int, code: int) -> str:
-        """Return what the code of a failed reading means."""
+        """Explain the code of a failed reading."""
         if not 0 <= whole_number("source", source, least=-(2**63), most=2**63 - 1) < len(self.sources):
             raise InvalidRequest(f"there is no source number {source}")
         return self._native.text_of(source, whole_number("code", code, least=-(2**31), most=2**31 - 1))
@@ -229,7 +229,7 @@ class Sampler:
         )
 
     def number_of(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:
-        """Return the numbers by which readings refer to a field of power or energy, and the field itself."""
+        """Find the numbers by which readings refer to a field of power or energy, and the field itself."""
         for source_number, each in enumerate(self.sources):
             if each.name != source:
                 continue

@@ -76,7 +76,7 @@ def _only_makes_something_to_run(fn: object) -> bool:
 
 
 def name_of(fn: object) -> str:
-    """Return what a reader calls this callable. Its attributes may be as rude as they like."""
+    """Name this callable for a reader, even where its attributes raise."""
     try:
         inner = getattr(fn, "func", fn)  # functools.partial
         return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
@@ -181,7 +181,7 @@ def time_calls(
 
 
 def kept_samples(result: Measurement) -> str:
-    """Return what became of the samples taken before a run broke off."""
+    """Describe what became of the samples taken before a run broke off."""
     if result.samples == 0:
         return "no sample was taken before it"
     count = quantity_text.count(result.samples, "sample")

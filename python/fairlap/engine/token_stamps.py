@@ -35,7 +35,7 @@ class TokenStamps:
         tokens: Sequence[Any],
         items: int,
     ) -> Callable[[], tuple[list[list[int]], list[Any]]]:
-        """Return a callable for one answer to ``prompt``.
+        """Make a callable for one answer to ``prompt``.
 
         It hands a token over when the one before was chosen, and returns what each step chose and its logits.
         """
@@ -56,7 +56,7 @@ class TokenStamps:
     def newest(self, count: int) -> npt.NDArray[np.float64]:
         """Return a row for each of the newest complete answers, the oldest first.
 
-        It has the time of each token since its answer began, in ns.
+        A row holds the time of each token since its answer began, in ns.
         """
         return self.with_threads(count)[2]
 

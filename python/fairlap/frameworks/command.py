@@ -191,14 +191,14 @@ class CommandRun:
 
 
 def fingerprint(output: bytes) -> str:
-    """Return the size and the hash of what a command printed."""
+    """Combine the size and the hash of what a command printed."""
     return f"{len(output)}-{hashlib.sha256(output).hexdigest()}"
 
 
 def output_of(
     run: str, folder: str, within_s: float = LONGEST_RUN_S, *, reported: str = "", passed: Collection[str] = ()
 ) -> str:
-    """Return the fingerprint of what the command prints now, with the secret variables that are ``passed``."""
+    """Run the command and fingerprint what it prints now, with the secret variables that are ``passed``."""
     with ScratchFolder() as scratch:
         words = with_report_file(words_of(run), str(scratch / "report")) if reported else words_of(run)
         command = CommandRun(words, folder, keeps_output=True, environment=own_environment(passed))
@@ -210,7 +210,7 @@ def output_of(
 
 
 def program_of(words: Sequence[str], folder: str) -> Path:
-    """Return the file that is run: relative to the folder, or found in PATH."""
+    """Find the file that is run: relative to the folder, or in PATH."""
     if folder and not os.path.isdir(folder):  # noqa: PTH112  (False, too, for a name that no folder can have)
         raise CommandFailed(f"{folder} is not a folder")
     named = words[0]

@@ -267,7 +267,7 @@ class Framework(ABC):
 
     @classmethod
     def packages_for(cls, device: str, precisions: Iterable[Precision] = ()) -> tuple[str, ...]:
-        """Return what pip installs for this device, such as "cuda:1", and for these precisions."""
+        """List what pip installs for this device, such as "cuda:1", and for these precisions."""
         more = (package for precision in precisions for package in cls.packages_in.get(precision, ()))
         return (*cls.packages_on.get(device.partition(":")[0], cls.packages), *more)
 
@@ -314,7 +314,7 @@ class Framework(ABC):
 
     @classmethod
     def files(cls, work: Workload) -> tuple[Path, ...]:
-        """Return what it reads a user's model from, the main file first; none where it gets the model as a function."""
+        """List what it reads a user's model from, the main file first; nothing where the model is a function."""
         return ()
 
     @abstractmethod
@@ -364,7 +364,7 @@ def refuse_what_is_unknown(
 
 
 def whole_option(options: Mapping[str, str], name: str, most: int, default: int = 1) -> int:
-    """Return the value of an option that is a number of threads or streams; refused above what the race gives."""
+    """Read an option that is a number of threads or streams, and refuse more than the race gives."""
     text = options.get(name, str(default))
     if not (text.isdecimal() and 1 <= int(text) <= most):
         raise Unsupported(f"{name} must be 1 to the number of threads, {most} (got {text})")

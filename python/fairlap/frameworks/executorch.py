@@ -1,6 +1,6 @@
 """ExecuTorch, on a program that it exports from the PyTorch implementation.
 
-It is delegated to XNNPACK, or runs on its own portable kernels alone.
+The program is delegated to XNNPACK, or runs on ExecuTorch's own portable kernels alone.
 
 The runtime exposes neither names nor values of the weights, so they are searched in the bytes of the program, bit for
 bit, in the layouts of its kernels and of XNNPACK's.
@@ -27,7 +27,7 @@ _KERNEL_LAYOUTS = ((0, 1, 2, 3), (0, 2, 3, 1), (1, 2, 3, 0))  # as given, channe
 
 
 def weights_in(program: bytes, given: Arrays) -> Answers:
-    """Return the given weights as found in the program, up to the first that is missing."""
+    """Find the given weights in the program, up to the first that is missing."""
     found: Answers = {}
     for name, weight in given.items():
         held = _found(program, weight)
@@ -107,7 +107,7 @@ class ExecuTorch(Framework):
 
 
 def _run(_program: bytes, execute: Callable[[Any], Any], tensors: tuple[Any, ...]) -> Any:
-    """Run the method, which reads its program where the bytes are, so they must live as long as it is called."""
+    """Run the method and keep its program alive, because it reads the program where the bytes are."""
     return execute(tensors)
 
 
@@ -121,7 +121,7 @@ def _tensors(arrays: Arrays, names: list[str]) -> tuple[Any, ...]:
 
 
 def _converted(work: Workload, model: Any, inputs: tuple[Any, ...], named: dict[str, Any], variant: str) -> Any:
-    """Convert the program, which takes inputs in the order in which the module is given them, named ones last."""
+    """Convert the model to a program, whose inputs have the order in which the module gets them, named ones last."""
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
@@ -148,7 +148,7 @@ def _precision(method: Any) -> str:
 
 
 def _placed(program: Any) -> dict[str, str]:
-    """Return the backend that runs the model, and what it left to ExecuTorch's own kernels."""
+    """Describe the backend that runs the model, and what it left to ExecuTorch's own kernels."""
     [plan] = program.executorch_program.execution_plan
     names = sorted(operator.name for operator in plan.operators)
     return {

@@ -49,9 +49,9 @@ class AnswerCalls:
         return self.stamps.answer(generation.first, generation.following, prompt, tokens, self.work.batch)
 
     def outputs(self, result: tuple[Sequence[list[int]], Sequence[Any]]) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the logits of every step, and of these those of the chosen tokens.
+        """Collect the logits of every step, and those of the chosen tokens.
 
-        They are the largest if the contestant chose rightly.
+        The latter are the largest if the contestant chose rightly.
         """
         chosen = np.array(result[0]).T
         logits = np.stack([np.asarray(self.generation.logits(each), np.float32) for each in result[1]], axis=1)
@@ -62,7 +62,7 @@ class AnswerCalls:
 
 
 def answer_calls(work: Workload, generation: Generation) -> dict[str, Any]:
-    """Return the fields of a contestant that follow from its steps."""
+    """Derive the fields of a contestant that follow from its steps."""
     from fairlap.engine.token_stamps import TokenStamps
 
     calls = AnswerCalls(work, generation, TokenStamps(work.spec.tokens_of_an_answer))

@@ -59,7 +59,7 @@ class MXNet(Framework):
 
 
 def _with_loss(model: Any, work: Workload) -> Any:
-    """Return a block that hybridizes as a whole."""
+    """Combine the model and its loss in a block that hybridizes as a whole."""
     from mxnet.gluon import HybridBlock
     from mxnet.gluon.loss import SoftmaxCrossEntropyLoss
 
@@ -131,7 +131,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
 
 def _asked_of_library(function: str, asked: int) -> str:
-    """Read the thread count of a library that MXNet is linked with."""
+    """Ask a library that MXNet is linked with for its thread count."""
     import mxnet
 
     try:

@@ -289,7 +289,10 @@ def _bind(session: Any, held: Mapping[str, Any], place: _Place, inputs: Arrays) 
 
 
 def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:
-    """Bind each address once, since a feeder reuses few slots. The caller keeps the batch alive."""
+    """Run the session on a feeder's slots: they are few, so each address is bound once.
+
+    The caller keeps the batch alive.
+    """
     bindings: dict[tuple[int, ...], Any] = {}
 
     def bound_to(addresses: Mapping[str, int]) -> Any:
@@ -316,7 +319,7 @@ def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:
 
 
 def _integers_in(onnxruntime: Any, file: Path, options: Any) -> dict[str, str]:
-    """Find integers in a graph that another session of the same options writes, since this one cannot be asked."""
+    """Count the products in integers, in a graph that a second session writes: a session does not show its own."""
     with tempfile.TemporaryDirectory() as scratch:
         options.optimized_model_filepath = str(Path(scratch) / "optimized.onnx")
         onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])

@@ -167,7 +167,7 @@ def _runner(work: Workload, compiled: Any) -> Callable[[Mapping[str, int]], Any]
 
 
 def _weights(work: Workload, graph: bytes | str, weights: Arrays) -> Answers:
-    """Read the weights; a user's file has them as they were."""
+    """Read the weights; a user's file has them unrounded."""
     held = weights_in(graph, weights)
     return {name: rounded_to(work.precision, array) for name, array in held.items()}
 
@@ -212,5 +212,5 @@ def _hints_in(wanted: Settings) -> dict[str, Any]:
 
 
 def _hint(compiled: Any, name: str) -> str:
-    """Read a hint, which comes as an enumeration's member or as its name."""
+    """Read a property, which some releases give as an enumeration's member, some as its name."""
     return str(compiled.get_property(name)).rpartition(".")[2].lower()

@@ -39,7 +39,7 @@ class OwnReport:
             self.words = with_report_file(words, str(self._file))
 
     def keep(self, output: Callable[[], bytes], errors: Callable[[], bytes]) -> None:
-        """After a run.
+        """Keep the report after a run.
 
         The file is removed, so that the next run cannot leave it as it was, and because some tools overwrite none.
         """

@@ -213,7 +213,7 @@ def _in_force(model: Any, wanted: Settings) -> dict[str, str]:
 
 
 def _threads(asked: int) -> str:
-    """Set the thread count of the OpenMP library that its kernels and MKL use."""
+    """Read the thread count of the OpenMP library that Paddle's kernels and MKL use."""
     import paddle
 
     library = Path(paddle.__file__).with_name("libs") / "libiomp5.so"

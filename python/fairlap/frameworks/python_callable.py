@@ -63,7 +63,7 @@ def _search_first(path: str) -> None:
 
 
 def _require_from(path: str, module: str) -> None:
-    """Refuse a module from elsewhere.
+    """Refuse a module from another place.
 
     An editable installation may put itself before every path, and both contestants would be one.
     """

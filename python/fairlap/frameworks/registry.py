@@ -38,12 +38,12 @@ def framework_names() -> list[str]:
 
 
 def framework_named(name: str) -> type[Framework]:
-    """Return the adapter's class. Imports its module, not the framework."""
+    """Load the adapter's class; this imports its module, not the framework."""
     return framework_at(place_of(name))
 
 
 def place_of(name: str) -> str:
-    """Return the place of the adapter's class, ``module:Class``, which is valid in other environments too."""
+    """Find the place of the adapter's class, ``module:Class``, which is valid in other environments too."""
     places = _BUILT_IN if name in _BUILT_IN else _places()  # reading every package's metadata takes 30 ms
     if name in _REFUSED and name not in places:
         raise InvalidRequest(f"{name} is not supported: {_REFUSED[name]}")

@@ -100,7 +100,7 @@ _OBJECT = re.compile(r"^\{", re.MULTILINE)
 
 
 def _documents(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects among other output, each of which begins a line."""
+    """Find the JSON objects among other output, each of which begins a line."""
     decoder, end = json.JSONDecoder(), 0
     for found in _OBJECT.finditer(text):
         if found.start() < end:
@@ -239,7 +239,7 @@ _CRITERION_TIME = re.compile(
 
 
 def _criterion(text: str) -> Benchmarks:
-    """Return what criterion shows in the middle: the slope over numbers of iterations, or else the mean."""
+    """Read what criterion shows in the middle: the slope over numbers of iterations, or else the mean."""
     found: Benchmarks = {}
     for document in _documents(text):
         if document.get("reason") == "benchmark-complete":
@@ -269,7 +269,7 @@ _NUMBER = re.compile(
 
 
 def _last_number(text: str, name: str) -> list[float]:
-    """Find the last number with a unit of time, in the lines that hold the name."""
+    """Read the last number with a unit of time, of the lines that hold the name."""
     lines = [line for line in text.splitlines() if name in line]
     found = [match for line in lines for match in _NUMBER.finditer(line)]
     if not found:

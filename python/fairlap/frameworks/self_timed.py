@@ -39,7 +39,7 @@ _PATTERNS = {tool: re.compile(pattern, re.MULTILINE) for tool, pattern in _REPOR
 
 
 def harness_in(printed: bytes) -> str:
-    """Return the harness whose report this is; empty if it is none that is known."""
+    """Recognize the harness whose report this is; empty if it is none that is known."""
     return next((tool for tool, pattern in _PATTERNS.items() if pattern.search(printed[:MOST_BYTES])), "")
 
 
@@ -83,7 +83,7 @@ class FirstOutput:
         self._read_what_is_there()
 
     def _read_what_is_there(self) -> bool:
-        """Read what is there; True at the end of the output."""
+        """Read the available output, and return whether it has ended."""
         while True:
             try:
                 chunk = os.read(self._read_end, MOST_BYTES)

@@ -253,9 +253,10 @@ def _on_device(number: int) -> dict[str, Any]:
 
 
 def _function(step: Callable[[Any], Any], variant: str) -> Any:
-    """Compile without autograph, which writes the rewritten source into the temporary folder.
+    """Make a function without autograph.
 
-    Workers end at once, so it would stay there.
+    Autograph writes the rewritten source into the temporary folder and, since workers end at once, would leave it
+    there.
     """
     import tensorflow as tf
 

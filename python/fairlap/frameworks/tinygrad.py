@@ -41,7 +41,7 @@ class TinyGrad(Framework):
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
-        """PARALLEL is the size of the pool that compiles.
+        """Switch off the pool that compiles, whose size is PARALLEL.
 
         It would stay, with three Python threads in this process that take turns with the calls.
         """
@@ -81,7 +81,7 @@ class TinyGrad(Framework):
 
 
 def _compiler() -> str:
-    """Return the version that the compiler reports."""
+    """Ask the compiler for its version."""
     command = os.environ.get("CC", "clang")
     if shutil.which(command) is None:
         raise Unsupported(f"tinygrad compiles kernels with {command}, which was not found; install clang, or set CC")

@@ -303,7 +303,7 @@ def _in_types(tensors: Mapping[str, Any], types: Types) -> dict[str, Any]:
 
 
 def _places(model: Any, work: Workload) -> list[str]:
-    """Return the inputs' names in the order of the model's arguments; none where it does not name them all."""
+    """List the inputs' names in the order of the model's arguments; none where the model does not name them all."""
     places = list(signature(model.forward).parameters)
     return places if sorted(places) == sorted(work.inputs) else []
 

@@ -30,7 +30,10 @@ _NOTHING = "nothing was fed"
 def what_was_fed(
     before: Run, old: Sequence[ProcessResult], after: Run, new: Sequence[ProcessResult]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Compare facts that both runs recorded; a run that was not fed has no pipeline to differ in."""
+    """Compare what the processes of two runs were fed.
+
+    What only one of two fed runs recorded is no difference. A contestant that was not fed has no pipeline to differ in.
+    """
     data_before, data_after = ({DATA: run.plan.data or _NOTHING} for run in (before, after))
     if not (before.plan.data and after.plan.data):
         return data_before, data_after
@@ -119,7 +122,7 @@ def _told(key: _Key, run: Run) -> str:
 
 
 def _groups(run: Run) -> dict[_Key, list[ProcessResult]]:
-    """Return the finished processes of everyone who may be ranked, where there are two at least."""
+    """Group the finished processes of every contestant that may be ranked, where there are at least two."""
     return {key: processes for key, processes in _finished(run).items() if len(processes) > 1}
 
 
@@ -205,7 +208,7 @@ def _middle(values: Sequence[float]) -> float:
 
 
 def _settings(old: Sequence[ProcessResult], new: Sequence[ProcessResult]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what the framework had in force in the processes of either run.
+    """Compare the settings that were in force in the processes of either run.
 
     What varies from process to process in both is no difference between the runs, such as a count of what was found in
     a cache.

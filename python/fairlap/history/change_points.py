@@ -45,7 +45,7 @@ def _noise(logs: Floats) -> float:
 
 
 def _pulled_in(scaled: Floats) -> Floats:
-    """Pull in a run that is far from the median of the five around it, as one beside a busy neighbour."""
+    """Pull in runs far from the median of the five around them, such as one next to a busy neighbour."""
     window = np.lib.stride_tricks.sliding_window_view(np.pad(scaled, 2, mode="edge"), 5)
     middle = np.median(window, axis=1)
     return np.clip(scaled, middle - _FAR, middle + _FAR)

@@ -73,7 +73,7 @@ def smallest_steps(trend: Trend, changes: Sequence[Change], *, on: str = "", mar
 
 
 def _smallest_step(logs: Floats, edge: float) -> float | None:
-    """Find the smallest step by planting steps into the series, with as many runs after them as a change needs."""
+    """Find the smallest detectable step by planting steps in the series, each with enough runs after it."""
     if logs.size < FEWEST_RUNS:
         return None
     at = logs.size - LEAST_AFTER
@@ -134,7 +134,7 @@ def _of_contestant(trend: Trend, series: Series, place: Mapping[str, int]) -> li
 
 
 def _own(trend: Trend, series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.intp], Floats, bool]:
-    """Take the runs and times of a contestant, without the drift of the others where they took part in most runs."""
+    """Place a contestant's runs and times, without the drift of the others where they took part in most runs."""
     runs, logs = _placed(series, place)
     others = [each for each in trend.series if each is not series]
     drift = machine_drift(_controls(others, place), len(place))[runs]
@@ -214,7 +214,7 @@ def _shift(old: Floats, new: Floats) -> tuple[float, float, float]:
 
 
 def _segments(points: Sequence[int], size: int) -> list[tuple[slice, slice]]:
-    """Take the runs before and after each change, as far as the changes next to it."""
+    """Pair the runs before and after each change, as far as the changes next to it."""
     edges = [0, *points, size]
     slices = [slice(start, end) for start, end in pairwise(edges)]
     return list(pairwise(slices))
@@ -226,7 +226,7 @@ def _placed(series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.in
 
 
 def _controls(series: Sequence[Series], place: Mapping[str, int]) -> list[Control]:
-    """List the controls; a contestant of another version is another one, since its level may be another."""
+    """Make a control of each version of each contestant, since another version may have another level."""
     found = []
     for each in series:
         runs, logs = _placed(each, place)

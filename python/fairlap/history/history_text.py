@@ -30,7 +30,7 @@ def day(began_at: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return ``a``, ``a and b``, ``a, b and c``."""
+    """Join names: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -69,7 +69,7 @@ def change_text(trend: Trend, change: Change) -> str:
 
 
 def no_change_text(found: TrendHistory, history: ModelHistory) -> str:
-    """Say that none was found and what would have been, or that there are too few runs to find one."""
+    """Report that no change was found and which would have been, or that there are too few runs to find one."""
     most = max(len(series.points) for series in found.trend.asked(history.on))
     if most < FEWEST_RUNS:
         return f"too few runs to find a change in: {most} of {FEWEST_RUNS}"

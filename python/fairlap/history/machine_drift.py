@@ -51,7 +51,7 @@ def machine_drift(controls: Sequence[Control], runs: int) -> Floats:
 
 
 def _group_medians(values: Floats, groups: Places, count: int) -> Floats:
-    """Return the median of each group; NaN for one without values."""
+    """Compute the median of each group; NaN for one without values."""
     order = np.lexsort((values, groups))
     values, sizes = values[order], np.bincount(groups, minlength=count)
     ends = np.cumsum(sizes)
@@ -64,9 +64,9 @@ def _group_medians(values: Floats, groups: Places, count: int) -> Floats:
 
 
 def _joined(drift: Floats, controls: Sequence[Control], runs: int) -> Floats:
-    """Join parts that no control ties together: the drift then goes on from where it was.
+    """Continue the drift from where it was, where all controls changed at once.
 
-    This happens where all controls changed at once.
+    Nothing ties the runs after such a change to those before.
     """
     at_run = np.concatenate([each.runs for each in controls])
     component = _components(controls, runs)
@@ -82,7 +82,7 @@ def _joined(drift: Floats, controls: Sequence[Control], runs: int) -> Floats:
 
 
 def _components(controls: Sequence[Control], runs: int) -> Places:
-    """Give runs the same number that controls tie together, directly or over others."""
+    """Give each run a number; those that controls tie together, directly or over others, have the same one."""
     component = np.arange(runs)
     while True:
         before = component.copy()

@@ -48,7 +48,7 @@ def staleness_of(store: Store, machine: Mapping[str, str], *, model: str = "") -
 
 
 def changed_since(run: Run, machine: Mapping[str, str]) -> tuple[FactDifference, ...]:
-    """Compare known facts; one that was not recorded then, or is not known now, is no difference."""
+    """List what changed since; a fact that was not recorded then, or is not known now, is not a difference."""
     facts = [name for name in FACTS if name in run.machine and name in machine]
     if run.plan.device == "cpu":
         facts = [name for name in facts if name != "driver"]

@@ -14,7 +14,7 @@ WARNING = "\n    ! "
 
 
 def difference_text(found: Difference, *, named: bool = True) -> str:
-    """Return what changed for one contestant, and its warnings below. ``named`` adds the name of the verdict."""
+    """Describe what changed for one contestant, with its warnings below; ``named`` adds the name of the verdict."""
     old, new = found.versions
     name = found.after if found.before == found.after else f"{found.before} -> {found.after}"
     versions = f" ({old or 'unknown'} -> {new or 'unknown'})" if old != new else f" ({new})" if new else ""

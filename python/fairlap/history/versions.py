@@ -26,7 +26,7 @@ def versions_now(then: Run) -> dict[str, str]:
 
 
 def _version_now(framework_name: str, device: str) -> str:
-    """Return what is installed here, or what an environment would be made with. Empty without a package."""
+    """Find the version that is installed here, or that an environment would be made with. Empty without a package."""
     framework = framework_named(framework_name)
     if not framework.packages:
         return ""

@@ -34,7 +34,7 @@ PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads", "fairlap.sources")
 
 
 def linked_packages() -> tuple[Path, ...]:
-    """Return the folders (or files) of the top-level modules that every worker must be able to import."""
+    """Find the folders (or files) of the top-level modules that every worker must be able to import."""
     names = {"fairlap"}
     for group in PLUG_IN_GROUPS:
         for entry in entry_points(group=group):
@@ -129,7 +129,7 @@ def key_of(requirements: tuple[str, ...]) -> str:
 
 @contextmanager
 def environment_with(requirements: tuple[str, ...], report: Report) -> Iterator[Environment]:
-    """Return the environment with these requirements, created if necessary. It cannot be removed while it is in use."""
+    """Hold the environment with these requirements, created if necessary; it cannot be removed while it is in use."""
     key = key_of(requirements)
     folder = environments_folder() / key
     make_cache_folder(folder.parent)
@@ -167,7 +167,7 @@ def remove_environment(key: str) -> None:
 
 @contextmanager
 def _lock(key: str, kind: int) -> Iterator[None]:
-    """Hold the lock; its file stays, since removing it would admit two holders."""
+    """Lock an environment, and keep the lock file afterwards, since removing it would admit two holders."""
     with (environments_folder() / f"{key}.lock").open("a") as file:
         fcntl.flock(file, kind)
         yield

@@ -29,7 +29,7 @@ class GroupsHere:
 
 
 def groups_here() -> GroupsHere:
-    """Find groups by trying: a group is created and removed."""
+    """Find a group that can limit memory, by creating a group in it and removing it."""
     chosen = os.environ.get(CHOSEN, "")
     if chosen == "none":
         return GroupsHere(None, f"{CHOSEN} is none")
@@ -47,7 +47,7 @@ def groups_here() -> GroupsHere:
 
 @contextmanager
 def limited_group(folder: Path, limit_bytes: int) -> Iterator[Path]:
-    """Return a group with this limit and no swap. Its processes must have ended before it is left."""
+    """Make a group with this limit and no swap; its processes must have ended before it is left."""
     with _made(folder) as group:
         limit, swap = _files_of(group)
         limit.write_text(str(limit_bytes))
@@ -57,7 +57,7 @@ def limited_group(folder: Path, limit_bytes: int) -> Iterator[Path]:
 
 
 def started_in(group: Path, command: Sequence[str]) -> tuple[str, ...]:
-    """Return the command, preceded by joining the group, so that all of its memory is counted there."""
+    """Let the command join the group first, so that all of its memory is counted there."""
     return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs"), *command)
 
 
@@ -72,7 +72,7 @@ def _made(folder: Path) -> Iterator[Path]:
 
 
 def _remove(group: Path) -> None:
-    """Remove the group; the kernel needs a moment to release processes that have ended."""
+    """Remove the group, with some patience, because the kernel needs a moment to release processes that have ended."""
     deadline_s = time.monotonic() + _GONE_WITHIN_S
     while True:
         try:
@@ -86,7 +86,7 @@ def _remove(group: Path) -> None:
 
 
 def _files_of(group: Path) -> tuple[Path, Path]:
-    """Return the files that set the memory limit and the swap limit."""
+    """Find the files that set the memory limit and the swap limit."""
     limit = next((name for name in _LIMITS if (group / name).exists()), next(iter(_LIMITS)))
     return group / limit, group / _LIMITS[limit]
 

@@ -41,9 +41,9 @@ def opened(
     notify: Callable[[str], None] = lambda _: None,
     passed: tuple[str, ...] = (),
 ) -> tuple[Path, Bundle]:
-    """Open the source once in a process, and return its bundle and the bundle's folder.
+    """Open the source once in a process, with the secret variables that are ``passed``.
 
-    Secret variables that are ``passed`` reach it.
+    Returns the folder of the source's bundle, and the bundle.
 
     Raises SourceError when the model cannot be raced, also when its files are others than those of the source.
     """
@@ -57,7 +57,10 @@ def opened(
 
 
 def _require_own(bundle: Bundle, source: Source) -> None:
-    """Refuse a bundle that others wrote: it decides what contestants trust and import."""
+    """Refuse a bundle of another source or kind.
+
+    What was written where the model was read decides neither what contestants trust nor what they import.
+    """
     if bundle.source != msgspec.structs.replace(source, files=()) or bundle.kind != place_of(require_kind(source)):
         raise SourceError(f"{source.text} changed the request while it was opened", code="E_SOURCE_TRUST")
 

@@ -1,6 +1,6 @@
-"""Watch the resident memory of a worker, and end it when it holds too much.
+"""Watch the resident memory of a worker and end the worker when it holds too much.
 
-So the machine does not swap, and the kernel does not choose which process to kill.
+That is before the machine swaps or the kernel chooses which process to kill.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def runners_for(
     precisions: tuple[Precision, ...] = (),
     passed: tuple[str, ...] = (),
 ) -> list[Runner]:
-    """One per contestant.
+    """Prepare a runner for each contestant.
 
     A failed installation is the outcome of that contestant; the race continues. No environment is made for the
     ``refused``. ``precisions`` are those of the works; ``passed`` names secret variables that contestants get.
@@ -108,7 +108,7 @@ def runners_for(
 
 
 def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantName, type[Framework]]:
-    """Return the adapters of all contestants but programs. Raises InvalidRequest for an unknown name or variant."""
+    """Find the adapters of all contestants but programs; raise InvalidRequest for an unknown name or variant."""
     frameworks = {name: framework_named(name.framework) for name in contestants if name.framework}
     for name in contestants:
         if over_http.OPTION in name.framework_options and (name.program or name.url):
@@ -150,7 +150,7 @@ def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: t
 
 
 def _why_not_searched(name: ContestantName, framework: type[Framework]) -> str:
-    """Why its given options cannot be part of every candidate of a search.
+    """Explain why its given options cannot be part of every candidate of a search.
 
     Otherwise the default would be refused in the search's first race, after it was prepared.
     """
@@ -204,7 +204,7 @@ def _environment(framework: type[Framework], settings: Settings) -> dict[str, st
 
 
 def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]:
-    """Return the cores of the NUMA node, where one is named. Raises what a machine lacks for these options."""
+    """Find the cores of the NUMA node, where one is named, and raise what a machine lacks for these options."""
     if why := why_no_allocator(options.allocator):
         raise NotInstalled(why)
     if options.node is None:
@@ -222,7 +222,7 @@ def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]
 def requirements_of(
     name: ContestantName, framework: type[Framework], device: str = "cpu", precisions: tuple[Precision, ...] = ()
 ) -> tuple[str, ...]:
-    """Replace the version that fairlap was tested with by the requested one; the other packages stay."""
+    """List the packages; a requested version replaces the one that fairlap was tested with, and the others stay."""
     packages = framework.packages_for(device, name.of(precisions))
     if over_http.OPTION in name.framework_options:
         packages = (*packages, *over_http.SERVER_PACKAGES)

@@ -80,7 +80,7 @@ class Wire:
             return None
 
     def last_prints(self) -> bytes:
-        """Read the end of the output, with what is still in the pipe."""
+        """Return the end of the output, with what is still in the pipe."""
         while self._read_prints():
             pass
         return bytes(self._printed)
@@ -116,7 +116,7 @@ class Wire:
         return bool(chunk)
 
     def _read_prints(self) -> bool:
-        """Read what is there; False at the end of the output, or when nothing more is there."""
+        """Read a chunk of the output, and return False at its end, or when nothing more is there."""
         try:
             chunk = os.read(self._prints, _CHUNK_BYTES)
         except BlockingIOError:

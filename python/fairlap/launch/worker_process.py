@@ -40,7 +40,7 @@ from fairlap.worker.received import NotAMessage
 def start_process(
     command: Sequence[str], environment: Mapping[str, str], cores: Collection[int] | None
 ) -> tuple[subprocess.Popen[bytes], Wire]:
-    """Start a worker with descriptors for requests and replies; what it prints goes through a third one."""
+    """Start the process with separate descriptors for requests and replies, and a third one for what it prints."""
     for_worker_read, requests = os.pipe()
     replies, for_worker_write = os.pipe()
     prints, for_worker_print = os.pipe()
@@ -72,7 +72,7 @@ def start_process(
 
 @contextmanager
 def _on_cores(cores: Collection[int] | None) -> Iterator[None]:
-    """Move to the cores for a moment, since a child inherits those of its parent."""
+    """Move this process to the cores for a moment, because a child inherits the cores of its parent."""
     if cores is None:
         yield
         return
@@ -118,7 +118,7 @@ Samples = dict[str, npt.NDArray[np.float64]]
 
 
 def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
-    """Return the command of fairlap's own worker. It does not search the current folder for modules."""
+    """Build the command of fairlap's own worker, which does not search the current folder for modules."""
     return (str(python), "-P", "-m", "fairlap.worker")
 
 
@@ -153,11 +153,11 @@ class WorkerProcess:
         ends_by_s: float = math.inf,
         longest_request_s: float = math.inf,
     ) -> None:
-        """``environment`` is complete: nothing is inherited.
+        """Start the worker.
 
-        ``prints_file`` receives the last 64 KiB of its output. No request lasts beyond ``ends_by_s``, on the clock of
-        ``time.monotonic``, whatever its own limit is, and none but an epoch or a trial longer than
-        ``longest_request_s``.
+        ``environment`` is complete: nothing is inherited. ``prints_file`` receives the last 64 KiB of its output. No
+        request lasts beyond ``ends_by_s``, on the clock of ``time.monotonic``, whatever its own limit is, and none but
+        an epoch or a trial longer than ``longest_request_s``.
         """
         self.phases_s: dict[str, float] = {}
         self.survivors: tuple[int, ...] = ()  # processes that even SIGKILL did not end
@@ -200,7 +200,7 @@ class WorkerProcess:
     def freeze(self) -> None:
         """Stop it with everything that it started, threads that spin included, until :meth:`thaw`.
 
-        Raises WorkerLost for a contestant that goes on running.
+        Raises WorkerLost for a contestant that continues to run.
 
         If this process is killed meanwhile, all of it ends: SIGKILL also ends what is stopped, and the guardian is not.
         """
@@ -208,7 +208,10 @@ class WorkerProcess:
             self._lose_running(f"{_named(running)} did not stop for the turns of others")
 
     def thaw(self) -> None:
-        """Let it run on; WorkerLost for a contestant that computed while it was frozen."""
+        """Continue it.
+
+        Raises WorkerLost for a contestant that computed while it was frozen: something continued it.
+        """
         if self._is_over:
             return
         used_s = {pid: seconds for pid, seconds in self._tree.thaw().items() if seconds > _LEAST_SEEN_S}
@@ -238,7 +241,7 @@ class WorkerProcess:
         return self._await(Prepared, deadline_s, self._prepared_within_s)
 
     def ask(self, request: Ask[Answer], *, within_s: float) -> Answer:
-        """Send a message, whose raw bytes are ``raw``."""
+        """Send the request and await its answer, whose ``raw`` is the raw bytes that follow it."""
         if not request.has_own_length:
             within_s = min(within_s, self._longest_request_s)
         began_s = time.monotonic()
@@ -265,7 +268,7 @@ class WorkerProcess:
         drawn_file: Path | None = None,
         deal: int | None = None,
     ) -> tuple[Measured, Samples]:
-        """Measure; the outputs of the drawn calls are in ``drawn_file``."""
+        """Measure the contestant, and keep the outputs of the drawn calls in ``drawn_file``."""
         request = Measure(
             seconds,
             samples,

@@ -32,14 +32,14 @@ def library_folders() -> list[Path]:
 
 
 def allocator_file(name: str, folders: Iterable[Path] | None = None) -> Path | None:
-    """Return the library of this allocator, or None where it is not installed."""
+    """Find the library of this allocator, or None where it is not installed."""
     places = library_folders() if folders is None else list(folders)
     files = (folder / file for file in LIBRARIES[name] for folder in places)
     return next((file.resolve() for file in files if file.is_file()), None)
 
 
 def allocator_in_use(root: Root = THIS_MACHINE) -> str:
-    """Return the path of the library that this process takes memory from; empty where that is unknown."""
+    """Find the library that this process takes memory from; empty where its path is unknown."""
     try:
         address = ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
     except (AttributeError, OSError):

@@ -36,9 +36,9 @@ def _native() -> float:
 
 
 def _product() -> float:
-    """Return a product per core, side by side: a library that uses one thread then uses all cores, too.
+    """Time a product per core, side by side, so that a library that uses one thread uses all cores, too.
 
-    By the CPU time of this process, which other programs on the cores do not lengthen.
+    The time is the CPU time of this process, which other programs on the cores do not lengthen.
     """
     cores = os.cpu_count() or 1
     left = np.random.default_rng(0).standard_normal((_SIZE, _SIZE), dtype=np.float32)

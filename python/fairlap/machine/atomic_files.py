@@ -14,7 +14,7 @@ from fairlap.machine.private_files import make_private_file
 
 
 def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write whole or not at all: a full disk or a killed process leaves the previous file.
+    """Write a file as a whole, so that a full disk or a killed process leaves the previous one.
 
     A device or a pipe is written to, never replaced. The mode is that of the previous file, else what the umask leaves;
     a private file is for its owner alone.
@@ -34,7 +34,7 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
 
 @contextmanager
 def atomic_replacement(path: Path, *, private: bool) -> Iterator[Path]:
-    """Return a file to write, which replaces ``path`` at the end. Each thread has its own."""
+    """Yield a file to write, which replaces ``path`` at the end; each thread has its own."""
     temporary = _temporary(path)
     try:
         if private:
@@ -77,7 +77,7 @@ def why_no_folder(path: Path) -> str:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write the same way, and refuse in one line what prevents it."""
+    """Write a file atomically, and raise what prevents it as an error of one line."""
     try:
         write_atomically(path, content)
     except OSError as error:

@@ -18,9 +18,10 @@ _FOLDERS_OF_LIBRARIES = (
 
 
 def moved_home(writable: Sequence[Path]) -> Path:
-    """Move the home to the last of these folders, since libraries expect to write caches and settings there.
+    """Move the home of libraries to the last of these folders, and return the only file left of the user's own.
 
-    Of the user's own one file is left, which is returned: Keras computes by its settings.
+    Libraries keep caches, settings and counters in a home, which they expect to be able to write. The file holds the
+    settings by which Keras computes.
     """
     home = str(writable[-1])
     settings = Path(os.environ.get("KERAS_HOME", "~/.keras"), "keras.json").expanduser()

@@ -29,7 +29,7 @@ class Throttled:
 
 
 def group_limits(root: Root = THIS_MACHINE) -> GroupLimits:
-    """Read the limits; one holds for every group below the one that has it, so the tightest on the way up counts."""
+    """Read the tightest limits on the way up, since a limit holds for every group below the one that has it."""
     cpus: list[float] = []
     memory: list[int] = []
     cores = ""
@@ -68,17 +68,14 @@ def cores_worth(cores: int, root: Root = THIS_MACHINE) -> int:
 
 
 def oom_kills(root: Root = THIS_MACHINE) -> int:
-    """Count processes that the kernel ended because a group's memory was used up.
-
-    It is 0 also where the kernel does not count them.
-    """
+    """Count processes that the kernel ended because a group's memory was used up; 0 also where it does not count."""
     files = [f"{folder}/memory.events" for folder in _folders(root, "")]
     files += [f"{folder}/memory.oom_control" for folder in _folders(root, "memory")]
     return next((count for file in files if (count := root.named_numbers(file).get("oom_kill")) is not None), 0)
 
 
 def memory_groups(root: Root = THIS_MACHINE) -> list[str]:
-    """Return the folders of the very groups that count this process's memory, without those above them."""
+    """Find the folders of the very groups that count this process's memory, without those above them."""
     own = [next(iter(_folders(root, controller)), "") for controller in ("", "memory")]
     return [folder for folder in own if folder and root.exists(folder)]
 

@@ -46,7 +46,7 @@ def pressure_us(root: Root, resource: str) -> int | None:
 
 
 def pages_swapped(root: Root) -> int | None:
-    """Count pages moved to and from the disk."""
+    """Count the pages moved to and from the disk."""
     counted = root.named_numbers(_VM)
     moved = [counted[name] for name in ("pswpin", "pswpout") if name in counted]
     return sum(moved) if moved else None

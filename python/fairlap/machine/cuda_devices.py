@@ -36,9 +36,9 @@ class Board:
 
 
 def require_driver(device: str) -> None:
-    """Refuse a GPU on a machine without NVIDIA's driver once, not in every contestant.
+    """Refuse a GPU on a machine without NVIDIA's driver.
 
-    This is before an environment of gigabytes is made for one.
+    That is done once, not in every contestant, and before an environment of gigabytes is made for one.
     """
     if device == "cpu":
         return
@@ -129,9 +129,9 @@ def _text(value: bytes | str) -> str:
 
 @functools.cache
 def _seen_by_cuda(visible: str | None, order: str | None) -> list[tuple[str, str]] | str:
-    """PCI address and UUID of each device, in the order of the process; or why they are unknown.
+    """Ask CUDA for the PCI address and UUID of each device, in the order of the process.
 
-    The arguments are what the answer depends on.
+    Returns why they are unknown where it does not answer. The arguments are what the answer depends on.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:

@@ -45,7 +45,7 @@ def roofs_of_device(device: str, *, again: bool = False) -> Roofs:
 
 
 def kept_roofs_of_device(device: str) -> Roofs | None:
-    """Return what was measured before on such a device; None if nothing was."""
+    """Read what was measured before on such a device; None if nothing was."""
     return read_kept(_file_of(device))
 
 
@@ -83,7 +83,7 @@ def measured_on_device(device: str, seconds: float = _SECONDS) -> Roofs:
 
 
 def working_sets(cache_bytes: int, free_bytes: int) -> dict[str, int | str]:
-    """Return the bytes of the arrays that are in the cache and of those that are not, or why there are none."""
+    """Choose the bytes of the arrays that are in the cache and of those that are not, or explain why there are none."""
     found: dict[str, int | str] = {
         CACHE: int(_SHARE_OF_CACHE * cache_bytes) or "the driver does not report its size",
     }

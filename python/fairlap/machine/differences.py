@@ -32,7 +32,7 @@ _ALWAYS_RECORDED = frozenset(
 
 
 def lasting(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return what describes the machine and its system, without packages, variables and the moment."""
+    """Select what describes the machine and its system, without packages, variables and the moment."""
     return {
         name: value
         for name, value in facts.items()
@@ -47,7 +47,7 @@ def is_momentary(name: str) -> bool:
 def comparable_facts(
     before: Mapping[str, str], after: Mapping[str, str], device: str
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Take the facts of each run that may explain a difference between their results.
+    """Select the facts of each run that may explain a difference between their results.
 
     Packages are not among them, because a contestant reports its own version. Of GPUs only the one that was used is
     included, and its facts lose their number. A fact that only one run recorded is not a difference, because older

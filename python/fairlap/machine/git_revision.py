@@ -31,7 +31,7 @@ _SUBMODULE = b"160000"
 
 
 def revision_facts(folder: Path) -> dict[str, str]:
-    """Empty without git, outside a tree, or when it takes too long.
+    """Describe the revision of the tree; empty without git, outside a tree, or when it takes too long.
 
     Nothing in the tree is executed or written. A file that was touched and goes through a filter counts as changed,
     since only the filter could say that it is not.

@@ -78,7 +78,7 @@ def gpus() -> Gpus:
 
 @contextmanager
 def open_nvml() -> Iterator[Any]:
-    """Return the module ``pynvml``, initialised."""
+    """Yield the module ``pynvml``, initialised."""
     try:
         import pynvml
     except ImportError:
@@ -125,7 +125,7 @@ def _gpu(nvml: Any, index: int) -> Gpu | None:
         return or_none(function, handle, *arguments)
 
     def switch(function: Callable[..., Any]) -> bool | None:
-        """Read the state now; some switches report the one after a restart, too."""
+        """Read a switch; some report the state now and the one after a restart."""
         value = read(function)
         now = value[0] if isinstance(value, list | tuple) else value
         return None if now is None else now == nvml.NVML_FEATURE_ENABLED

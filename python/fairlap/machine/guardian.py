@@ -56,7 +56,7 @@ def guarded(pipe: int) -> bool:
 
 
 def end_with_parent(by: signal.Signals) -> None:
-    """End with the parent: the kernel signals when the thread that started this process ends (Linux)."""
+    """Ask the kernel for the signal when the thread that started this process ends (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by, 0, 0, 0)
 
@@ -106,7 +106,7 @@ def _status_of(child: int, pipe: int, woken: int) -> int | None:
 
 
 def _reaped() -> dict[int, int]:
-    """Return the status of each child that has ended."""
+    """Reap the children that have ended, and return the status of each."""
     statuses = {}
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -123,4 +123,4 @@ def _die_of(number: int) -> None:
 
 
 def _do_nothing(number: int, frame: object) -> None:
-    """Handle a signal, which has to have a handler to be written to the wake-up descriptor."""
+    """Do nothing: a signal has to have a handler to be written to the wake-up descriptor."""

@@ -74,7 +74,7 @@ def memory_facts(root: Root) -> dict[str, str]:
 
 
 def memory_bytes(root: Root) -> dict[str, int]:
-    """Return the entries of ``/proc/meminfo``, in bytes."""
+    """Read the entries of ``/proc/meminfo``, in bytes."""
     found = {}
     for line in root.lines("proc/meminfo"):
         name, _, value = line.partition(":")

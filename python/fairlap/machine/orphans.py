@@ -30,9 +30,9 @@ def adopt_orphans() -> None:
 
 
 def in_own_session(command: list[str], *, guarded: bool, **options: Any) -> subprocess.Popen[bytes]:
-    """Start the command in a session of its own.
+    """Start a process, and remember whether it is guarded.
 
-    What is not known to be guarded may have daemons, which are handed to this process while it runs.
+    One that is not may have daemons, which are handed to this process while it runs.
     """
     with _while_starting:  # or it would be taken for an orphan before it is known
         process = subprocess.Popen(command, start_new_session=True, **options)

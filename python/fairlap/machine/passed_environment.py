@@ -28,7 +28,7 @@ _LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*:[^\s@]+@|https?://[^\s
 
 
 def handed_on(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
-    """All variables but tokens, keys and passwords, by their names, and addresses with a password.
+    """Drop tokens, keys and passwords, by the variables' names, and addresses with a password.
 
     Those that are ``passed`` stay.
     """
@@ -36,7 +36,7 @@ def handed_on(environment: Mapping[str, str], passed: Collection[str] = ()) -> d
 
 
 def require_confirmed(of_plan: Collection[str], confirmed: Collection[str]) -> None:
-    """Refuse unconfirmed names: a plan may be another user's, who would name what is secret here."""
+    """Refuse unconfirmed variables of a plan, which another user may have written to get what is secret here."""
     if unconfirmed := [name for name in of_plan if name not in confirmed]:
         options = " ".join(f"--pass-env {name}" for name in unconfirmed)
         raise InvalidRequest(
@@ -46,7 +46,7 @@ def require_confirmed(of_plan: Collection[str], confirmed: Collection[str]) -> N
 
 
 def own_environment(passed: Collection[str] = ()) -> dict[str, str]:
-    """Return what this process hands on."""
+    """Return the variables that this process hands on."""
     return handed_on(os.environ, passed)
 
 

@@ -1,6 +1,7 @@
-"""Files and folders that other users of the machine may not read: 0600 and 0700 under every umask.
+"""Files and folders that fairlap keeps for a user, which other users of the machine may not read.
 
-Files that a user names with ``--output`` follow the umask instead, as those of other programs do.
+Their modes are 0600 and 0700 under every umask. Files that a user names with ``--output`` follow the umask instead, as
+those of other programs do.
 """
 
 from __future__ import annotations

@@ -95,9 +95,9 @@ class ProcessTree:
         return [pid for pid in self._frozen if not _is_still(pid)] or fresh
 
     def thaw(self) -> dict[int, float]:
-        """Let the processes run on, and return the CPU time that each used while it was frozen.
+        """Continue the processes, and return the CPU time that each one used while it was frozen.
 
-        It can only have used some if something continued it.
+        It can use some only if something continued it.
         """
         used_s = {pid: now_s - self._frozen_cpu_s[pid] for pid, now_s in _cpu_s(list(self._frozen_cpu_s)).items()}
         for pid in self._frozen:
@@ -109,9 +109,9 @@ class ProcessTree:
         return _cpu_s([pid for pid in self._members() if pid != self._first])
 
     def kill(self, within_s: float) -> tuple[int, ...]:
-        """Not a guardian, which has to outlive what is handed to it.
+        """Kill all but a guardian, which has to outlive what is handed to it.
 
-        Return the processes that the kernel did not end in time.
+        Returns the processes that the kernel did not end in time.
         """
         deadline_s = time.monotonic() + within_s
         self.freeze(_STOPPED_WITHIN_S)  # so that none is handed away while its parent is killed
@@ -128,7 +128,7 @@ class ProcessTree:
         return started if self._first != self._root else [self._root, *started]
 
     def _started_by(self, known: list[int]) -> list[int]:
-        """Those that are not known.
+        """Find started processes that are not known.
 
         Children are asked before their parents and the root last: a process whose parent ends meanwhile is handed
         upwards, and is found there. What has ended since may have started another.
@@ -143,7 +143,7 @@ def _send(pid: int, which: signal.Signals) -> None:
 
 
 def _is_still(pid: int) -> bool:
-    """Of every thread: the state of a process is that of its first thread alone.
+    """Check the state of every thread, since the state of a process is that of its first thread alone.
 
     What waits in the kernel for a device or for a child of vfork stops before it computes.
     """

@@ -71,7 +71,7 @@ def thread_states(pid: int) -> list[str]:
 
 
 def ran_s(pid: int) -> dict[int, float] | None:
-    """Return the CPU time of each thread that a process has; None where that is not counted."""
+    """Read the CPU time of each thread that a process has; None where that is not counted."""
     return _of_threads_s(pid, 0)
 
 
@@ -97,7 +97,7 @@ def _of_threads_s(pid: int, place: int) -> dict[int, float] | None:
 
 
 def end_descriptor(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends, where the kernel has one."""
+    """Open a descriptor that becomes readable when the process ends, where the kernel has one."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):

@@ -41,7 +41,7 @@ def processor_facts(root: Root) -> dict[str, str]:
 
 
 def flags(root: Root) -> frozenset[str]:
-    """List the processor's features, by the kernel's names."""
+    """Read the processor's features, by the kernel's names."""
     described = _described(root)
     return frozenset((described.get("flags") or described.get("Features") or "").split())
 
@@ -51,13 +51,13 @@ def online(root: Root) -> list[int]:
 
 
 def siblings(root: Root, cpu: int) -> list[int]:
-    """Return the hardware threads that share a core with this one, including itself."""
+    """List the hardware threads that share a core with this one, including itself."""
     folder = f"{_CPUS}/cpu{cpu}/topology"
     return numbers_listed(root.text(f"{folder}/core_cpus_list") or root.text(f"{folder}/thread_siblings_list"))
 
 
 def allowed(root: Root) -> list[int]:
-    """Return the hardware threads that this process may run on."""
+    """List the hardware threads that this process may run on."""
     for line in root.lines("proc/self/status"):
         if line.startswith("Cpus_allowed_list:"):
             return numbers_listed(line.partition(":")[2])
@@ -65,7 +65,7 @@ def allowed(root: Root) -> list[int]:
 
 
 def _described(root: Root) -> dict[str, str]:
-    """Return the entries of the first processor in ``/proc/cpuinfo``."""
+    """Read the entries of the first processor in ``/proc/cpuinfo``."""
     found: dict[str, str] = {}
     for line in root.lines("proc/cpuinfo"):
         name, colon, value = line.partition(":")
@@ -193,14 +193,14 @@ def turbo(root: Root) -> str:
 
 
 def turbo_switch(root: Root) -> str:
-    """Return the command that turns it off on this machine."""
+    """Suggest the command that turns it off on this machine."""
     if root.text(_NO_TURBO):
         return f"echo 1 | sudo tee /{_NO_TURBO}"
     return f"echo 0 | sudo tee /{_BOOST}"
 
 
 def turbo_gain(root: Root) -> float | None:
-    """Return the highest clock divided by the base clock; None where either is not known."""
+    """Divide the highest clock by the base clock; None where either is not known."""
     base, most = root.number(f"{_FIRST}/base_frequency"), root.number(f"{_FIRST}/cpuinfo_max_freq")
     return most / base if base and most and most > base else None
 

@@ -13,7 +13,7 @@ def content_of(path: Path) -> bytes:
 
 
 def require_regular(path: Path) -> None:
-    """OSError for a device or a pipe, which may have no end.
+    """Raise OSError for a device or a pipe, which may have no end.
 
     What is not there, or is a folder, is left to the reader.
     """

@@ -72,7 +72,7 @@ class Roofs(msgspec.Struct, frozen=True):
 
 
 def usable_cores() -> list[int]:
-    """Return the cores that this process may use."""
+    """List the cores that this process may use."""
     return processor.allowed(THIS_MACHINE) or list(range(os.cpu_count() or 1))
 
 
@@ -86,7 +86,7 @@ def roofs_of(threads: int, *, again: bool = False) -> Roofs:
 
 
 def kept_roofs(threads: int) -> Roofs | None:
-    """Return what was measured before on this machine; None if nothing was."""
+    """Read what was measured before on this machine; None if nothing was."""
     _cores_for(threads)
     return read_kept(_cache_file(threads))
 
@@ -101,7 +101,7 @@ def _cores_for(threads: int) -> list[int]:
 
 
 def measured(threads: int, cores: list[int], seconds: float = _SECONDS) -> Roofs:
-    """With ``seconds`` for each roof.
+    """Measure each roof for ``seconds``.
 
     Threads stay on their cores only if there is one for every core: fewer go where no other program runs.
     """
@@ -131,7 +131,7 @@ def measured(threads: int, cores: list[int], seconds: float = _SECONDS) -> Roofs
 
 
 def _absent_number_types(flags: frozenset[str]) -> dict[str, str]:
-    """Pick the roof of the fastest unit; without it there is none."""
+    """Leave out a roof without the fastest unit that the processor has, which would not be a roof."""
     absent = {}
     for name in NUMBER_TYPES:
         measured = instructions_for(name)
@@ -143,7 +143,7 @@ def _absent_number_types(flags: frozenset[str]) -> dict[str, str]:
 
 
 def cache_working_sets(caches: list[DataCache], threads: int, cores: int) -> dict[str, int | str]:
-    """Return the bytes of each thread's arrays that are in one level and not in the one inside it, or why none are."""
+    """Choose the bytes of each thread's arrays that are in one level and not in the one inside it, or why none are."""
     found: dict[str, int | str] = {}
     inner = 0.0
     for cache in caches:

@@ -64,7 +64,7 @@ def whole_number(text: str) -> int | None:
 
 
 def numbers_listed(text: str) -> list[int]:
-    """Parse the kernel's lists: ``0-3,8`` is 0, 1, 2, 3 and 8; empty for anything else."""
+    """Parse the kernel's lists: ``0-3,8`` is 0, 1, 2, 3 and 8. Empty for anything else."""
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")

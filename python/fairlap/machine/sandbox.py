@@ -1,7 +1,7 @@
-"""Give up what a process needs no more before it reads a file that it does not trust.
+"""Give up what a process no longer needs before it reads a file that it does not trust.
 
-Files outside of some folders, the network, other processes. By the kernel's own means, Landlock and seccomp (Linux);
-both last until the process and all that it starts have ended.
+That is files outside of some folders, the network, and other processes. It uses the kernel's own means, Landlock and
+seccomp (Linux); both last until the process and all that it starts have ended.
 
 https://docs.kernel.org/userspace-api/landlock.html and https://docs.kernel.org/userspace-api/seccomp_filter.html
 """
@@ -214,7 +214,7 @@ def _restrict_files(
 
 
 def _allow(rules: int, path: Path, access: int) -> None:
-    """Allow these paths; what does not exist is left out."""
+    """Allow access to a path, unless it does not exist."""
     try:
         found = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -281,7 +281,7 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
 
 
 def _only_with(number: int, first: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Return the arguments that it may have."""
+    """Allow a system call with these first arguments alone."""
     looks: list[tuple[int, int, int, int]] = []
     for place, value in enumerate(first):
         to_the_refusal = 2 * (len(first) - place - 1) + 1

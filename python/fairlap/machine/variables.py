@@ -78,7 +78,7 @@ def matters(name: str) -> bool:
 
 
 def kept(name: str, value: str) -> str:
-    """Return the part of a value that may be stored. An address loses its login and what follows a question mark."""
+    """Keep the part of a value that may be stored; an address loses its login and what follows a question mark."""
     if _SECRET.search(name) or _looks_like_setting_a_secret(value):
         return NOT_KEPT
     bare = without_secrets(_QUERY.sub(r"\g<address>", _LOGIN.sub(r"\g<scheme>", value)))

@@ -110,7 +110,7 @@ def _by_product(root: Root) -> str:
 
 
 def _by_traces(root: Root) -> str:
-    """Recognise a virtual machine without firmware tables by its clocks or buses."""
+    """Recognize a virtual machine without firmware tables by its clocks or buses."""
     kind = root.text("sys/hypervisor/type")
     if kind:
         return kind.capitalize()

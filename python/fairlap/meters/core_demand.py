@@ -20,7 +20,7 @@ class CoreDemandMeter:
         self._began_ns = time.perf_counter_ns()
 
     def cores(self) -> float | None:
-        """Return the average so far; None where the kernel does not count."""
+        """Compute the average so far; None where the kernel does not count."""
         passed_ns = time.perf_counter_ns() - self._began_ns
         after_ns = _ran_or_waited_ns()
         if not after_ns or not self._before_ns or passed_ns <= 0:

@@ -19,7 +19,7 @@ COMPUTING = "others computing on the device"  # how many of those NVML saw compu
 
 
 class DeviceNeighbours:
-    """From its making to ``readings``.
+    """Programs on the device from the making of this object to ``readings``.
 
     Nothing is read of a processor, and nothing where NVML numbers processes in another way than this machine, as in a
     container with process ids of its own.
@@ -51,7 +51,7 @@ class DeviceNeighbours:
 
 
 def own_processes() -> set[int]:
-    """List this process, and all that it started."""
+    """Find this process and all that it started."""
     parents = {pid: stat.parent for pid in process_ids() if (stat := process_stat(pid)) is not None}
     own = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in own} - own:

@@ -89,7 +89,7 @@ class WaitingMeter:
 
 
 class UnseenThreads:
-    """What others took while the calls of a contestant ran threads or programs that end with the call.
+    """What others took while a contestant's calls ran threads or programs that end with the call.
 
     The kernel forgets how long those waited, but not their CPU time: what the machine did besides was for others, and
     was taken from the contestant as far as no core was idle.

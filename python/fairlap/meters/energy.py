@@ -87,13 +87,13 @@ class EnergyMeter:
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
     def begin(self) -> int:
-        """Return the time on the sampler's clock, after the first readings."""
+        """Start sampling, and return the time on the sampler's clock after the first readings."""
         self._sampler.start()
         time.sleep(self._settled_after_s)
         return self._sampler.mark(0)
 
     def end(self) -> int:
-        """End the region now; sampling continues for a moment to bound it."""
+        """Return the time at the end of the region, and sample for a moment longer to bound it."""
         end_ns = self._sampler.mark(1)
         time.sleep(self._settled_after_s)
         self._sampler.stop()
@@ -112,7 +112,7 @@ class EnergyMeter:
         ]
 
     def read_somewhere_in(self, begin_ns: int, end_ns: int, length_ns: int) -> list[EnergyRead]:
-        """Estimate the energy of a region of known length within a longer one.
+        """Read the energy of a region of known length within a longer one.
 
         It is that at the middle position, with an interval that covers the first and the last position.
         """
@@ -147,7 +147,7 @@ class EnergyMeter:
                 self.device_busy_share = float(percents.mean()) / 100 if percents.size else None
 
     def _energy(self, readings: Readings, source: str, field: str, begin_ns: int, end_ns: int) -> Energy:
-        """Widen the interval by the error of a power sensor; the steps of a counter bound it already."""
+        """Integrate a field; a power sensor's error widens the interval, which a counter's steps bound already."""
         is_power = field.endswith("_w")
         return self._sampler.energy(
             readings,

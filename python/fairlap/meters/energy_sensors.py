@@ -42,10 +42,10 @@ def sensors_for(
 
 
 def _packages(sources: Sequence[TelemetrySource]) -> tuple[list[Sensor], str]:
-    """Choose sensors that count nothing twice: a package includes its cores and its uncore.
+    """Choose the sensors of processor packages and memory.
 
-    Memory is counted separately, and the whole platform (psys) would count both again. The same package can appear
-    twice, through model-specific registers and through memory.
+    A package includes its cores and its uncore; memory is counted separately, and the whole platform (psys) would count
+    both again. The same package can appear twice, through model-specific registers and through memory.
     """
     powercap = next((each for each in sources if each.name == "powercap"), None)
     if powercap is None:

@@ -114,7 +114,7 @@ class MemoryMeter:
         self._ended_children_before = largest_ended_child_bytes()  # the guardian's, and what asked for the device
 
     def prepared(self, elsewhere: str = "") -> None:
-        """Before fairlap reads the weights back, which takes memory that is not the contestant's.
+        """Keep the peak before fairlap reads the weights back, which takes memory that is not the contestant's.
 
         ``elsewhere`` is why this process does not hold the model: then its memory is a client's.
         """
@@ -158,7 +158,7 @@ class MemoryMeter:
         self._add_driver()
 
     def result(self) -> Memory:
-        """Take the larger peak of the two phases; copies that fairlap makes for checks between them do not count."""
+        """Return the peak of the two phases; copies that fairlap makes for the checks between them do not count."""
         peaks = [self.bytes[name] for name in (f"peak_{READY}", f"peak_{RUNNING}") if name in self.bytes]
         if peaks:
             self.bytes["peak"] = max(peaks)

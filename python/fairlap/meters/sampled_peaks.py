@@ -14,7 +14,7 @@ _SHORTEST_STEP_NS = 50_000_000  # counters step in milliseconds: over less, a st
 def readings_of(
     readings: Any, source: int, field: int, begin_ns: int, end_ns: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Read times and values of one field within the region; failed readings are left out."""
+    """Select times and values of one field that were read within the region, without failed readings."""
     import numpy as np
 
     rows = np.asarray(readings)
@@ -26,7 +26,7 @@ def readings_of(
 def peak_power_w(
     times_ns: npt.NDArray[np.int64], values: npt.NDArray[np.float64], *, counter: bool, wraps_at: float = 0.0
 ) -> float | None:
-    """Return the highest reading; of a counter of joules, its steepest rise over at least 50 ms. None with too few."""
+    """Find the highest reading, or a joule counter's steepest rise over at least 50 ms. None with too few."""
     if not counter:
         return float(values.max()) if values.size else None
     steepest: float | None = None

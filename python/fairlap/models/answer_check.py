@@ -57,7 +57,7 @@ ANY = Tolerance(cosine=-1.0, absolute=float("inf"), relative=0.0)
 def quantized_errors(
     name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], usual: npt.NDArray[np.float64]
 ) -> OutputError:
-    """Of a quantized model, which no tolerance proves equal.
+    """Compare the answers of a quantized model, which no tolerance proves equal.
 
     ``usual`` is the average of the reference's answers to several inputs. Right means that the answer is off by at most
     half the distance from there to the reference, so that what the inputs change is in it: of a model that ignores
@@ -92,7 +92,7 @@ def _incomparable(got: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> 
 
 
 def _cosine(values: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> float:
-    """Compare directions; with a reference of zeros none is defined, and the elements decide."""
+    """Compute the cosine; with a reference of zeros it is undefined, and the elements decide."""
     if not expected.any() or not values.any():
         return float(not expected.any())
     # Scaled first, so that no square vanishes or overflows.

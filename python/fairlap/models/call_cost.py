@@ -82,9 +82,10 @@ def _bytes_of(tensors: tuple[Tensor, ...], work: Work) -> int:
 
 
 def _written_bytes(spec: Spec, work: Work) -> int:
-    """Count the bytes written: the outputs, the gradients, or the weights after the step.
+    """Count the bytes that a call writes.
 
-    What the optimizer keeps is read and written.
+    They are the outputs; or the gradients; or the weights after the step, and what the optimizer keeps read and
+    written.
     """
     if work.mode == "infer":
         return _bytes_of(spec.outputs, work)

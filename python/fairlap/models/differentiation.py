@@ -144,7 +144,7 @@ class Traced(NDArrayOperatorsMixin):
 
 
 def gradients(loss: Callable[[Mapping[str, Any]], Any], weights: Mapping[str, Array]) -> tuple[float, dict[str, Array]]:
-    """Return the loss, and its gradient by each weight; zeros where the loss does not depend on one."""
+    """Compute the loss, and its gradient by each weight; zeros where the loss does not depend on one."""
     traced = {name: Traced(array) for name, array in weights.items()}
     result = loss(traced)
     found = _followed_back(result) if isinstance(result, Traced) else {}
@@ -154,7 +154,7 @@ def gradients(loss: Callable[[Mapping[str, Any]], Any], weights: Mapping[str, Ar
 
 
 def _followed_back(result: Traced) -> dict[int, Array]:
-    """Return the gradient at everything that the result was made of, by identity."""
+    """Compute the gradient at everything that the result was made of, by identity."""
     found: dict[int, Array] = {id(result): np.ones(result.shape, result.dtype)}
     sums: set[int] = set()  # what nothing else refers to, so that it can be added to in place
     for made in reversed(_in_order(result)):
@@ -198,7 +198,7 @@ def _in_order(result: Traced) -> list[Traced]:
 
 
 def plain(each: Any) -> Any:
-    """Return the array without its origin."""
+    """Take the array without its origin."""
     return each.value if isinstance(each, Traced) else each
 
 

@@ -22,7 +22,7 @@ def rounded_to_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def rounded_to(precision: Precision, array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Return what a framework holds of a weight in this precision."""
+    """Round a weight as a framework does that holds it in this precision."""
     if precision == "bf16":
         return rounded_to_bfloat16(array)
     if precision == "fp16":

@@ -28,14 +28,12 @@ _WORTH_KEEPING = 1e-4  # of the largest slope
 
 
 def slopes(work: Workload, seed: int = 0, directions: int = DIRECTIONS) -> list[float]:
-    """Return the reference's slope along each direction."""
+    """Compute the reference's slope along each direction."""
     return _slopes_at(work, _in_float64(work.weights), seed, directions)
 
 
 def possible_slopes(work: Workload, seed: int = 0, most_nudges: int = 8) -> list[list[float]]:
-    """Return the slopes along all directions, those of the reference first.
-
-    Others follow that rounding may turn them into.
+    """Compute the slopes along all directions: the reference's, then others that rounding may turn them into.
 
     In a net with kinks one of millions of units lies so close to one that float32 may put it on either side, and honest
     frameworks differ by all that hangs on it. So every weight is nudged by about what float32 rounds away from it; a
@@ -80,7 +78,7 @@ def _trained(work: Workload) -> list[Weight]:
 
 
 def _upwards(weight: Weight, seed: int, number: int) -> npt.NDArray[np.bool_]:
-    """Which elements grow along a direction; the others shrink.
+    """Draw which elements grow along a direction; the others shrink.
 
     Signs are drawn in a tenth of the time of normals, and a model has a hundred million of them.
     """
@@ -122,7 +120,7 @@ def gradient_disagreements(
 
 
 def _sum_along(gradient: npt.NDArray[Any], upwards: npt.NDArray[np.bool_]) -> float:
-    """Return the sum of all elements, with the sign of the shrinking ones inverted."""
+    """Add up all elements, with the sign of the shrinking ones inverted."""
     return 2 * float(gradient.sum(where=upwards, dtype=np.float64)) - float(gradient.sum(dtype=np.float64))
 
 

@@ -21,9 +21,9 @@ _SHARE_OF_MEMORY = 0.5  # they are copied, and converted, at least once
 
 
 def why_not_read(path: Path) -> str:
-    """Say why the arrays of a file are not to be read; empty where they may be.
+    """Explain why the arrays of a file are not to be read, or return an empty text.
 
-    It is empty too where NumPy itself says what is wrong. Raises OSError.
+    It is empty where they may be, or where NumPy itself says what is wrong. Raises OSError.
     """
     size = path.stat().st_size
     try:

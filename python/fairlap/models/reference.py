@@ -33,7 +33,7 @@ Answers = dict[str, npt.NDArray[np.float64]]
 
 
 def reference_answers(work: Workload) -> Answers:
-    """Return the outputs; in mode "grad" the loss."""
+    """Compute the outputs; in mode "grad" the loss."""
     weights, inputs = _in_float64(work.weights), _in_float64(work.inputs)
     if work.mode == "grad":
         return {"loss": np.asarray(loss_at(work, weights, inputs))}
@@ -41,7 +41,7 @@ def reference_answers(work: Workload) -> Answers:
 
 
 def answers_in_float32(work: Workload) -> dict[str, npt.NDArray[Any]]:
-    """Return the outputs of the reference in float32, the range of the contestants, where they may overflow."""
+    """Compute the outputs of the reference in float32, the contestants' range, where they may overflow."""
     with np.errstate(all="ignore"):
         return {name: np.asarray(value) for name, value in _forward(work)(work.weights, work.inputs).items()}
 

@@ -53,9 +53,9 @@ def follows_data(package: str) -> bool:
 
 
 def free_sizes_at(package: str) -> Mapping[str, tuple[int, int]]:
-    """Return the sizes of inputs, besides the batch, that may be others with the same weights.
+    """Find the sizes of a model's inputs, besides the batch, that may be others with the same weights.
 
-    They are the smallest and the largest of each, by name. ``spec_with`` gives the model in them, and so does ``build``
+    Returns the smallest and the largest of each, by name. ``spec_with`` gives the model in them, and so does ``build``
     of its ONNX graph.
     """
     if package.startswith("/") or _operation_in(package):
@@ -70,9 +70,9 @@ def spec_with(package: str, free_sizes: Mapping[str, int]) -> Spec:
 
 
 def implementation_at(package: str, framework: str) -> Any:
-    """Return the model as that framework's experts would write it: ``<package>.<framework>_model``.
+    """Find the model as that framework's experts would write it: ``<package>.<framework>_model``.
 
-    Of a user's model, it is an object with the same functions.
+    Of a user's model it is an object with the same functions.
     """
     if package.startswith("/"):
         from fairlap.models.sources.bundle import implementation_in
@@ -88,12 +88,12 @@ def why_not_at(package: str, framework: str, implementation: str) -> str:
 
 
 def reference_at(package: str) -> Any:
-    """Return what has the ``forward`` of a model's reference."""
+    """Find what has the ``forward`` of a model's reference."""
     return _code_of(package, "reference")
 
 
 def _code_of(package: str, module: str) -> Any:
-    """Return the model's own module of that name.
+    """Import the model's own module of that name.
 
     Where its spec names another package in ``IMPLEMENTED_IN``, one that implements several models, the module there
     serves, or its ``Implementation`` of this spec.
@@ -109,7 +109,7 @@ def _code_of(package: str, module: str) -> Any:
 
 
 def packages_of_code(package: str) -> tuple[str, ...]:
-    """List the names to import, of a built-in model: its own, and the one that its spec names for its code."""
+    """List the packages to import for a built-in model: its own, and the one that its spec names for its code."""
     own = package.partition(":")[0]
     if _operation_in(package):
         return (own,)

@@ -135,7 +135,7 @@ class Spec:
     read_weights: int | None = field(default=None, repr=False)
 
     def tolerance(self, precision: Precision) -> Tolerance:
-        """Return the spec's own; else that of bfloat16, as much narrower as the precision rounds less.
+        """Find the spec's own tolerance; else that of bfloat16, as much narrower as the precision rounds less.
 
         Raises KeyError for int8, whose answers are compared in another way.
         """
@@ -151,10 +151,7 @@ class Spec:
         )
 
     def label_tensor(self) -> Tensor | None:
-        """Return what the loss compares the first output with.
-
-        It is a class for each of its rows, or a value for each element.
-        """
+        """Describe what the loss compares the first output with: a class for each row, or a value for each element."""
         first = self.outputs[0].shape
         if self.loss == "cross_entropy":
             return Tensor(LABELS, first[:-1], Integers(0, int(first[-1])), "int32")

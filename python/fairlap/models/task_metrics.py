@@ -38,12 +38,12 @@ class NotFinite(FairlapError):
 
 
 def accuracy_in(scores: Mapping[str, Score]) -> Score | None:
-    """Return the share of right answers, if that was asked for."""
+    """Find the share of right answers, if that was asked for."""
     return next((score for name, score in scores.items() if name.partition(":")[0] == "top1"), None)
 
 
 def bounded_score_in(scores: Mapping[str, Score]) -> tuple[str, Score] | None:
-    """Return the first metric that was asked for whose best value is 1."""
+    """Find the first metric that was asked for whose best value is 1."""
     return next(((name, score) for name, score in scores.items() if metric_named(name).best_is_1), None)
 
 
@@ -56,10 +56,7 @@ def metric_named(text: str) -> TaskMetric:
 
 
 def scored_outputs(text: str, among: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the outputs that a metric scores: those after the colon, with + between them.
-
-    They are in its order.
-    """
+    """Name the outputs that a metric scores, in its order: those after the colon, with + between them."""
     metric, (_, colon, named) = metric_named(text), text.partition(":")
     names = tuple(named.split("+")) if colon else metric.outputs or tuple(among[:1])
     takes = len(metric.outputs) or 1
@@ -78,7 +75,7 @@ def require_installed(text: str) -> None:
 
 
 def require_labels(text: str, labels: Array, items: int, outputs: Sequence[Output]) -> None:
-    """Refuse labels that do not fit; ``outputs`` are all that the model has."""
+    """Check that the labels fit; ``outputs`` are all that the model has."""
     if len(labels) != items:
         raise refuse(f"there are {len(labels):,} labels for {items:,} items of the inputs")
     by_name = {each.name: each for each in outputs}

@@ -32,7 +32,7 @@ class NotPrepared(FairlapError):
 
 @contextmanager
 def base_checkout(change: Path, commit: str) -> Iterator[Path]:
-    """Return a folder with that commit, fetched where it is missing; it is gone afterwards."""
+    """Check out that commit into a folder, fetched where it is missing; the folder is gone afterwards."""
     if commit.startswith("-"):  # git would take it for an option
         raise NoBaseline(f"{commit!r} is not a commit")
     if _git(change, "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
@@ -57,9 +57,10 @@ def base_checkout(change: Path, commit: str) -> Iterator[Path]:
 
 
 def base_commit(change: Path, pull_request: PullRequest | None) -> str:
-    """Find what the change is compared with: the first parent of a merge, else the base of the event.
+    """Find what the change is compared with.
 
-    GitHub checks out a merge, whose first parent is the branch that it is merged into. Empty where neither is known.
+    That is the first parent of a merge, which is the branch that it is merged into, as GitHub checks a pull request
+    out; else the base that the event names. Empty where neither is known.
     """
     commit = _git(change, "cat-file", "-p", "HEAD")
     head = commit.stdout.partition("\n\n")[0]

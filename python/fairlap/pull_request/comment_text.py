@@ -26,7 +26,7 @@ _LINK = re.compile(r"https?://[^\s()<>]+")
 
 
 def marker(name: str) -> str:
-    """Return the hidden first line by which the comment of this name is found again."""
+    """Make the hidden first line by which the comment of this name is found again."""
     if not _NAME.fullmatch(name) or "--" in name:
         raise InvalidRequest(
             f"{name!r} is not a name of a comment; use letters, digits, spaces, '_', '-' and '.'", code=CODE
@@ -35,7 +35,7 @@ def marker(name: str) -> str:
 
 
 def with_charts(body: str, charts: str) -> str:
-    """Add a link to the charts at the end of the text."""
+    """Replace the link at the end of the text."""
     if not _LINK.fullmatch(charts):
         return body
     head, link, _ = body.rpartition(_CHARTS)

@@ -28,7 +28,7 @@ class CannotComment(FairlapError):
 
 
 class Comments:
-    """Of one pull request.
+    """The comments of one pull request.
 
     ``author`` is whose comments are updated; without one, those of any bot: a stranger could post the hidden line too.
     """
@@ -118,7 +118,7 @@ _HINTS = {
 
 
 def _why(error: str | BaseException) -> str:
-    """Return the text of an error, or its type where it has none."""
+    """Take the text of an error, or its type where it has none."""
     return error if isinstance(error, str) else reason_of(error) or type(error).__name__
 
 

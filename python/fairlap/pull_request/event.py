@@ -50,7 +50,7 @@ class Job:
 
 
 def job_in(variables: Mapping[str, str], number: int | None = None) -> Job:
-    """Describe the job; ``number`` names the pull request where there is no event, as in other CI systems."""
+    """Read the job; ``number`` names the pull request where there is no event, as in other CI systems."""
     event = _event(variables.get("GITHUB_EVENT_PATH", ""))
     found = _pull_request(event, variables.get("GITHUB_REPOSITORY", ""), number)
     api = variables.get("GITHUB_API_URL") or Job.api
@@ -65,7 +65,7 @@ def job_in(variables: Mapping[str, str], number: int | None = None) -> Job:
 
 
 def token_taken_from(variables: os._Environ[str]) -> str:
-    """Return the token, which the programs that race must not inherit."""
+    """Take the token out, which the programs that race must not inherit."""
     return variables.pop(TOKEN, "").strip()
 
 

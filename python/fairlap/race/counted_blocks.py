@@ -81,7 +81,7 @@ class WorkBlocks:
         return self.judged.metric
 
     def has_figure(self, process: ProcessResult) -> bool:
-        """Tell whether it has its figure; without one that it may lack, its block does not count."""
+        """Check for a figure that it may lack: without it, its block does not count."""
         return not self.judged.may_lack or self.judged.read(process) is not None
 
     @property
@@ -125,10 +125,7 @@ def is_ranked(processes: Sequence[ProcessResult]) -> bool:
 
 
 def worst_outcome(processes: Sequence[ProcessResult]) -> Outcome:
-    """Find the worst outcome: a disqualification outweighs everything.
-
-    Otherwise it is what happened most often to processes that did not finish.
-    """
+    """Choose what happened most often to processes that did not finish; a disqualification outweighs everything."""
     bad = Counter(each.outcome for each in processes if not each.finished)
     if "disqualified" in bad:
         return "disqualified"
@@ -136,7 +133,7 @@ def worst_outcome(processes: Sequence[ProcessResult]) -> Outcome:
 
 
 def trouble(processes: Sequence[ProcessResult]) -> str:
-    """Return what went wrong in some of the processes; empty when all finished."""
+    """Describe what went wrong in some of the processes; empty when all finished."""
     bad = [each for each in processes if not each.finished]
     if not bad:
         return ""
@@ -261,7 +258,7 @@ def halves_of(processes: Sequence[ProcessResult], judged: Judged) -> npt.NDArray
 
 
 def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:
-    """Build the figures of a block from its rounds where its contestants took turns, so that its noise cancels."""
+    """Build a block's figures from its rounds if its contestants took turns, so that its noise cancels."""
     figures: dict[str, list[float]] = {name: [] for name in compared}
     for block in zip(*compared.values(), strict=True):
         if all(process.rounds_ns for process in block) and len({len(process.rounds_ns) for process in block}) == 1:

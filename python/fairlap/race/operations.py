@@ -33,7 +33,7 @@ def is_operation(model: str) -> bool:
 def selected_models(
     models: Sequence[str], notify: Callable[[str], None]
 ) -> tuple[tuple[str, ...], tuple[SkippedWork, ...]]:
-    """Replace each pattern by its operations, each once, and return those that are skipped, too.
+    """Expand each pattern into its operations, each once, and list the operations that are skipped.
 
     Raises InvalidRequest where nothing is left of a pattern, and where an operation whose whole name is given does not
     fit.

@@ -164,7 +164,7 @@ class Plan(msgspec.Struct, frozen=True):
         )
 
     def title_of(self, work: Work) -> str:
-        """Title a work for people."""
+        """Name a work for people."""
         title = work_title(work.label, self.data, (name.framework for name in self.contestants))
         format_ = reports_of(self.contestants)
         return f"{title} · by times of {format_}" if format_ else title
@@ -175,15 +175,15 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(precision for work in self.works for precision in work.precisions))
 
     def work_of(self, block: Block, place: int) -> Work:
-        """Return what the contestant at this place does in this block, in its own precision."""
+        """Find what the contestant at this place does in this block, in its own precision."""
         return self.works[block.work].in_precision(self.contestants[place].precision)
 
     def scenario(self, work: Work) -> Scenario:
-        """Return what this work asks of its contestants."""
+        """Find what this work asks of its contestants."""
         return scenario_of(self, work)
 
     def threads_of(self, work: Work) -> int:
-        """Return how many threads every contestant is given on this work; as ranks, each of them."""
+        """Count the threads that every contestant gets on this work; as ranks, each of them."""
         return self.threads if work.scale is None else work.scale.threads
 
     @property
@@ -284,9 +284,9 @@ def draw_plan(
 
 
 def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
-    """Draw the plan's cores again on another machine; nothing else changes.
+    """Move the plan to the cores of another machine.
 
-    The same cores give the same plan again.
+    Nothing else that was drawn changes, and the same cores give the same plan again.
     """
     for work in plan.works:
         require_cores(work, plan.threads, available_cores)

@@ -268,7 +268,7 @@ def _max_batch(request: RaceRequest, works: Sequence[Work]) -> int:
 
 
 def _data_seeds(request: RaceRequest) -> tuple[int, ...]:
-    """Choose the seeds of the data: one where it is drawn once, else those that take turns.
+    """Choose the seeds that draw the data: one, unless several sets of weights help.
 
     A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest. So it
     does for operations: what they take long for is their sizes, and some have weights of gigabytes. A server has one
@@ -338,7 +338,7 @@ def _why_other_batch(source: Source, bound: int) -> str:
 
 
 def sources_named(request: RaceRequest, model: str) -> list[Source]:
-    """Return a user's own model, once for each of the shapes that were asked for; none for the name of a model."""
+    """Name a user's own model, once for each of the requested shapes; none for the name of a model."""
     if model in workload_names() or kind_of(model) is None:
         return []
     batch = request.batch
@@ -375,7 +375,7 @@ def _named_metrics(request: RaceRequest) -> tuple[str, ...]:
 
 
 def _absolute(text: str) -> str:
-    """Return a path from the root on; of ``file.py:function`` the file's. A module stays as it is."""
+    """Make a path absolute, of ``file.py:function`` the file's; a module is unchanged."""
     if text.startswith(PREFIX_OF_TRANSFORMERS):
         return PREFIX_OF_TRANSFORMERS + str(Path(text.removeprefix(PREFIX_OF_TRANSFORMERS)).absolute())
     file, colon, function = text.rpartition(":")
@@ -386,7 +386,7 @@ def _absolute(text: str) -> str:
 
 
 def _require_known_dims(request: RaceRequest) -> None:
-    """Refuse dimensions that a single model lacks; one of several leaves them to the others."""
+    """Refuse dimensions that none of several models has; a single model refuses those that it lacks itself."""
     if len(request.models) == 1 or not request.dims:
         return
     named: set[str] = set()

@@ -1,6 +1,6 @@
-"""What a lower precision costs, and whether that is within the stated bound.
+"""What a lower precision costs: how much a score fell and the error grew against fp32.
 
-It is how much a score fell and the error grew against fp32.
+And whether that is within the stated bound.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def drop_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], everythi
 
 
 def exceeded(plan: Plan, drop: Drop) -> str:
-    """Why a contestant with this drop is not ranked; empty where it qualifies.
+    """Explain why a contestant with this drop is not ranked; empty where it qualifies.
 
     Where answers were scored, the score counts, and else the error.
     """
@@ -60,7 +60,7 @@ def exceeded(plan: Plan, drop: Drop) -> str:
 
 
 def _in_fp32(plan: Plan, work: Work, everything: Sequence[ProcessResult]) -> Iterator[list[ProcessResult]]:
-    """Yield the finished processes of each contestant in fp32."""
+    """Collect the finished processes of each contestant in fp32."""
     wanted = work.in_precision("fp32")
     for each in plan.works:
         for name in plan.contestants:
@@ -78,6 +78,6 @@ def _worst_error(processes: Sequence[ProcessResult]) -> float | None:
 
 
 def _score(processes: Sequence[ProcessResult]) -> tuple[str, float] | None:
-    """Return the median over processes, which differ in what they learnt."""
+    """Take the median over processes, which differ in what they learnt."""
     found = [found for process in processes if (found := bounded_score_in(process.scores)) is not None]
     return (found[0][0], median(score.value for _, score in found)) if found else None

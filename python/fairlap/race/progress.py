@@ -262,7 +262,7 @@ class TimeLeft:
 
 
 class EpochsLeft:
-    """Of the processes of a block that train to a score.
+    """The epochs left of the processes of a block that train to a score.
 
     When they reach it is not known, but in which epoch they end at the latest.
     """
@@ -274,7 +274,7 @@ class EpochsLeft:
         self._epochs, self._first_s = 0, 0.0
 
     def seconds(self, process: ProcessResult, now_s: float) -> float:
-        """At most, now that this process has trained for another epoch.
+        """Estimate the longest time left, now that this process has trained for another epoch.
 
         Each epoch to come takes as long as those of this block took on average, with what was done between them.
         """

@@ -253,7 +253,7 @@ class Race:
         self._progress.ended(len(self.processes), result)
 
     def _known_bytes(self) -> dict[str, int]:
-        """Return the most that each contestant has held in a process of this race."""
+        """Find the most that each contestant has held in a process of this race."""
         known: dict[str, int] = {}
         for process in self.processes:
             peak = process.memory.bytes.get("peak", 0)

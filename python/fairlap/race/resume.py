@@ -16,7 +16,7 @@ from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 
 def whole_blocks(plan: Plan, processes: Sequence[ProcessResult]) -> list[ProcessResult]:
-    """Leave out a block that was broken off: all of its contestants have to take turns at one time."""
+    """Keep whole blocks; one that was broken off is run again, since all its contestants take turns at one time."""
     ran: dict[int, set[str]] = defaultdict(set)
     for process in processes:
         ran[process.block].add(process.contestant)
@@ -51,9 +51,10 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 def require_same_sources(
     plan: Plan, notify: Callable[[str], None] = lambda _: None, passed: tuple[str, ...] = ()
 ) -> None:
-    """Require the models, inputs, labels, data and weights to be those that the plan was made from.
+    """Require the sources that the plan was made from.
 
-    Raises SourceError or InvalidRequest.
+    These are users' models, inputs and labels, the data that works learn and the weights that they start from. Raises
+    SourceError or InvalidRequest.
     """
     for work in plan.works:
         require_same_data(work)
@@ -64,7 +65,7 @@ def require_same_sources(
 def changed_data(
     plan: Plan, processes: Sequence[ProcessResult], notify: Callable[[str], None] = lambda _: None
 ) -> list[FactDifference]:
-    """List data that changed: every process that was fed kept their hash.
+    """Compare the data's hash with the one that every process that was fed kept: a saved run does not hold data.
 
     Raises what a race would when there are no such data here. Drawn data can differ too: with what draws them.
     """

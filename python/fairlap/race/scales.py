@@ -24,9 +24,9 @@ MOST_RANKS = MOST_THREADS = 4096
 
 
 def threads_asked(request: RaceRequest, cores: Sequence[int], usable: int) -> tuple[int, ...]:
-    """Each number once, the smallest first.
+    """List the numbers of threads, each once, the smallest first.
 
-    Without any, as many as the cores that the quota leaves usable, shared by the ranks of a host.
+    Without any, it is as many as the cores that the quota leaves usable, shared by the ranks of a host.
     """
     if request.threads is None:
         on_a_host = math.ceil(max(_ranks_asked(request), default=1) / max(len(request.hosts or ()), 1))
@@ -70,7 +70,7 @@ def _require_hosts(hosts: Sequence[str]) -> None:
 
 
 def _ranks_asked(request: RaceRequest) -> tuple[int, ...]:
-    """Return the smallest first. Hosts without a number have one each."""
+    """List the numbers of ranks, the smallest first; hosts without a number have one each."""
     if request.hosts is not None:
         _require_hosts(request.hosts)
     if request.processes is None:
@@ -150,7 +150,7 @@ def _require_no_more(request: RaceRequest) -> None:
 
 
 def at_scales(work: Work, spec: Spec, scales: Sequence[Scale]) -> list[Work]:
-    """Place the work once at each scale; its batch is the global one."""
+    """Repeat the work at each of the scales; its batch is the global one."""
     if not scales:
         return [work]
     if any(scale.ranks > 1 for scale in scales):

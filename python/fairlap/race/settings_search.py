@@ -42,16 +42,13 @@ class SettingsSearch(msgspec.Struct, frozen=True):
 
 
 def alternatives(space: Mapping[str, tuple[str, ...]]) -> list[Settings]:
-    """List the first value of each setting, then the second ones, and so on.
-
-    The values of one come most promising first.
-    """
+    """List the first value of each setting, then the second ones, and so on: the most promising come first."""
     turns = zip_longest(*([_settings(setting, value) for value in values] for setting, values in space.items()))
     return [each for turn in turns for each in turn if each is not None]
 
 
 def _settings(setting: str, value: str) -> Settings:
-    """Parse a value, which may name further options, as a contestant's name does: ``compile:mode=max-autotune``."""
+    """Split a value that may name further options, as a contestant's name does: ``compile:mode=max-autotune``."""
     first, *further = value.split(":")
     pairs = (each.partition("=") for each in further)
     return ((setting, first), *((name, chosen) for name, _, chosen in pairs))

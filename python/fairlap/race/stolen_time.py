@@ -49,7 +49,7 @@ class StolenTime:
         return 0 < self.blocks == self.throttled_blocks
 
     def refusal(self, *, threads: int) -> tuple[str, str]:
-        """Why no ratio is claimed, and the code; empty where one may be.
+        """Explain why no ratio is claimed, with the code; empty where one may be.
 
         A single thread meets no other, and neither does what computes on one thread, such as most callables.
         """
@@ -111,7 +111,7 @@ def stolen_time(processes: Sequence[ProcessResult]) -> StolenTime:
 
 
 def _computes_on_several_threads(process: ProcessResult) -> bool:
-    """By the CPU time of its calls, in all threads and in the one that calls.
+    """Compare the CPU time of its calls in all threads and in the one that calls.
 
     Of threads and programs that end with a call it is not known how many there are at once.
     """
@@ -122,7 +122,7 @@ def _computes_on_several_threads(process: ProcessResult) -> bool:
 
 
 def _is_throttled(block: Sequence[ProcessResult]) -> bool:
-    """Tell whether it was stopped for more than a hundredth of the time.
+    """Check whether the block was stopped for more than a hundredth of the time.
 
     A group that has as many cores as threads is stopped for an instant now and then.
     """

@@ -57,7 +57,7 @@ class Ending:
 
     @property
     def longest_request_s(self) -> float:
-        """A contestant that does not answer for that long is lost, where a budget was given.
+        """The longest time that a contestant may take to answer, before it is lost, where a budget was given.
 
         It is no less than what importing a framework and a first call take on a busy machine.
         """
@@ -68,7 +68,7 @@ class Ending:
         return time.monotonic() - self._began_s
 
     def ends_first_block(self) -> bool:
-        """Whether no further turn, epoch or trial is begun: the budget that was given is spent in the first round.
+        """Check that no further turn, epoch or trial is begun: the budget is spent in the first round.
 
         Later rounds are begun only where they fit into it.
         """
@@ -107,7 +107,7 @@ class Ending:
         return f"every interval is about as narrow as asked (± {quantity_text.share(widest)})"
 
     def _next_round_s(self, elapsed_s: float, rounds: int, blocks: int, kept: int) -> float:
-        """As long as the last one.
+        """Estimate that the next round takes as long as the last one.
 
         The first round of a race until decided starts alone and reads frameworks from the disk, so the second one is
         expected to take half as long.

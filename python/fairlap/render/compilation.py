@@ -38,7 +38,7 @@ def heading(at: AtBatch) -> str:
 
 
 def batch_text(at: AtBatch) -> str:
-    """Describe these inputs: compiled again or not, how long that stalled, and what a call costs then."""
+    """Describe what happened on these inputs: compiled again or not, how long it stalled, and a call's cost then."""
     resized = at.resized
     if resized.stall_s is None or resized.call_s is None:
         return resized.why

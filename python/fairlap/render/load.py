@@ -9,7 +9,7 @@ from fairlap.results.row import Row
 
 
 def load_lines(row: Row) -> list[str]:
-    """Return what it took at the largest rate, where its latency begins to rise, and what LoadGen says."""
+    """Describe the largest rate, where its latency begins to rise, and what LoadGen reports."""
     loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
     if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
         loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]

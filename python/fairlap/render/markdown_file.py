@@ -100,7 +100,7 @@ def _inputs(name: str) -> str:
 
 
 def _warnings(rows: Sequence[Row]) -> str:
-    """List warnings below a table, those that most contestants have first."""
+    """List the warnings below a table, those that most contestants have first."""
     kinds = warning_kinds((row.contestant, [text]) for row in rows for text in row.warnings)
     kinds.sort(key=lambda kind: (-len(kind.by_contestant), -kind.by_contestant.total()))
     lines = [f"- {as_code(kind.first.text, most=300)}{_whose(kind, rows)}" for kind in kinds[:_MOST_WARNINGS]]
@@ -121,7 +121,7 @@ def _whose(kind: WarningKind, rows: Sequence[Row]) -> str:
 
 
 def _as_many_as_fit(lines: Sequence[tuple[Row, str]], most: int) -> list[str]:
-    """Return the first lines, and how many were left out."""
+    """Keep the first lines, and report how many were left out."""
     fitting: list[str] = []
     used = 0
     for number, (_, line) in enumerate(lines):
@@ -181,7 +181,7 @@ def _verdict_line(row: Row) -> str:
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows of one table each, in their order."""
+    """Group the rows by table, in their order."""
     groups: dict[object, list[Row]] = {}
     for row in rows:
         key = (row.run, row.workload, row.mode, *row.ranked_precisions, row.batch, row.threads, row.device, row.data)

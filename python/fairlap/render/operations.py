@@ -34,7 +34,7 @@ def _table(contestants: list[str], raced: list[WorkResult]) -> list[str]:
 
 
 def _labels(raced: list[WorkResult]) -> list[str]:
-    """Label the operations by their names where they are unique; otherwise by the whole labels of the works."""
+    """Take the operations' names where they are unique; otherwise the whole labels of the works."""
     names = [each.work.model for each in raced]
     return names if len(set(names)) == len(names) else [each.work.label for each in raced]
 

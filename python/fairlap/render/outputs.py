@@ -42,7 +42,7 @@ class Format:
     extra: str = ""  # of the package fairlap; it brings them
 
     def missing(self) -> str:
-        """Return what to install before this format can be written; empty when it can be. Nothing is imported."""
+        """Name what to install before this format can be written, importing nothing; empty when it can be."""
         lacking = [name for name in self.needs if find_spec(name) is None]
         if not lacking:
             return ""
@@ -140,7 +140,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return what ``write_rows`` wrote, without loss. Markdown is for people and cannot be read back."""
+    """Read what ``write_rows`` wrote, without loss; Markdown is for people and cannot be read back."""
     chosen = format_of(path, {suffix: each for suffix, each in FORMATS.items() if each.decode})
     try:
         content = path.read_bytes()

@@ -76,7 +76,7 @@ def _samples(gauge: Gauge, end: str, rows: dict[str, Row]) -> Iterator[str]:
 
 
 def _labels(row: Row) -> str:
-    """Write the labels; an empty one is none to Prometheus."""
+    """Format the labels without empty ones, which Prometheus does not count as labels."""
     values = {name: str(getattr(row, name) or "") for name in _LABELS}
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in values.items() if value)
 

@@ -100,7 +100,7 @@ def straggler_text(row: Row) -> str:
 
 
 def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
-    """Return what the laws say, marked as such; a reason that holds for all contestants once.
+    """Report what the laws predict, marked as such; a reason that holds for all contestants once.
 
     Contestants without any speed-up are left out, since the reason for that is the reason here too.
     """

@@ -104,7 +104,7 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
 
 
 def _figures(work_result: WorkResult, result: ContestantResult, row: Row) -> tuple[str, str]:
-    """Return what it is ranked by with its interval, and how many times that of the first."""
+    """Format what it is ranked by with its interval, and how many times that of the first."""
     modes = f"{len(row.modes)} modes: " if row.modes else ""
     return f"{modes}{judged_text(row)}", _times_the_first(work_result, result)
 
@@ -188,7 +188,7 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
 
 
 def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
-    """Return what compiling did, and what calls on other inputs cost, each contestant in turn."""
+    """Describe what compiling did, and what calls on other inputs cost, each contestant in turn."""
     lines = []
     for result in work_result.contestants:
         found = found_for(results.run, work_result, result)
@@ -223,7 +223,7 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
 
 
 def _limits(work_result: WorkResult) -> list[str]:
-    """Return what could not have been seen, and how far the answers are from the reference."""
+    """Report what could not have been seen, and how far the answers are from the reference."""
     limits = []
     if work_result.standing is not None and math.isfinite(work_result.standing.detectable_effect):
         limits.append(
@@ -269,7 +269,7 @@ def causes_of_modes(row: ContestantResult) -> list[str]:
 
 
 def _resources(result: ContestantResult, row: Row) -> list[str]:
-    """Return what the contestant took besides time; nothing for what was not asked for or could not be read."""
+    """List what it took besides time, without what was not asked for or could not be read."""
     return [
         *_bound(row),
         *_reported(result, row),
@@ -295,7 +295,7 @@ def _reported(result: ContestantResult, row: Row) -> list[str]:
 
 
 def _bound(row: Row) -> list[str]:
-    """Return what bounds it, or how much of its time the roofs and an empty call explain, where that is known."""
+    """Report what bounds it, or how much of its time the roofs and an empty call explain, where that is known."""
     if row.roof_share is None:
         return []
     if row.bound is None:

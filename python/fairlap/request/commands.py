@@ -58,9 +58,10 @@ def commands_in(given: Iterable[tuple[str, Command]]) -> Commands:
 def contestants_of(
     commands: Mapping[str, str | Command], output: str = "", reported: str = ""
 ) -> tuple[ContestantName, ...]:
-    """``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it.
+    """Turn commands into contestants.
 
-    They race by what they report if ``reported`` or each of them names how, all in one format.
+    ``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it. They race by what
+    they report if ``reported`` or each of them names how, all in one format.
     """
     found = tuple(_contestant(name, each, output, reported) for name, each in commands.items())
     formats = {name.text: name.framework_options.get(REPORTED, "").partition(":")[0] for name in found}
@@ -96,7 +97,7 @@ def is_named_command(name: ContestantName) -> bool:
 
 
 def words_of(run: str) -> list[str]:
-    """Return the program and its arguments."""
+    """Split the command into the program and its arguments."""
     try:
         words = shlex.split(run)
     except ValueError as error:

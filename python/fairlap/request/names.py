@@ -86,9 +86,9 @@ def contestant_named(text: str) -> ContestantName:
 
 
 def _parsed(text: str) -> ContestantName:
-    """``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``; a requirement with a slash in it is a program.
+    """Parse ``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``, or the address of a server with options.
 
-    Or the address of a server with options.
+    A requirement with a slash in it is a program.
     """
     whole = text.strip()
     if any("\ud800" <= letter <= "\udfff" for letter in whole):  # bytes of the shell that are not UTF-8

@@ -37,10 +37,7 @@ _TYPES = {
 
 
 def read_toml(path: Path, kind: type[Read], what: str) -> Read:
-    """Read the file; ``what`` names its kind in messages.
-
-    A type that TOML does not have is called with the value given.
-    """
+    """Read a TOML file, which messages call ``what``; a type that TOML lacks is called with the given value."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidRequest(f"{path} is too large for {what}", code="E_TOML")
@@ -59,7 +56,7 @@ def read_toml(path: Path, kind: type[Read], what: str) -> Read:
 
 
 def _code_of(error: msgspec.ValidationError) -> str:
-    """Parse; a value that is not accepted has the code that it would have on the command line."""
+    """Give a value that is not accepted the code that it would have on the command line."""
     if isinstance(error.__cause__, InvalidRequest):
         return error.__cause__.code
     return "E_TOML" if _WRONG_KEY.match(str(error)) else InvalidRequest.code

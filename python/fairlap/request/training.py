@@ -52,7 +52,10 @@ class Schedule(msgspec.Struct, frozen=True):
         return self.kind == "constant" and not self.warmup
 
     def at_traced(self, step: Any, library: Any) -> Any:
-        """Compute the same of a step that is an array: ``library`` is jax.numpy or another with NumPy's names."""
+        """Compute the factor of a step that is an array.
+
+        ``library`` is jax.numpy, tensorflow or another with NumPy's names.
+        """
         times: Any = 1.0
         if self.kind != "constant":
             done = library.minimum(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))

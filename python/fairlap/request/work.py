@@ -77,5 +77,5 @@ class Work(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, batch=batch, scale=None)
 
     def in_precision(self, precision: Precision | None) -> Work:
-        """Return what one contestant does of it; ``precision`` is None where all contestants have the same one."""
+        """Select what one contestant does of it; ``precision`` is None where all contestants have the same one."""
         return msgspec.structs.replace(self, precision=precision or self.precision, together=())

@@ -11,16 +11,16 @@ _NOT_MODELS = {COMMAND: "commands", CALLABLES: "callables"}  # by the framework 
 
 
 def model_titled(title: str) -> tuple[str, str]:
-    """Return the model in the store and, where the title is of what is no model, the framework of its contestants."""
+    """Find the model in the store and, where the title is not of a model, the framework of its contestants."""
     framework = next((each for each, named in _NOT_MODELS.items() if named == title), "")
     return (CALLABLE, framework) if framework else (title, "")
 
 
 def work_title(label: str, data: str, frameworks: Iterable[str] = ()) -> str:
-    """With what its calls were fed where they were fed anything.
+    """Title a work, with what its calls were fed where they were fed anything.
 
     The model that stands for no model has no name, and no mode, precision or batch: ``frameworks`` are those of the
-    contestants, which say what was raced.
+    contestants, which show what was raced.
     """
     kinds = set(frameworks)
     if label.startswith(f"{CALLABLE} · ") and kinds and kinds <= set(_NOT_MODELS):

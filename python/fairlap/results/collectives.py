@@ -133,7 +133,7 @@ def _fit(
 
 
 def latency_and_slope(sizes: Sequence[int], times_ns: Sequence[float]) -> tuple[float, float]:
-    """In ns and in ns for a byte.
+    """Fit the latency in ns and the slope in ns for a byte.
 
     The ratios of times to the model are what counts: otherwise the largest size would decide alone.
     """

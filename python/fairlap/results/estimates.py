@@ -28,7 +28,7 @@ def cell_or(value: Any, absent: str) -> Cell:
 
 
 def estimate(processes: Sequence[ProcessResult], read: Callable[[ProcessResult], float | None]) -> Estimate | None:
-    """Over processes; None when some have no such figure.
+    """Estimate a figure over processes; None when some have no such figure.
 
     Of several modes none is the figure: the one of a process in the middle represents them, without an interval; it is
     never an average between modes.
@@ -48,10 +48,7 @@ def times(found: Estimate, factor: float) -> Estimate:
 
 
 def inverse(found: Estimate, numerator: float = 1.0) -> Estimate | None:
-    """Divide the numerator by the figure; None for a figure that is 0.
-
-    There is no interval where that touches 0.
-    """
+    """Divide the numerator by the figure; None for a figure of 0, without an interval where that touches 0."""
     if found.value <= 0:
         return None
     if found.low is None or found.high is None or found.low <= 0:

@@ -107,10 +107,7 @@ def require_header(names: Iterable[str]) -> None:
 
 
 def row_of_cells(cells: Mapping[str, Any]) -> Row:
-    """Return the inverse of ``flat``.
-
-    Some formats cannot tell an absent text from an empty one, so ``absent`` decides.
-    """
+    """Invert ``flat``; some formats cannot tell an absent text from an empty one, so ``absent`` decides."""
     absent: dict[str, str] = msgspec.json.decode(cells["absent"], type=dict[str, str])
     found: dict[str, Any] = {}
     for column in columns():

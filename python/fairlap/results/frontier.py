@@ -21,7 +21,7 @@ class Point:
 
 
 def points_of(shown: Results, work_result: WorkResult) -> list[Point]:
-    """Return the contestants of all precisions on this model, mode and batch, under the same conditions."""
+    """Place the contestants of all precisions on this model, mode and batch, under the same conditions."""
     found = []
     for other in shown.work_results:
         if _subject(other.work) != _subject(work_result.work) or other.conditions != work_result.conditions:
@@ -34,7 +34,7 @@ def points_of(shown: Results, work_result: WorkResult) -> list[Point]:
 
 
 def with_frontier(points: Sequence[Point]) -> list[Point]:
-    """Mark points that no qualified one beats, being as quick and as exact, and better in one of the two.
+    """Mark the points for which no qualified one is as quick and as exact, and better in one of the two.
 
     Errors of fp32 are those of rounding in another order: up to the largest of them, none is better than another.
     """

@@ -31,7 +31,7 @@ class Price(msgspec.Struct, frozen=True):
         return self.per_hour * seconds / _SECONDS_PER_HOUR
 
     def of_1000_items_per_ns(self, batch: int) -> float:
-        """Return what a thousand items cost for each nanosecond of a call, on a machine that runs nothing else."""
+        """Compute what 1000 items cost for each nanosecond of a call, on a machine that runs nothing else."""
         return self.of_seconds(1000 / batch / _NS_PER_S)
 
 
@@ -88,7 +88,7 @@ def known_prices() -> list[PriceEntry]:
 
 
 def price_named(text: str) -> Price:
-    """Look a name up in the table, or parse an amount such as ``1.212/h``."""
+    """Find a name out of the table, or parse an amount such as ``1.212/h``."""
     try:
         return price_given(text)
     except InvalidRequest:

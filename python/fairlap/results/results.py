@@ -42,7 +42,7 @@ class Results:
     max_slowdown: float = verdict.MAX_SLOWDOWN  # beyond it, a contestant is slower than the baseline for a job
 
     def __repr__(self) -> str:
-        """Return what an interactive session shows: a line for each row, with its median and its verdict."""
+        """Show a line for each row in an interactive session, with its median and its verdict."""
         lines = []
         for each in self.work_results:
             kept = quantity_text.count(len(each.blocks.kept), "complete block")
@@ -64,7 +64,7 @@ class Results:
         return next((each for each in self.work_results if (each.work, each.conditions) == (work, conditions)), None)
 
     def of_work(self, work: Work) -> list[WorkResult]:
-        """Put the conditions that the verdict is about first."""
+        """Collect a work's results, those under the conditions that the verdict is about first."""
         own = [each for each in self.work_results if each.work == work]
         return sorted(own, key=lambda each: each.conditions != self.run.plan.headline)
 
@@ -76,7 +76,7 @@ class Results:
         return ((each, result, row) for each in self.work_results for result, row in each.with_rows())
 
     def order_differs(self, work: Work) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        """Return the ranked contestants in both orders, when controlling the conditions swaps two of them.
+        """Rank the contestants in both orders, when controlling the conditions makes two of them swap places.
 
         A swap counts when no process of the one overlaps with any of the other, under both conditions.
         """
@@ -96,7 +96,7 @@ class Results:
 
 
 def _standing(result: ContestantResult, row: Row) -> str:
-    """Return what it is ranked by with the interval, and how that compares with the baseline; or what became of it."""
+    """Describe what it is ranked by with the interval, compared with the baseline; or what became of it."""
     if result.figure is None or (row.place is None and row.message):
         return result.trouble_with_code
     figure = result.figure
@@ -125,7 +125,7 @@ def results_of(
     samples: Samples | None = None,
     max_slowdown: float | None = None,
 ) -> Results:
-    """One family of comparisons for all works under each kind of conditions.
+    """Judge a run: one family of comparisons for all works under each kind of conditions.
 
     A race with a gate has its baseline and its bound, unless others are given; neither changes an interval or a
     verdict.

@@ -92,7 +92,7 @@ class ScalingSeries:
         return found, ""
 
     def projected(self) -> Iterator[tuple[float, verdict.Bounded]]:
-        """Yield the law's speed-up by size, from the smallest scale to the farthest."""
+        """Project the law's speed-up by size, from the smallest scale to the farthest."""
         projection = self.projection
         if projection.law is None:
             return

@@ -252,7 +252,7 @@ def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ..
 
 
 def _covariates(processes: Sequence[ProcessResult]) -> dict[str, Sequence[float] | Sequence[str]]:
-    """Return what may separate the modes. A count that some process lacks is left out."""
+    """Collect what may separate the modes, without counts that some process lacks."""
     named = {"page faults per call": PAGE_FAULTS, "migrations": "migrations"}
     covariates: dict[str, Sequence[float] | Sequence[str]] = {
         shown: [process.per_call[key] for process in processes]

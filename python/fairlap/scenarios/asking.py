@@ -35,7 +35,7 @@ class Ask(msgspec.Struct, Generic[Answer], frozen=True, tag_field="type"):
         return str(type(self).__struct_config__.tag)
 
     def most_raw_bytes(self, after_s: float) -> int:
-        """Compute how many raw bytes an answer may announce, by what was asked for and how long it took."""
+        """Limit what an answer may announce after so long, by the request, and by what can be timed since."""
         return 0
 
 

@@ -116,7 +116,7 @@ class Turns:
         return True
 
     def _in_rounds(self, firsts: Sequence[Measurement]) -> Callable[[Sequence[int]], bool] | None:
-        """Return what measures a block in rounds; None where that cannot be."""
+        """Make what measures a block in rounds; None where that cannot be."""
         options = {name: value for name, value in self._options.items() if name != "stream"}
         if self._options["stream"] is not None or not set(options) <= {"clock", "pause_gc"}:
             return None

@@ -23,7 +23,7 @@ class Calls(Scenario):
 
 
 def judged_calls(processes: Sequence[ProcessResult]) -> Judged:
-    """Return the headline of their calls: the time by the clock, or what the program itself reports."""
+    """Judge their calls by the headline: the time by the clock, or what the program itself reports."""
     timed = next((each for each in processes if each.timings), None)
     quantity = "wall_ns" if timed is None else timed.headline_quantity
     if timed is not None and timed.feeding is not None and timed.feeding.calls:

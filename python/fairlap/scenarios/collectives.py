@@ -68,13 +68,13 @@ def timed(collectives: Collectives, request: TimeCollective, rank: Rank) -> Coll
 
 
 def given(call: int, rank: int, elements: int) -> Array:
-    """Return what a rank gives in a checked call."""
+    """Draw what a rank gives in a checked call."""
     drawn = np.random.default_rng([call, rank, elements]).integers(-_LARGEST, _LARGEST, elements)
     return drawn.astype(np.float32)
 
 
 def right(operation: Collective, call: int, ranks: int, elements: int, root: int) -> Array:
-    """Return what every rank gets."""
+    """Compute what every rank gets."""
     if operation == "broadcast":
         return given(call, root, elements)
     parts = [given(call, number, elements) for number in range(ranks)]

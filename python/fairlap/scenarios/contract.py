@@ -41,7 +41,7 @@ def as_time_ns(value: float, unit: Unit) -> float:
 
 
 def of_time_ns(time_ns: float, unit: Unit) -> float:
-    """Return the inverse."""
+    """Convert a time back into the unit."""
     return 1e9 / time_ns if unit == "1/s" else time_ns / _NS[unit]
 
 
@@ -65,7 +65,7 @@ class Judged:
         return as_time_ns(value, self.unit)
 
     def figure_ns(self, process: ProcessResult) -> float:
-        """Return what this process is ranked by; not-a-number where it has no such figure."""
+        """Read what this process is ranked by; not-a-number where it has no such figure."""
         value = self.read(process)
         return math.nan if value is None else self.time_ns(value)
 

@@ -1,6 +1,6 @@
 """Further quantities of a contestant on a GPU, measured when the headline has been.
 
-They are of its stream, of all streams of the device, and from the device's own records.
+They are measured on its stream, over all streams of the device, and from the device's own records.
 
 None of them takes the headline's place. One that cannot be measured is absent with the reason. The order is that of
 what each leaves behind. On an H100, kernels of 2 us took 2 us before and after records were taken; once the events of a
@@ -38,11 +38,11 @@ class DeviceQuantities:
 
 
 def with_completion(contestant: Contestant, device: int) -> Contestant:
-    """Let a call on a GPU end as in the loop that an expert would write: when the framework's wait has returned.
+    """End a call on a GPU as in the loop that an expert would write.
 
-    Where it has none, it ends when the device has done all its work. On one core of a machine with an H100, a wait for
-    the device after JAX's own made its calls of 0.16 ms 0.09 ms longer: it spins on the core that JAX's threads need.
-    Profiles are by the device's own records.
+    It ends when the framework's own wait has returned, or, where it has none, when the device has done all its work. On
+    one core of a machine with an H100, a wait for the device after JAX's own made its calls of 0.16 ms 0.09 ms longer:
+    it spins on the core that JAX's threads need. Profiles are by the device's own records.
     """
     from fairlap.engine.cuda.device_completion import device_completion
     from fairlap.scenarios.untimed.device_profile import device_profiler

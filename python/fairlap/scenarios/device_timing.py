@@ -144,7 +144,7 @@ def _options(wanted: OnDevice) -> dict[str, Any]:
 
 
 def _stream_of_all(callables: Callables, wanted: OnDevice) -> object:
-    """Return the one stream on which all of them work."""
+    """Find the one stream on which all of them work."""
     found = {name: _stream(call, wanted) for name, call in callables.items()}
     addresses = {name: stream_of(stream).address for name, stream in found.items()}
     if len(set(addresses.values())) > 1:

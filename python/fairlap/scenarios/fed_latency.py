@@ -48,7 +48,7 @@ class FedCalls:
     def proof(self) -> dict[str, np.ndarray]:
         """Run a numbered epoch through a separate pipeline.
 
-        Return the sample numbers, how many samples differed from the files, and the outputs for the first batches, or
+        Returns the sample numbers, how many samples differed from the files, and the outputs for the first batches, or
         the state after the step on each of them.
         """
         self._reset()
@@ -83,7 +83,7 @@ class FedCalls:
         return self._pipeline.description
 
     def answer(self) -> dict[str, np.ndarray]:
-        """Return the outputs and inputs of the next batch of the pipeline; in training also the state before."""
+        """Compute the next batch of the measured pipeline; return outputs and inputs, in training the state before."""
         pipeline = self._opened()
         before = {} if self._training is None else _under(BEFORE, self._training.read())
         taken = pipeline.take()
@@ -125,7 +125,7 @@ class FedCalls:
             self._training.reset()
 
     def _call(self, pipeline: Pipeline) -> Callable[[], Any]:
-        """Call, and release the batch, whose memory may be reused, only after the work on it is done."""
+        """Make a call that releases the batch, whose memory may be reused, only after the work on it is done."""
         take, release = pipeline.take, pipeline.release
         run, done = self._fed.run, self._contestant.done
 

@@ -67,7 +67,7 @@ class Held:
         return WHERE_WORK_IS[self.contestant.work_in]
 
     def part(self, kind: type[Part], make: Callable[[], Part]) -> Part:
-        """Return what a scenario keeps from one request to the next."""
+        """Keep what a scenario needs from one request to the next."""
         if kind not in self._parts:
             self._parts[kind] = make()
         found = self._parts[kind]
@@ -75,7 +75,7 @@ class Held:
         return found
 
     def before_second(self) -> None:
-        """Read the memory now, before a second contestant, or a copy of this one, is in this process."""
+        """Read the memory now: a second contestant, or a copy of this one, is about to be in this process."""
         if self.memory_before_second is None:
             self.memory_before_second = self.memory.result()
 

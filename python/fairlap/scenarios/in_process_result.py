@@ -50,7 +50,7 @@ class InProcessComparison:
     why_no_verdict: str
 
     def between(self, a: str, b: str) -> verdict.Comparison:
-        """Return the comparison with ``a`` as its subject."""
+        """Find the comparison with ``a`` as its subject."""
         for each in self.comparisons:
             if {each.a, each.b} == {a, b}:
                 return each if each.a == a else each.reversed()

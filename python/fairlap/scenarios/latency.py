@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measurement, EnergyOfBlock | None]:
-    """Return the measurement that ``take`` makes, and the energy of its timed calls.
-
-    It is None if this process finds no sensor.
+    """Measure by ``take``, with the energy of its timed calls; None if this process finds no sensor.
 
     The timed calls follow the warm-up; the milliseconds that the engine computes afterwards do not count.
     """
@@ -44,7 +42,7 @@ def measured_message(
     *,
     dealt: bool = False,
 ) -> tuple[Measured, list[memoryview]]:
-    """Return the message, and the raw samples that follow it. The measurement's own quantities come first."""
+    """Make the message, and the raw samples that follow it; the measurement's own quantities come first."""
     import numpy as np
 
     further = {} if on_device is None else on_device.measured

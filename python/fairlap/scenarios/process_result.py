@@ -206,10 +206,9 @@ class ProcessResult(msgspec.Struct):
 
     @property
     def headline_ns(self) -> float:
-        """The median of a call.
+        """The median of a call, or for fed calls a batch's share of the whole time.
 
-        For fed calls, a batch's share of the whole time: batches may come in bursts, and then the median call is one
-        that did not wait.
+        Batches may come in bursts, and then the median call is one that did not wait.
         """
         if self.feeding is not None and self.feeding.calls:
             return self.feeding.wall_ns / self.feeding.calls

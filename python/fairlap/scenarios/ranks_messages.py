@@ -40,9 +40,9 @@ class SteppedAlone(msgspec.Struct, frozen=True, tag_field="type", tag="stepped_a
 
 
 class StepAlone(Ask[SteppedAlone], frozen=True, tag="step_alone"):
-    """Time steps of all ranks together, and of each rank alone on its own part, in turns.
+    """Take turns: steps of all ranks together, and the same steps of each rank on its own part.
 
-    Alone nothing is exchanged. Nothing but ``overhead`` and ``quit`` follows.
+    The latter are without exchanging anything. Nothing but ``overhead`` and ``quit`` follows.
     """
 
     served_by: ClassVar[str] = "fairlap.scenarios.steps_alone:serve"

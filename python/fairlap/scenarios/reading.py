@@ -57,7 +57,7 @@ def _read(contestant: Contestant, result: Any) -> tuple[Arrays, Reading]:
 
 
 def deferred_type(result: Any, depth: int = 2) -> str:
-    """Return the type of anything in a result that stands for work still to be done; empty without any."""
+    """Find the type of anything in a result that stands for work still to be done; empty if there is none."""
     if isinstance(result, Mapping):
         result = list(result.values())
     if isinstance(result, list | tuple):

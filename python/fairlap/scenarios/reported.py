@@ -16,7 +16,7 @@ _RESOLUTION_NS = 0.0  # the program's own, which no report has
 
 
 def with_reported(measurement: Measurement, own_times: OwnTimes) -> Measurement:
-    """Return the same measurement, whose headline is what the program reported in each timed call."""
+    """Make what the program reported in each timed call the measurement's headline."""
     from fairlap.engine import Quantity
 
     shape = measurement.samples, measurement.calls_per_sample

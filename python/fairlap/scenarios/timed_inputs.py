@@ -60,9 +60,9 @@ class TimedInputs:
         return self._bound[number]
 
     def deal(self, seed: int) -> bool:
-        """Move the model and its inputs to other places in memory; False if the contestant cannot.
+        """Move the model and its inputs to other places in memory, and call it once on each set there.
 
-        They move between allocations of drawn sizes, and it is called once on each set there.
+        The places are between allocations of drawn sizes. Returns False if the contestant cannot move.
         """
         if self._contestant.deal is None:
             return False
@@ -116,7 +116,7 @@ class TimedInputs:
         return measurement, Drawn(tuple(drawing.results), cores)
 
     def measure_device(self, request: Measure, calls_per_sample: int) -> DeviceQuantities:
-        """Return what the device can show beside the headline, on the first inputs. For the end of a process."""
+        """Measure what the device can show besides the headline, on the first inputs, at the end of a process."""
         from fairlap.scenarios.device_quantities import device_quantities
 
         return device_quantities(
@@ -208,7 +208,7 @@ def _allocations(drawn: random.Random) -> list[np.ndarray]:
 
 
 def _naming_completion(measurement: Measurement) -> Measurement:
-    """Return the same measurement, whose wall time says what it waited for."""
+    """Name in the wall time's method what it waited for."""
     from fairlap.engine.cuda.device_completion import COMPLETION
 
     wall = measurement.quantities["wall_ns"]
@@ -230,7 +230,7 @@ def _in_memory_all(arrays: Arrays) -> Arrays:
 
 
 def in_memory(mapped: np.ndarray) -> np.ndarray:
-    """Copy to a 64-byte boundary like the file's, read-only, so that the timed call reads no file."""
+    """Make a read-only copy on a 64-byte boundary like the file's, so that the timed call reads no file."""
     memory = np.empty(mapped.nbytes + safetensors.ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % safetensors.ALIGNMENT
     copy = memory[start : start + mapped.nbytes].view(mapped.dtype).reshape(mapped.shape)

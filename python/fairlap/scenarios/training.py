@@ -85,7 +85,7 @@ class Epochs:
         return self._contestant.training
 
     def _warm_up(self, steps: Sequence[Callable[[], Any]], *, is_first: bool) -> None:
-        """With steps whose effect on the state is undone.
+        """Warm up with steps whose effect on the state is undone.
 
         Before each epoch this process was frozen while others used the caches, and its threads fell asleep: the first
         step took up to seven times as long as the others, which a loop that trains without a pause never sees. The
@@ -127,7 +127,7 @@ class Epochs:
     def _timed(
         self, calls: Sequence[Callable[[], Any]], request: Epoch, done: Callable[[Any], Any] | None
     ) -> tuple[float, EnergyOfBlock | None]:
-        """Time each call once, one after the other: their nanoseconds, and the energy if it was asked for."""
+        """Time the calls one after the other, each once, in nanoseconds, with the energy if it was asked for."""
         from fairlap.engine import time_calls
 
         def take() -> Measurement:
@@ -140,7 +140,7 @@ class Epochs:
 
 
 def filled_batches(inputs: Arrays, batch: int) -> list[Arrays]:
-    """Batch all items in one size, so that nothing compiles again.
+    """Split all items into batches of one size, so that nothing compiles again.
 
     The last batch is filled up from the first item on.
     """
@@ -150,5 +150,5 @@ def filled_batches(inputs: Arrays, batch: int) -> list[Arrays]:
 
 
 def joined(answers: Sequence[Arrays], items: int) -> Arrays:
-    """Return the answers of all batches to so many items."""
+    """Join the answers of all batches to so many items."""
     return {name: np.concatenate([answer[name] for answer in answers])[:items] for name in answers[0]}

@@ -40,7 +40,7 @@ class TrainingToAScore(Scenario):
 
 
 def time_to_score_named(target: float, *, evaluation_counts: bool) -> str:
-    """Name the time, since times to other scores, or with evaluation in them, are other quantities."""
+    """Name the quantity; times to other scores, or with evaluation in them, are other quantities."""
     return f"time to a score of {quantity_text.share(target, 6)}{', evaluation counted' if evaluation_counts else ''}"
 
 

@@ -84,7 +84,7 @@ class Session:
         return machine_facts()
 
     def in_fresh_processes(self, node_id: str, key: str) -> tuple[float, ...]:
-        """Run a test that measures several callables again, once for all of them."""
+        """Return the medians; a test that measures several callables is run again once for all of them."""
         if node_id not in self._by_test:
             self._by_test[node_id] = self.processes.medians_ns(node_id)
         if key not in self._by_test[node_id]:
@@ -116,9 +116,10 @@ class SpeedTest:
         seconds: str | float = _SECONDS,
         name: str = "",
     ) -> Speed:
-        """Measure the callable, and fail the test when it is shown to be slower by more than ``max_slowdown``.
+        """Measure the callable, and fail the test when it is shown to be slower than its baseline.
 
-        ``name`` distinguishes several callables of a test, which otherwise are numbered.
+        It fails beyond ``max_slowdown``. ``name`` distinguishes several callables of a test, which otherwise are
+        numbered.
         """
         __tracebackhide__ = True
         if not callable(call):

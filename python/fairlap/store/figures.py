@@ -51,7 +51,7 @@ class _Asked(msgspec.Struct, frozen=True):
     count_evaluation: bool = False
 
     def trained(self, model: str, mode: str) -> tuple[str, list[str]]:
-        """Return the optimizer with its schedule, and from which weights; the same of all works of a model and mode."""
+        """Describe the optimizer with its schedule, and the first weights: the same for all of a model and mode."""
         work = next((each for each in self.works if (each.model, each.mode) == (model, mode)), None)
         training, start = (None, None) if work is None else (work.training, work.start)
         return "" if training is None else f" {training.text}", [] if start is None else [f"from {start.text}"]

@@ -44,7 +44,7 @@ def shared_url() -> str:
 
 
 def store_path() -> Path:
-    """Return the file of this machine: ``FAIRLAP_STORE``, else ``FAIRLAP_LOCAL_STORE``, else the user's own."""
+    """Find this machine's file: ``FAIRLAP_STORE``, else ``FAIRLAP_LOCAL_STORE``, else in the user's data folder."""
     chosen = "" if shared_url() else os.environ.get("FAIRLAP_STORE")
     chosen = chosen or os.environ.get("FAIRLAP_LOCAL_STORE")
     return Path(chosen) if chosen else user_data() / "runs.sqlite"
@@ -95,7 +95,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _limited(db: sqlite3.Connection) -> Iterator[None]:
-    """Limit the time in which one looks at what a database is, whatever it is."""
+    """Limit the time of looking at what a database is, whatever it is."""
     ends_s = time.monotonic() + _OPENED_WITHIN_S
     db.set_progress_handler(lambda: time.monotonic() > ends_s, 100_000)
     try:
@@ -105,7 +105,7 @@ def _limited(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a store as it is in a read-only place, or on a full disk, where SQLite cannot write beside it."""
+    """Open a store; one in a read-only place, or on a full disk, is only read: SQLite writes next to it even then."""
     try:
         return open_for_writing(path)
     except (StoreIsReadOnly, StoreIsFull):
@@ -118,11 +118,9 @@ _looked_at: dict[tuple[int, int] | None, bool] = {}
 
 
 def _make_private(path: Path) -> None:
-    """Tighten the store before SQLite opens it, which gives its permissions to the files that it keeps beside it.
+    """Make the store private before SQLite opens it, which gives its permissions to the files next to it.
 
-    A file of something else keeps its own. Each file is looked into once, before this process has SQLite open it:
-    closing any descriptor of a file gives up all locks that the process has on it, and then another process that ends
-    removes the log under a connection, as https://www.sqlite.org/howtocorrupt.html says.
+    A file of something else keeps its own.
     """
     with _looking:
         known = _looked_at.get(_identity(path))
@@ -145,7 +143,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _may_be_ours(path: Path) -> bool:
-    """Tell whether it is empty, is not there, or is a store by the header in it or in its log."""
+    """Check that it is empty, is not there, or is a store by the header in it or in its log."""
     log = path.with_name(f"{path.name}-wal")
     return not _bytes_at(path, 0) or any(
         _bytes_at(file, place + _APPLICATION_ID_AT) == APPLICATION_ID.to_bytes(4, "big")
@@ -177,10 +175,7 @@ def _connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
 
 
 def _with_texts(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse bytes outside of samples, which fairlap does not write into columns of texts.
-
-    Others, which SQLite keeps in a column of texts too, were not written by fairlap.
-    """
+    """Refuse bytes outside of samples: in a column of texts, where SQLite keeps them too, fairlap writes none."""
     if bytes in map(type, row):
         for (name, *_), value in zip(cursor.description, row, strict=True):
             if isinstance(value, bytes) and name not in ("ns", "content"):
@@ -244,9 +239,10 @@ def require_own(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_plain(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse views, triggers and computed columns, which could do anything, or never end, when a table is read.
+    """Refuse what fairlap does not make: it makes tables and indexes, and one view.
 
-    fairlap makes tables and indexes, and one view.
+    A view, a trigger or a computed column of a store from elsewhere could do anything, or never end, when a table is
+    read.
     """
     for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master"):
         is_table = kind == "table" and not _VIRTUAL.match(str(sql))

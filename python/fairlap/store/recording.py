@@ -49,7 +49,7 @@ class Recording:
         return len(self._waiting)
 
     def keep(self, process: ProcessResult, samples_ns: Mapping[str, np.ndarray] | None = None) -> None:
-        """Store a process; one that crashed has no samples.
+        """Store a process, which has no samples if it crashed.
 
         Stored again, it replaces what was known, and its samples stay.
         """
@@ -70,10 +70,10 @@ class Recording:
         *,
         rows: Sequence[Row] | None = None,
     ) -> None:
-        """Store the run's end first, then its rows.
+        """Store the run's end first, then its rows: rows can be computed again from the processes, its end cannot.
 
-        Rows can be computed again from the processes, its end cannot. On a full disk the run is interrupted, with what
-        fitted; StoreIsFull is raised all the same where that is not all.
+        On a full disk the run is interrupted, with what fitted; StoreIsFull is raised all the same where that is not
+        all.
         """
         state: State = "interrupted" if interrupted else "finished"
         try:

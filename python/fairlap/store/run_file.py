@@ -84,10 +84,7 @@ def encode_document(document: RunFile) -> bytes:
 
 
 def save_run(path: Path, run: Run, results: Results | None = None, run_id: str = "") -> None:
-    """Replace the file only when the new one is whole.
-
-    So a full disk or a kill leaves the last whole file.
-    """
+    """Replace the file only when the new one is whole: a full disk or a kill leaves the last whole file."""
     write_atomically(path, encode_document(run_document(run, results, run_id=run_id)))
 
 
@@ -97,10 +94,10 @@ def load_run(path: Path) -> Run:
 
 
 def load_run_file(path: Path) -> RunFile:
-    """Read everything.
+    """Read everything; a file without an id gets one from its content.
 
-    A file without an id gets one from its content, and leaves out its rows, which name no run; so does one whose rows
-    an older fairlap wrote with other columns: they are computed from its processes.
+    Such a file leaves out its rows, which name no run; so does one whose rows an older fairlap wrote with other
+    columns: they are computed from its processes.
     """
     try:
         run, content = _decode(path, RunFile)

@@ -28,7 +28,7 @@ def utc_text(began_at: str) -> str:
 
 
 def id_of(began_at: str, content: bytes | None = None) -> str:
-    """Make an id whose letters are drawn, or follow from the content, so that the same content has the same id."""
+    """Make an id, whose letters are drawn, or follow from the content, so that it has the same id again."""
     number = secrets.randbits(64) if content is None else int.from_bytes(hashlib.sha256(content).digest()[:8])
     letters = ""
     for _ in range(_DRAWN):
@@ -38,7 +38,7 @@ def id_of(began_at: str, content: bytes | None = None) -> str:
 
 
 def time_in_ids(began_at: str) -> str:
-    """Return what the ids of runs begin with that began then; noughts for a time that is not known."""
+    """Write what the ids of runs begin with that began then; noughts for a time that is not known."""
     digits = re.sub(r"\D", "", utc_text(began_at))[:14] or "0" * 14
     return f"{digits[:8]}-{digits[8:]}"
 
@@ -48,14 +48,14 @@ def is_an_id(text: str) -> bool:
 
 
 def require_id(found: object) -> str:
-    """Refuse what is not an id, since it becomes part of the names of files."""
+    """Check an id, which becomes part of the names of files."""
     if not isinstance(found, str) or not is_an_id(found):
         raise StoreError(f"the store has a run with the invalid id {found!r:.80}; fairlap did not write it")
     return found
 
 
 def id_meant(db: Database, text: str) -> str:
-    """Return the id that a user means by its beginning, else by its end, or by ``last``, the newest."""
+    """Find the id that a user means by its beginning, else by its end, or by ``last``, the newest."""
     if text == LAST:
         newest = db.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1").fetchone()
         if newest is None:

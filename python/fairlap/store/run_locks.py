@@ -50,7 +50,7 @@ def give_up_reserve(file: IO[str]) -> None:
 
 
 def is_held(store: Path, run: str) -> bool:
-    """Tell whether it is held; True also when locks do not work here."""
+    """Check whether a process holds the run; True also when locks do not work here."""
     try:
         with _mark(store, run).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_named(text: str) -> tuple[Run, str]:
-    """Load the run, and return its id, too. An existing file takes precedence over an id."""
+    """Load the run, and find its id; an existing file takes precedence over an id."""
     path = Path(text)
     if path.exists():
         return load_run(path), path.stem
@@ -32,7 +32,7 @@ def run_named(text: str) -> tuple[Run, str]:
 
 
 def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:
-    """Find the raw samples of a stored run by block and contestant; a file has none."""
+    """Open the raw samples of a stored run by block and contestant; a file has none."""
     if Path(text).exists():
         return None
     from fairlap.store.store import open_store

@@ -110,7 +110,7 @@ def _compilations(db: Database) -> None:
 
 
 def _sweeps(db: Database) -> None:
-    """Add the tables of sweeps, which spread the blocks of runs over machines.
+    """Create the tables of sweeps, which spread the blocks of their runs over machines.
 
     A block that is stored has an entry, so that it can be stored once only.
     """

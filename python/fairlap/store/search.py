@@ -64,13 +64,13 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     placed: tuple[Placed, ...]  # the fastest first; empty until the run has ended
 
     def standing(self, work: str) -> str:
-        """Name the contestants on a work, with their places if known."""
+        """List the contestants on a work, with their places if known."""
         placed = [each for each in self.placed if each.work == work]
         return ", ".join(each.text for each in placed) or ", ".join(self.contestants)
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:
-    """Return the state; a run that no process records any more was killed."""
+    """Choose the state to show: a run that no process records any more was killed."""
     return "killed" if stored == "running" and not is_held(store, run) else stored
 
 
@@ -170,7 +170,7 @@ def _grouped(db: Database, query: str, *values: str) -> dict[int, list[str]]:
 
 
 def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
-    """Read the places; controlled rows come first, and a work's as-found ones count where there are no others."""
+    """Read the places; controlled rows come first in a run, and as-found ones count where a work has no others."""
     found: dict[str, list[Placed]] = {}
     headline: dict[tuple[str, str], str] = {}
     labels: dict[tuple[object, ...], list[str]] = {}

@@ -55,7 +55,7 @@ _Answer = TypeVar("_Answer")
 
 
 def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
-    """Return the user's own store, which may be a shared one, or the file at ``path``.
+    """Open the user's own store, which may be a shared one, or the file at ``path``.
 
     It is made when there is none, but not for reading.
     """
@@ -97,7 +97,7 @@ class Store:
     # Recording
 
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:
-        """Begin a run, and settle those whose process was killed."""
+        """Begin a recording, and settle runs whose process was killed."""
         from fairlap import __version__
 
         run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__), roofs=roofs)
@@ -123,7 +123,7 @@ class Store:
         return Recording(self, run, lock)
 
     def require_ended(self, run: str) -> None:
-        """Require that the run has ended; this passes where locks do not work."""
+        """Check that the run is no longer recorded, which passes where locks do not work."""
         try:
             let_go(self.path, run, hold(self.path, run))
         except BlockingIOError:
@@ -183,7 +183,7 @@ class Store:
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
-        """Read all within as of one moment, although others write or remove runs."""
+        """Read the state of one moment within, although others write or remove runs."""
         with self._reading() as db:
             db.execute("BEGIN")
             try:
@@ -193,7 +193,7 @@ class Store:
                     db.execute("ROLLBACK")
 
     def runs(self, wanted: Wanted | None = None, limit: int | None = None) -> list[RunSummary]:
-        """List runs, the newest first."""
+        """List the runs, the newest first."""
         with self._reading() as db:
             return summaries(db, self.path, wanted or Wanted(), limit)
 
@@ -266,7 +266,7 @@ class Store:
         *values: _Asked.args,
         **named: _Asked.kwargs,
     ) -> _Answer:
-        """Return the answer of a function of this room that reads the tables."""
+        """Ask a function of this room that reads the tables."""
         with self._reading() as db:
             try:
                 return query(db, *values, **named)
@@ -345,7 +345,7 @@ class Store:
 
     @contextmanager
     def _writing_alone(self, run: str) -> Iterator[tuple[Database, IO[str]]]:
-        """Hold the lock for writing; it stays taken unless the write fails."""
+        """Take the run's lock for writing, and keep it unless the write fails."""
         try:
             lock = hold(self.path, run)
         except BlockingIOError:

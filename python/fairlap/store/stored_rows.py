@@ -53,7 +53,7 @@ def rows_stored(store: Store, text: str) -> RowsOfRun:
 
 
 def _rows_of_file(text: str, path: Path) -> RowsOfRun:
-    """Read the rows; a file whose rows an older fairlap wrote, or that has none, has them computed."""
+    """Read a file's rows; they are computed from its processes where it has none, or an older fairlap's."""
     try:
         file = load_run_file(path)
     except InvalidRequest:

@@ -181,9 +181,9 @@ def keep_rows(db: Database, rows: Iterable[Row]) -> None:
 
 
 def kept_rows(db: Database, run: str) -> list[Row] | None:
-    """Return the stored rows; None where they are computed again from the processes.
+    """Read the rows, or None where they are to be computed again from the processes.
 
-    An older fairlap may have stored them with other columns, or a cell is not what fairlap wrote.
+    That is where an older fairlap stored them with other columns, or a cell is not what fairlap wrote.
     """
     found = db.execute("SELECT * FROM rows WHERE run = ? ORDER BY rowid", (run,))
     names = [column[0] for column in found.description]
@@ -194,7 +194,7 @@ def kept_rows(db: Database, run: str) -> list[Row] | None:
 
 
 def row_of(cells: Mapping[str, Any]) -> Row:
-    """Return the inverse of ``flat``."""
+    """Invert ``flat``."""
     fields: dict[str, Any] = {}
     for column in columns():
         cell = cells[column.name]

@@ -34,7 +34,7 @@ class BlockLost(Exception):
 
 
 def report_of(task: bytes, environment: Mapping[str, str]) -> bytes:
-    """Run the task, and return the report, both encoded. Raises BlockLost."""
+    """Run the encoded task in a process and return the encoded report; raise BlockLost."""
     with tempfile.TemporaryFile() as prints:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "fairlap.sweep.block_process"],
@@ -71,7 +71,7 @@ def _read(pipe: IO[bytes]) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that is still there as an interrupted one, which ends its contestants when its input closes."""
+    """End a process that is still there: it was interrupted, and ends its contestants when its input closes."""
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):
@@ -91,7 +91,7 @@ def _how_it_ended(status: int, printed: str) -> str:
 
 
 def main() -> None:
-    """Write the report, and nothing else, to standard output.
+    """Run a block, and write its report to standard output, which has nothing else.
 
     What contestants and libraries print goes to standard error.
     """

@@ -31,11 +31,11 @@ class Cluster(Protocol):
         ...
 
     def ask(self, node: Node) -> int:
-        """Ask for an encoded ``Machine``, which may come while the node is busy."""
+        """Ask the node for an encoded ``Machine``, which may come while the node is busy."""
         ...
 
     def start(self, node: Node, task: bytes) -> int:
-        """Start an encoded ``BlockTask``, answered by a ``BlockReport``. The node does nothing else meanwhile."""
+        """Start an encoded ``BlockTask``, answered by a ``BlockReport``; the node does nothing else meanwhile."""
         ...
 
     def ended(self, within_s: float) -> Sequence[Ended]:

@@ -39,7 +39,7 @@ def key_of(machine: Machine, spread: Spread) -> str:
 def begin(
     store: Store, plans: Mapping[str, Plan], machines: Machines, spread: Spread, report: Callable[[str], None]
 ) -> Sweep:
-    """Begin a run for each plan on each kind of machine, or on each machine that has the cores."""
+    """Begin a run for each plan on each kind of machine, or on each machine; one that lacks the cores has none."""
     firsts: dict[str, Machine] = {}
     for machine in machines.known():
         firsts.setdefault(key_of(machine, spread), machine)
@@ -118,7 +118,7 @@ class Driver:
         self._trouble = ""
 
     def run(self) -> None:
-        """Return when every block is stored, or when no machine can run what is missing.
+        """Run until every block is stored, or no machine can run what is missing.
 
         A store that cannot be written is tried again after each block; its error is raised at the end.
         """

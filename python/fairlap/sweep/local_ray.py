@@ -36,7 +36,7 @@ class NotStarted(Exception):
 
 @contextlib.contextmanager
 def local_ray(within_s: float) -> Iterator[str]:
-    """Return the address of a node that lasts until the end of ``with``. Its environment is that of this process."""
+    """Start a node that lasts until the end of ``with``, in this process's environment, and yield its address."""
     remove_abandoned()
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "fairlap.sweep.local_ray"],

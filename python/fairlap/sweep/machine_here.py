@@ -49,7 +49,7 @@ def machine_here(environment: Mapping[str, str]) -> Machine:
 
 
 def why_not_usable(machine: Machine) -> str:
-    """Require the same fairlap as this process, and the same Python but for the last number."""
+    """Compare its fairlap with this process's, and its Python but for the last number: they must be the same."""
     ours = {"fairlap": str(__version__), "Python": _minor(platform.python_version())}
     theirs = {"fairlap": machine.fairlap, "Python": _minor(machine.python)}
     return " and ".join(

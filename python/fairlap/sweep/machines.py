@@ -66,7 +66,7 @@ class Machines:
         self._asked[self._cluster.ask(node)] = (node, time.monotonic() + self._answer_within_s)
 
     def take(self, ended: Ended) -> bool:
-        """Take an answer; False for one to something else."""
+        """Take an answer; return False for an answer to something else."""
         if ended.ticket not in self._asked:
             return False
         node, _ = self._asked.pop(ended.ticket)

@@ -24,7 +24,7 @@ def describe() -> bytes:
 
 
 def run(task: bytes) -> bytes:
-    """Run a block, or raise BlockLost."""
+    """Run the task; raise BlockLost."""
     _take_priority_of_node()
     return report_of(task, _environment())
 
@@ -36,10 +36,7 @@ def _take_priority_of_node() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Take the environment of the process that started this one.
-
-    Ray sets OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES for its tasks.
-    """
+    """Read the parent process's environment: Ray sets OMP_NUM_THREADS and CUDA_VISIBLE_DEVICES for its tasks."""
     try:
         raw = Path(f"/proc/{os.getppid()}/environ").read_bytes()
         pairs = (os.fsdecode(each).partition("=") for each in raw.split(b"\0") if b"=" in each)

@@ -52,7 +52,7 @@ def address_of(name: str) -> tuple[str, int] | None:
 
 
 def cluster_named(name: str) -> RayCluster:
-    """``local``, ``auto`` or ``ray://HOST:PORT``.
+    """Connect to ``local``, ``auto`` or ``ray://HOST:PORT``.
 
     Until it is closed, nothing can be printed to standard output, where Ray writes about nodes that are lost.
     """
@@ -97,7 +97,7 @@ class RayCluster:
         self._resources: dict[str, dict[str, float]] = {}
 
     def nodes(self) -> Sequence[Node]:
-        """List nodes; one without processors, as the head of a cluster often is, only coordinates."""
+        """List the nodes; one without processors, as the head of a cluster often is, only coordinates."""
         with _connection():
             found = [each for each in self._ray.nodes() if each["Alive"] and each["Resources"].get("CPU", 0) >= 1]
         self._resources = {each["NodeID"]: each["Resources"] for each in found}

@@ -20,7 +20,7 @@ _OF_EACH_MACHINE = tuple(name for name in RaceOptions.__struct_fields__ if name 
 
 
 def plans_of(files: Sequence[Path], notify: Callable[[str], None], *, trust: bool = False) -> dict[str, Plan]:
-    """By the name of the request file.
+    """Draw the plans, by the name of the request file.
 
     The cores in them stand for those of the machines. ``trust`` lets files of users' models run code.
     """

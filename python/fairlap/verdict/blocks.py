@@ -116,11 +116,11 @@ class BlockTable:
         return column
 
     def first(self, blocks: int) -> BlockTable:
-        """Return the same table as it was after so many blocks."""
+        """Return the table as it was after so many blocks."""
         return self if blocks == self.blocks else self._with(slice(blocks))
 
     def keeping(self, kept: Flags) -> BlockTable:
-        """Return the same table with only the blocks a noise gate kept."""
+        """Keep only the blocks that a noise gate kept."""
         left = int(kept.sum())
         if left < 2:
             raise OneBlock(f"{self.workload or 'table'}: {left} of {self.blocks} blocks are left; run more")
@@ -157,7 +157,7 @@ def block_table(
 
 
 def one_quantity(by_contestant: Mapping[str, str]) -> str:
-    """Return the quantity that all were measured by; raises UnlikeQuantities where there are several."""
+    """Find the quantity that all were measured by; raise UnlikeQuantities where there are several."""
     if len(set(by_contestant.values())) > 1:
         listed = ", ".join(f"{name} by {quantity or 'an unknown one'}" for name, quantity in by_contestant.items())
         raise UnlikeQuantities(f"measured by different quantities: {listed}; repeat the race to measure all alike")

@@ -31,7 +31,7 @@ class Interval:
     level: float
 
     def inverse(self) -> Interval:
-        """Return the same range for the ratio taken the other way round."""
+        """Invert the range, for the ratio taken the other way round."""
         return Interval(1 / self.high, 1 / self.low if self.low > 0 else float("inf"), self.level)
 
 
@@ -69,7 +69,7 @@ class Comparison:
     warnings: tuple[StatisticalWarning, ...] = ()
 
     def reversed(self) -> Comparison:
-        """Return the same comparison with b as its subject."""
+        """Turn the comparison around, with b as its subject."""
         return replace(
             self,
             a=self.b,

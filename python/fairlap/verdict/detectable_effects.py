@@ -32,13 +32,13 @@ _DECLARED_POINT = 0.9
 
 @lru_cache(maxsize=64)
 def _drawn_signs(n: int) -> Floats:
-    """Return a fixed set of sign vectors per sample size, so that the same figures always give the same answer."""
+    """Draw a fixed set of sign vectors per sample size, so that the same figures always give the same answer."""
     signs: Floats = np.random.default_rng(n).choice([-1.0, 1.0], size=(_SIGN_DRAWS, n))
     return signs
 
 
 def detectable_log_effect(differences: Floats, centres: Floats, levels: Floats | float) -> Floats:
-    """Return the smallest shift of the centre that would be shown at this level; infinite if none could be.
+    """Find the smallest shift of the centre that would be shown at this level; infinite if none could be.
 
     The last axis holds the blocks. Sorting the sizes makes the answer independent of the order of the
     blocks, and using both ends of each redrawn interval makes it the same from either contestant's side.
@@ -55,7 +55,7 @@ def detectable_log_effect(differences: Floats, centres: Floats, levels: Floats |
 
 
 def _tick_of_the_clock(sizes: Floats) -> Floats:
-    """Return the smallest difference other than zero, where some are exactly zero; else the clock shows no tick.
+    """Find the smallest difference other than zero, where some are exactly zero; else the clock shows no tick.
 
     With ticks as wide as the noise, an effect has to carry the readings half a tick further before ties,
     which count against it, become differences.
@@ -90,7 +90,7 @@ def _chances(effect_over_spread: float) -> tuple[float, float, float, float]:
 
 
 def power(effect_over_spread: float, blocks: int, level: float) -> float:
-    """Return the chance that the signed-rank test shows the effect on its own side.
+    """Compute the chance that the signed-rank test shows the effect on its own side.
 
     The rank sum's exact mean and variance under the alternative (Lehmann 1975), with a normal tail beyond the
     exact critical value.
@@ -112,7 +112,7 @@ def power(effect_over_spread: float, blocks: int, level: float) -> float:
 
 
 def blocks_needed(effect: float, spread: float, *, level: float = 0.05, wanted_power: float = 0.8) -> int:
-    """Return the fewest blocks that find a ratio of 1 + effect amid this spread of the log ratios."""
+    """Find the fewest blocks that find a ratio of 1 + effect amid this spread of the log ratios."""
     require_between("level", level, 0.0, 1.0)
     require_between("wanted power", wanted_power, 0.0, 1.0)
     if effect <= 0 or spread <= 0:
@@ -134,6 +134,6 @@ def blocks_needed(effect: float, spread: float, *, level: float = 0.05, wanted_p
 
 
 def blocks_to_claim(tables: int = 1, alpha: float = 0.05, *, contestants: int = 2) -> int:
-    """Return the fewest blocks with which any difference can be claimed in a run of so many works."""
+    """Find the fewest blocks with which any difference can be claimed in a run of so many works."""
     pairs = contestants * (contestants - 1) // 2 if contestants > MOST_CLOSED else 1
     return signed_rank.blocks_to_reach(alpha / (max(tables, 1) * pairs))

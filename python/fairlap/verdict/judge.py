@@ -143,7 +143,7 @@ class _Evidence:
         }
 
     def withheld(self) -> _Evidence:
-        """Return the same figures where nothing may be claimed, with intervals that claim nothing."""
+        """Withhold claims: return the same figures with intervals that claim nothing."""
         return replace(self, different=_withheld(self.different, self.p), same=_withheld(self.same, self.p_same))
 
 
@@ -184,7 +184,7 @@ class _Course:
         self.asked = [i for i, pair in enumerate(self._pairs) if not design.only_winner or fastest in pair]
 
     def _put_edges(self, gate: Gate) -> Floats:
-        """Return what to add to the log times, so that a contestant at the bound is equal to the baseline."""
+        """Compute what to add to the log times, so that a contestant at the bound is equal to the baseline."""
         place, bound = self._table.contestants.index(gate.baseline), float(np.log1p(gate.max_slowdown))
         sign = 1.0 if self._table.metric.better == "lower" else -1.0
         for i, (a, b) in enumerate(self._pairs):

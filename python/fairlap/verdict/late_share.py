@@ -43,10 +43,11 @@ class LateShareTest:
         return math.ceil(round(1 / self.share, 9))
 
     def limits(self, requests: int, fewest: int = 0) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-        """Bound late requests by the number of completed ones, from 0 on: so many or more miss the bound.
+        """Compute the limits by the number of completed requests, from 0 on.
 
-        So many or fewer meet it; -1 where nothing can meet it yet. Nothing is decided before so many as ``fewest``,
-        which is for queues that take time to fill and machines that stall for a moment.
+        So many late ones or more miss the bound, and so many or fewer meet it; -1 where nothing can meet it yet.
+        Nothing is decided before so many as ``fewest``, which is for queues that take time to fill and machines that
+        stall for a moment.
         """
         counts = np.arange(requests + 1)
         per_late, per_other = self._weights()
@@ -66,7 +67,7 @@ class LateShareTest:
         return bool(late >= self.limits(requests)[0][-1])
 
     def _weights(self) -> tuple[float, float]:
-        """Return what a late request, and another one, add to the logarithm of the likelihood ratio."""
+        """Weigh what a late request, and another one, add to the logarithm of the likelihood ratio."""
         odds = self.share / (1 - self.share)
         low, high = (each / (1 + each) for each in (odds / self.odds_factor, odds * self.odds_factor))
         return math.log(high / low), math.log((1 - high) / (1 - low))

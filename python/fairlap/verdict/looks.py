@@ -71,9 +71,9 @@ _LABELLINGS = 40
 
 
 def looks(log_figures: Floats, *, alpha: float, margin: float, design: Design) -> tuple[Look, ...]:
-    """Take every look of a run with these blocks, for figures of which less is better.
+    """Find every look of a run with these blocks, for figures of which less is better.
 
-    With a gate, the baseline takes as much longer in them as the bound allows.
+    With a gate, they are those in which the baseline takes as much longer as the bound allows.
     """
     blocks = log_figures.shape[0]
     if not design.until_decided:
@@ -95,7 +95,7 @@ def looks(log_figures: Floats, *, alpha: float, margin: float, design: Design) -
 
 
 def level_of_an_extra_look(found: tuple[Look, ...], alpha: float) -> float:
-    """Return what the next look would have been tested at."""
+    """Compute the level at which the next look would have been tested."""
     return _NEXT_SHARE * (alpha - sum(look.level for look in found)) if found else _FIRST_SHARE * alpha
 
 

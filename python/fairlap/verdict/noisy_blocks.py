@@ -90,7 +90,7 @@ def _excess(by_rank: Floats, name: str, limits: GateLimits) -> Floats:
 
 
 def _sorted_inside_blocks(values: Floats) -> Floats:
-    """Sort the worst of each block first, and what was not read last."""
+    """Sort inside blocks, the worst of each first, and what was not read last."""
     ordered: Floats = -np.sort(-values.reshape(values.shape[0], -1), axis=1)
     return ordered
 

@@ -1,4 +1,4 @@
-"""Whether one of two saved runs of the same contestant, which were not interleaved, is slower.
+"""Two saved runs of the same contestant that were not interleaved, and whether it got slower.
 
 Between two runs the machine may have changed as much as the code, and no test can tell the two apart.
 So the answer is widened by an allowance: the drift seen inside the runs themselves, plus what each
@@ -66,7 +66,7 @@ def p_beyond(every: Floats, m: int, n: int, allowance: float = 0.0) -> float:
 
 
 def rank_sum_interval(every: Floats, m: int, n: int, level: float) -> tuple[float, float]:
-    """Return the shifts that the two-sided test at this level does not reject; unbounded if it can reject none."""
+    """Find the shifts that the two-sided test at this level does not reject; unbounded if it can reject none."""
     cut = int(np.searchsorted(null_cdf(m, n), level / 2, side="right"))
     if cut == 0:
         return -np.inf, np.inf

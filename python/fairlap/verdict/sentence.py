@@ -30,7 +30,7 @@ class ComparisonText:
     inconclusive: bool
 
     def without_verdict(self) -> str:
-        """Return the sentence for a line that already shows the verdict."""
+        """Write the sentence for a line that already shows the verdict."""
         return f"{f'{self.claim} {self.interval}'.rstrip()}, {self.details}"
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class ComparisonText:
 
 
 def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText:
-    """Return the verdict with its interval, blocks and minimum detectable effect, and the modes underneath.
+    """Write the verdict with its interval, blocks and minimum detectable effect, and the modes underneath.
 
     The better contestant is the subject, unless ``a_first`` keeps the first of the two there.
     """
@@ -49,7 +49,10 @@ def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText
 
 
 def slowdown_sentence(compared: Comparison, max_slowdown: float) -> str:
-    """Say what the first of the two takes against the second, and the bound that its interval is compared with."""
+    """Write what the first of the two takes against the second, as tables show it.
+
+    Its interval is compared with the bound, which follows.
+    """
     ratio, bounds = quantity_text.ratio_and_bounds(
         compared.ratio, compared.interval.low, compared.interval.high, apart_from=1 + max_slowdown
     )
@@ -74,7 +77,7 @@ def modes_sentence(modes: Modes) -> str:
 
 
 def sensitivity(verdict: Verdict, detectable_effect: float) -> str:
-    """Return what the run could have detected. A difference that was shown may be smaller; that is no contradiction."""
+    """Describe what the run could have detected; a shown difference may be smaller, which is no contradiction."""
     if not isfinite(detectable_effect):
         return "no difference is detectable at 80 % power"
     effect = quantity_text.share(detectable_effect)
@@ -133,6 +136,6 @@ def blocks_to_decide(compared: Comparison) -> str:
 
 
 def _from_the_better_side(comparison: Comparison) -> Comparison:
-    """Turn the comparison so that its subject has the better figure; where a difference is shown, it won."""
+    """Make the contestant with the better figure the subject; where a difference is shown, that is the winner."""
     a_is_better = comparison.ratio == 1 or (comparison.ratio < 1) == (comparison.metric.better == "lower")
     return comparison if a_is_better else comparison.reversed()

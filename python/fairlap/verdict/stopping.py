@@ -66,7 +66,7 @@ def folding() -> tuple[Floats, Floats, Floats]:
 
 
 def blinded_half_width(log_figures: Floats, level: float) -> Floats:
-    """Return the widest half-width over all pairs of ranks, for log figures shaped (..., blocks, contestants)."""
+    """Find the widest half-width over all pairs of ranks, for log figures shaped (..., blocks, contestants)."""
     ranked = np.sort(log_figures, axis=-1)
     ratios, widenings, _ = folding()
     widest = np.zeros(log_figures.shape[:-2])

@@ -60,7 +60,7 @@ class Components:
 
 
 def worthwhile_rounds(raced: Sequence[RacedBlock], *, usual: int, margin: float, until_decided: bool) -> int:
-    """Of the next block.
+    """Choose the rounds of the next block.
 
     ``usual`` are those of a block of which nothing is known; with a fixed number of blocks, each has at least as many.
     """
@@ -104,7 +104,7 @@ def components(raced: Sequence[RacedBlock], margin: float) -> Components | None:
 
 
 def _unfolded(gaps: Floats) -> tuple[Floats, Floats]:
-    """Unfold the true spread of each gap between neighbours, and its mean.
+    """Estimate the true spread of each gap between neighbours, and its mean.
 
     Gaps that look folded at their middle are taken as those of equal contestants: below one spread, the shape of a
     folded normal hardly shows its mean.
@@ -120,7 +120,7 @@ def _unfolded(gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def medians_of_segments(log_times: Floats) -> Floats:
-    """Shape as (contestants, segments), without what a whole round has in common.
+    """Take the medians of segments, shaped (contestants, segments), without what a whole round has in common.
 
     Rounds that do not fill a segment go with the last.
     """
@@ -131,7 +131,7 @@ def medians_of_segments(log_times: Floats) -> Floats:
 
 
 def _within(medians: Floats) -> float | None:
-    """Return a contestant's own variance between segments, such that its median over blocks is right."""
+    """Estimate a contestant's own variance between segments, such that its median over blocks is right."""
     contestants, segments = medians.shape
     freedom = (contestants - 1) * (segments - 1)
     if freedom == 0:

@@ -1,4 +1,7 @@
-"""A Grafana dashboard for the metrics of ``fairlap watch --serve`` and of races, as a file to import."""
+"""A Grafana dashboard, as a file to import.
+
+It shows the metrics of ``fairlap watch --serve`` and of races (``-o race.prom``).
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,7 @@ def dashboard_json() -> str:
 
 
 def expression(metric: str, selected_by: str = _HERE) -> str:
-    """Build the expression; a counter is shown by its rate."""
+    """Select a metric; a counter is shown by its rate."""
     selected = f"{PREFIX}{metric}{selected_by}"
     return f"rate({selected}[$__rate_interval])" if metric.endswith("_total") else selected
 
@@ -201,7 +204,7 @@ def _variables() -> list[dict[str, Any]]:
 
 
 def _machines(name: str, label: str, metric: str) -> dict[str, Any]:
-    """Return a choice of those that have this metric."""
+    """Offer a choice of the machines that have this metric."""
     return {
         "name": name,
         "label": label,

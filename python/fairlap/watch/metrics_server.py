@@ -106,7 +106,7 @@ class _Connection(asyncio.Protocol):
 
 
 def request_in(head: bytes) -> Request | None:
-    """Find the head of a request, without its last line ends; None where it is not one."""
+    """Parse the head of a request, without its last line ends; None where it is not one."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[1].startswith("/") or not words[2].startswith("HTTP/1."):

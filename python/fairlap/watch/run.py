@@ -31,9 +31,10 @@ def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> No
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """End as usual on Ctrl-C and SIGTERM: no message, the usual exit status, and the terminal restored.
+    """End a watch in the usual way on Ctrl-C and SIGTERM.
 
-    The one ends a watch, the other ends services.
+    Ctrl-C is the usual way to end a watch, and SIGTERM ends services: the usual exit status, no message, and the
+    terminal is restored.
     """
     with interrupted_once():
         try:
@@ -113,7 +114,7 @@ def json_line(readings: ReadingsNow) -> str:
 
 
 def _reading(series: Series) -> dict[str, object]:
-    """Write a reading; a number that is absent is null, with the reason."""
+    """Describe a reading; a number that is absent is null, with the reason."""
     reading: dict[str, object] = {"name": series.metric.name, "labels": series.labels}
     if series.metric.counter:
         reading |= {"total": series.value, "per_second": series.per_second}

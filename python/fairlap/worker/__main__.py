@@ -1,6 +1,6 @@
-"""One contestant's process, or one of its ranks.
+"""One contestant's process: ``python -m fairlap.worker --read FD --write FD --parent PID``.
 
-``python -m fairlap.worker --read FD --write FD --parent PID``, or ``python -m fairlap.worker --connect HOST:PORT``.
+Or one of its ranks: ``python -m fairlap.worker --connect HOST:PORT``.
 
 It speaks the protocol of docs/reference/worker-protocol.md over the two inherited descriptors, or over the connection,
 never over standard output, which frameworks print on. Nothing expensive is imported before the first request.
@@ -61,7 +61,7 @@ def main() -> None:
 
 @contextmanager
 def _streams(options: _Options) -> Iterator[tuple[BinaryIO, BinaryIO, bool]]:
-    """Open requests and replies, and tell whether nothing that this process starts gets away."""
+    """Open requests and replies, and find whether this process holds everything that it starts."""
     for fd in (options.read, options.write):
         os.set_inheritable(fd, False)
     if os.getppid() != options.parent:

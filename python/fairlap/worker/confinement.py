@@ -1,7 +1,7 @@
 """The sandbox of a worker, which it enters before it imports anything of the contestant.
 
-It is before NumPy, too, which starts threads. Those that exist already would keep their files, and a contestant can
-make any thread of its process act for it.
+It enters it before NumPy too, which starts threads. Those that exist already would keep their files, and a contestant
+can make any thread of its process act for it.
 """
 
 from __future__ import annotations

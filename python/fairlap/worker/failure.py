@@ -92,7 +92,7 @@ def _message(error: BaseException) -> str:
 
 
 def _memory_error_behind(error: BaseException) -> BaseException | None:
-    """Return the MemoryError in its chain of causes and contexts, suppressed ones included."""
+    """Find the MemoryError in its chain of causes and contexts, suppressed ones included."""
     seen = {id(error)}
     behind = error.__cause__ or error.__context__
     while behind is not None and id(behind) not in seen:

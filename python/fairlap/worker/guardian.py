@@ -100,7 +100,7 @@ _LOOK_AT_RANK_EVERY_MS = 200  # where the system has no pidfd
 
 
 def _guard_rank(rank: int, connection: int, rank_ended: int | None) -> None:
-    """When the connection closes, end all ranks of this host.
+    """End all ranks of this host when the connection closes.
 
     A rank that ended leaves only its own session: while the connection is open here, the conductor cannot see that the
     rank has lost it.

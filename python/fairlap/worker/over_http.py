@@ -44,7 +44,7 @@ def over_http_in(options: Mapping[str, str]) -> HttpOptions | None:
 
 
 def without_server(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the framework's own options; ``tensors`` and ``timeout`` are among them if there is no server."""
+    """Keep the framework's options; ``tensors`` and ``timeout`` are its own if there is no server."""
     if OPTION not in options:
         return dict(options)
     return {name: value for name, value in without_http_options(options).items() if name != OPTION}
@@ -86,7 +86,7 @@ class OwnServer:
         )
 
     def _start(self) -> BinaryIO:
-        """Bind the port here, so that it is known before the server is up."""
+        """Start the server on a port that is bound here, so that it is known before the server is up."""
         read, write = os.pipe()
         with socket.socket() as listening:
             listening.bind((_HOST, 0))

@@ -61,7 +61,7 @@ class ProcessOptions:
 
 
 def process_options_in(options: Mapping[str, str]) -> ProcessOptions:
-    """Read the options; InvalidRequest for a value that no machine has."""
+    """Read the process's options, and raise InvalidRequest for a value that no machine has."""
     allocator, node = options.get(ALLOCATOR, SYSTEM), options.get(NUMA)
     if allocator not in ALLOCATORS:
         raise InvalidRequest(f"{ALLOCATOR} must be one of {', '.join(ALLOCATORS)} (got {allocator})")
@@ -82,12 +82,12 @@ def why_no_allocator(allocator: str) -> str:
 
 
 def without_process_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that belong to the framework."""
+    """Keep the options that belong to the framework."""
     return {name: value for name, value in options.items() if name not in (ALLOCATOR, NUMA, SANDBOX)}
 
 
 def settings_in(request: Prepare) -> tuple[Settings, float]:
-    """Return the framework's own settings, and the share by which it is slowed down."""
+    """Read the framework's own settings, and the share by which it is slowed down."""
     options = without_process_options(without_choice(request.options))
     slowdown = slowdown_in(options)
     limit_bytes = request.device_memory_limit_bytes

@@ -117,7 +117,7 @@ class Service:
     def _prepare_server(
         self, request: Prepare, work: Workload, sets: Sequence[Arrays], memory: MemoryMeter
     ) -> Prepared:
-        """Prepare a server that loads the model, and a client that is called here."""
+        """Load the model in a server; what is called here is a client."""
         server = over_http.OwnServer(request, self._phase)
         contestant = server.contestant(work)
         memory.prepared(WHERE_WORK_IS[contestant.work_in])
@@ -214,7 +214,7 @@ class Service:
         return latency.measured_message(measurement, drawn, energy, feeding, on_device, dealt=dealt)
 
     def _deal(self, seed: int) -> bool:
-        """Deal memory; what it holds is held twice meanwhile, so the memory is read before."""
+        """Move it to other places; what it holds is held twice meanwhile, so the memory is read before."""
         self.held.before_second()
         return self.held.timed.deal(seed)
 

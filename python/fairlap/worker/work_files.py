@@ -69,7 +69,7 @@ def part_of_rank(request: Prepare) -> Callable[[Arrays], Arrays] | None:
 
 
 def _for_batch(arrays: Arrays, spec: Spec, batch: int) -> dict[str, Any]:
-    """Repeat the few items that a search for the largest batch hands out."""
+    """Repeat the items, of which a search for the largest batch hands out few."""
     shapes = {tensor.name: tensor.shape for tensor in spec.inputs}
     if (labels := spec.label_tensor()) is not None:
         shapes |= {LABELS: labels.shape, BATCH_LABELS: labels.shape}

@@ -66,7 +66,7 @@ def by_fairlap_python(work: Work, library: Path) -> Reading:
 
 
 def lambda_over(fn: Callable[[], object]) -> Callable[[], object]:
-    """Wrap a ctypes function, which would be called natively, so that a Python timer calls it through Python."""
+    """Wrap a ctypes function, which would be called natively: a Python timer calls it through Python."""
     return (lambda: fn()) if hasattr(fn, "argtypes") else fn
 
 

@@ -77,7 +77,7 @@ def measure(
 
 
 def interval(ratios: list[float]) -> tuple[float, float, float]:
-    """Return the median in percent above 1, and its 95 % interval over resampled pairs."""
+    """Compute the median in percent above 1, and its 95 % interval over resampled pairs."""
     draw = random.Random(1)
     medians = sorted(median(draw.choices(ratios, k=len(ratios))) for _ in range(2000))
     return tuple(100 * (value - 1) for value in (median(ratios), medians[50], medians[-51]))  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Whether events of a whole context see work on every kind of stream, and what they cost."""
+"""See whether events of a whole context see work on every kind of stream, and what they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What NVML's sensors cost to read, how often each is new, and what the energy counter sees that power misses.
+"""Measure what NVML's sensors cost to read, how often each is new, and whether the energy counter is complete.
+
+The energy counter may see what power misses.
 
 Through ctypes alone, as a second opinion on the engine's sampler.
 """

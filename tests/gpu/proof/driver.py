@@ -77,7 +77,7 @@ class PrimaryContext:
 
     @contextmanager
     def pushed(self) -> Iterator[None]:
-        """Make it current on the calling thread too, for a moment."""
+        """Make the context current on the calling thread too, for a moment."""
         self._driver.call("cuCtxPushCurrent_v2", self._context)
         try:
             yield
@@ -134,7 +134,7 @@ class Spinner:
         self._launch(self._empty, stream)
 
     def lengths_ns(self) -> list[int]:
-        """Return what each spin_ns() since the last call really took by the device's own timer. They must be done."""
+        """Read what each spin_ns() since the last call really took by the device's own timer; they must be done."""
         count = min(self._launches, _KEPT)
         stamps = (ctypes.c_uint64 * (2 * max(1, count)))()
         self._check("cuMemcpyDtoH_v2", stamps, self._memory, ctypes.c_size_t(count * _STAMPS_BYTES))
@@ -161,7 +161,7 @@ class Spinner:
 
 
 def rates_gb_per_s(context: PrimaryContext, size: int, *, pinned: bool) -> list[float]:
-    """Copy ``size`` bytes back to back on one stream, from one buffer to one on the device; a rate a round."""
+    """Copy ``size`` bytes back to back on one stream, from one buffer to one on the device; return a rate a round."""
     driver, stream = DriverCalls(), ctypes.c_void_p(context.new_stream())
     host, device = ctypes.c_void_p(), ctypes.c_uint64()
     driver.call("cuMemAlloc_v2", ctypes.byref(device), ctypes.c_size_t(size))

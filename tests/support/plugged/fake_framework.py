@@ -110,7 +110,7 @@ def eat_memory(_: Settings) -> None:
 
 
 def pass_through_memory(_: Settings) -> None:
-    """Touch an anonymous mapping of 200 MiB, and give it back."""
+    """Map 200 MiB anonymously, touch them and give them back."""
     with mmap.mmap(-1, 200 * 2**20, flags=mmap.MAP_PRIVATE) as memory:
         memory.write(b"x" * len(memory))
 
@@ -162,10 +162,7 @@ def daemon(_: Settings) -> None:
 
 
 def stranger(_: Settings) -> None:
-    """Start a daemon that has nothing of its worker's: neither session nor environment.
-
-    Its arguments are for the test.
-    """
+    """Start a daemon that has neither session nor environment of its worker; its arguments are for the test."""
     open_until_it_runs, held = os.pipe()
     if os.fork() == 0:
         os.setsid()

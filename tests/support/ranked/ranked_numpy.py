@@ -1,7 +1,6 @@
-"""A framework whose ranks train with NumPy, honestly or with one mistake or misfortune.
+"""A framework whose ranks train with NumPy and average their gradients over a connection to rank 0.
 
-They average their gradients over a connection to rank 0. Its ranks start in a second, so that many can be lost in a
-test.
+They do so honestly or with one mistake or misfortune. Its ranks start in a second, so that many can be lost in a test.
 
 Slow ranks and slow exchanges wait by the clock, so that a test knows what should be found.
 """

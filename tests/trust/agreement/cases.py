@@ -43,7 +43,7 @@ def value(column: str) -> Callable[[Row], float]:
 
 
 def middle_rate(row: Row) -> Mapping[str, float]:
-    """Return the trial whose rate is nearest to half of the largest one."""
+    """Find the trial whose rate is nearest to half of the largest one."""
     half = row["largest_rate_per_s"]["value"] / 2
     trials = [each for each in row["latency_by_rate"] if each["rate_per_s"]]
     return min(trials, key=lambda each: abs(each["rate_per_s"] - half))

@@ -60,9 +60,10 @@ class Agreement:
 def pairs_of(
     cases: Sequence[Case], threads: int, number: int, models: Path, contestants: Sequence[str], device: str
 ) -> Iterator[Pair]:
-    """Pair the figures of cases with one command: it runs once with all of the contestants, then the loops run.
+    """Pair cases with one command, which runs once with all of the contestants, with the loops of each of them.
 
-    The command finds what some loops are given. The order of the contestants is turned round in every other pair.
+    The loops come second, since the command finds what some loops are given. The order of the contestants is turned
+    round in every other pair.
     """
     rows, cores = rows_and_cores(cases[0], threads, contestants, device)
     for name in contestants if number % 2 else reversed(contestants):
@@ -76,7 +77,7 @@ def pairs_of(
 def rows_and_cores(
     case: Case, threads: int, contestants: Sequence[str], device: str
 ) -> tuple[Mapping[str, Row], Sequence[int]]:
-    """Return the rows by contestant, and the cores that the block drew: the loops run on the same."""
+    """Race, and return the rows by contestant and the cores that the block drew: the loops run on the same."""
     on = [] if "--command" in case.command else ["--on", ",".join(contestants)]
     command = [*case.command, *on, "--threads", str(threads), "--blocks", "1", "--data-seed", "0", "--json", "--quiet"]
     if device != "cpu":
@@ -130,7 +131,7 @@ def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreemen
 
 
 def agreement_of(pairs: Sequence[Pair], allowed: float) -> Agreement:
-    """Return the centre of the ratios after Hodges and Lehmann, and the interval of the signed-rank test."""
+    """Compute the centre of the ratios after Hodges and Lehmann, and the interval of the signed-rank test."""
     logs = np.log([pair.fairlap / pair.by_hand for pair in pairs])
     walsh = signed_rank.walsh_averages(logs)
     low, high = signed_rank.interval(walsh, LEVEL)

@@ -47,7 +47,7 @@ def spreads(noise: Noise) -> list[tuple[str, float, float]]:
 
 
 def print_whole(noise: Noise, histories: int) -> None:
-    """Print what the command itself finds, with its margin and its causes."""
+    """Print how the command itself does, with its margin and its causes."""
     causes, points = false_causes(seeded("causes"), histories, noise)
     claimed = ", ".join(f"{count} of the cause {cause}" for cause, count in causes.items()) or "none"
     print(f"\n`fairlap history`: false alarms in {points:,} points: {claimed}\n")

@@ -56,7 +56,7 @@ def histories(rng: np.random.Generator, count: int, noise: Noise, runs: int = RU
 
 
 def without_drift(logs: np.ndarray, contestant: int) -> np.ndarray:
-    """Return the times of one contestant without what moved the others."""
+    """Remove what moved the others from the times of one contestant."""
     runs = np.arange(logs.shape[1])
     others = [Control(place, runs, own) for place, own in enumerate(logs) if place != contestant]
     left: np.ndarray = logs[contestant] - machine_drift(others, runs.size)
@@ -86,9 +86,9 @@ def _ever_claimed(rule: Rule, series: np.ndarray) -> list[int]:
 def found_within_three_runs(
     rule: Rule, rng: np.random.Generator, count: int, noise: Noise, step: float, *, controlled: bool
 ) -> tuple[int, int]:
-    """Count how often a step of one contestant is claimed when one to three runs after it are recorded.
+    """Count how often a step of one contestant is claimed, when one to three runs after it are recorded.
 
-    A claim may be at most a run beside its place. The number of steps is returned, too.
+    The claim is at most a run away from its place. Returned with the number of trials.
     """
     found = trials = 0
     for logs in histories(rng, count, noise):
@@ -125,7 +125,7 @@ def _point(run: str, log: float, *, new: bool) -> Point:
 
 
 def false_causes(rng: np.random.Generator, count: int, noise: Noise) -> tuple[Counter[str], int]:
-    """Count changes that whole histories claim where nothing changed, by their cause; and the points."""
+    """Count changes that whole histories claim where nothing changed, by their cause, and the points."""
     causes: Counter[str] = Counter()
     points = 0
     for logs in histories(rng, count, noise):

@@ -28,7 +28,7 @@ def median_ns(work: str) -> float:
 
 
 def recorded_run() -> dict[str, object]:
-    """Return the median of every process, by contestant; the order within a block is drawn."""
+    """Measure the median of every process, by contestant; the order within a block is drawn."""
     began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     found: dict[str, list[float]] = {work: [] for work in WORKS}
     for _ in range(_BLOCKS):
@@ -38,7 +38,7 @@ def recorded_run() -> dict[str, object]:
 
 
 def recorded(most_load: float = math.inf) -> dict[str, np.ndarray]:
-    """Return the median over the blocks of each run, in order; those at a higher load average are left out."""
+    """Read the median over each run's blocks, in the order of the runs, without those at a higher load average."""
     runs = [run for run in json.loads(NOISE.read_text()) if run["load"] <= most_load]
     return {work: np.array([np.median(run["ns"][work]) for run in runs]) for work in WORKS}
 

@@ -59,7 +59,7 @@ def arms(recording: Recording, rule: Rule, rng: np.random.Generator) -> list[tup
 
 
 def tried(recording: Recording, rule: Rule, effect: float) -> Row:
-    """Try with b slowed, so that "a" is right."""
+    """Try a rule; the slowed arm is b, so that "a" is right."""
     called = [rule.decide(a, b * (1 + effect)) for a, b in arms(recording, rule, np.random.default_rng(1))]
     claimed_a, claimed_b = called.count("a"), called.count("b")
     right, wrong = (claimed_a, claimed_b) if effect else (0, claimed_a + claimed_b)

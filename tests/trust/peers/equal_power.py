@@ -58,7 +58,7 @@ class _BlockEnds(Silence):
 
 
 def record_blocks(blocks: int, seed: int) -> RecordedBlocks:
-    """Return the workload of the peers, in a race that takes turns, on one core."""
+    """Record the workload of the peers, in a race that takes turns, on one core."""
     cores = (min(os.sched_getaffinity(0)),)
     callable_name = contestant_named("python:call=tests.trust.peers.work.expression")
     trial = Trial(callable_name, Work("callable", 1), threads=1, cores=cores)
@@ -94,10 +94,7 @@ def rows(blocks: RecordedBlocks, recording: Recording) -> list[Row]:
 
 
 def _races(blocks: RecordedBlocks, effect: float) -> Row:
-    """Race from every block on.
-
-    The first block of a race starts its processes alone, as the first recorded did.
-    """
+    """Race from every block on; a race's first block starts its processes alone, as the first recorded did."""
     later_s = float(np.median(blocks.seconds[1:]))
     most = 1 + int((DEFAULT_BUDGET_S - blocks.seconds[0]) / later_s)
     starts = range(len(blocks.log_ratios))
@@ -116,7 +113,7 @@ def _races(blocks: RecordedBlocks, effect: float) -> Row:
 
 
 def _as_often(tool: str, decide: Decide, recording: Recording, effect: float, found: float) -> Row:
-    """Return the fewest processes of each side, one side after the other, that find the effect as often as we do."""
+    """Find the fewest processes of each side, one after the other, that find the effect as often as we do."""
     samples = recording.samples_ns
     share = 0.0
     counts = np.unique(np.geomspace(2, len(samples) // 2, 40).astype(int))

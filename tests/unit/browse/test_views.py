@@ -37,7 +37,7 @@ def get(url: str, **more: str) -> Answer:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Store runs of six days with rows only, and a newer one with processes and samples."""
+    """Store runs of six days of which there are rows only, and a newer one with processes and samples."""
     path = tmp_path_factory.mktemp("store") / "runs.sqlite"
     ids = stored(path, [daily_run(day) for day in range(RUNS - 1)])
     run = a_run_with_everything()

@@ -66,7 +66,7 @@ def has_plain():
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current one, with a secret outside of it."""
+    """Make a folder the current one, with a secret outside of it."""
     found = tmp_path / "work"
     found.mkdir()
     (tmp_path / "secret").write_text("secret")

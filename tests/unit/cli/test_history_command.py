@@ -30,7 +30,7 @@ DAYS = 30
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Return a release that is 5 % slower from day 15, and a machine that is 8 % slower from day 22."""
+    """Store a release that is 5 % slower from day 15, and a machine that is 8 % slower from day 22."""
     path = tmp_path_factory.mktemp("store") / "runs.sqlite"
 
     def torch(day: int) -> float:

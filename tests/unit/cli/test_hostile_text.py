@@ -150,7 +150,7 @@ def test_a_worker_that_fails_commands_no_terminal(place: Path, quiet: bool) -> N
 
 
 def _own_controls_removed(written: str) -> str:
-    """Return what a progress bar draws with: the cursor, erased lines, colours."""
+    """Remove what a progress bar draws with: the cursor, erased lines, colours."""
     return re.sub(r"\x1b\[(\?25[lh]|2K|1A|[0-9;]*m)|\r", "", written)
 
 

@@ -94,7 +94,7 @@ def test_a_race_that_is_ended_reports_what_it_found_and_how_to_go_on(
 
 
 def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """Return a race that is interrupted just when it takes this step."""
+    """Interrupt a race just when it takes this step."""
     program = (
         "import os, signal, sys\n"
         "from fairlap.cli import main, run_race as compare_running\n"

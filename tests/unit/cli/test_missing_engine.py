@@ -19,7 +19,7 @@ pytestmark = pytest.mark.sanitized
 
 @pytest.fixture(scope="module")
 def without_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the package without its engine and the built-in models."""
+    """Copy the package without the engine; the built-in models are not part of it."""
     folder = tmp_path_factory.mktemp("unbuilt")
     left_out = shutil.ignore_patterns("*.so", "__pycache__", "bench_models")
     shutil.copytree(Path(fairlap.__file__).parent, folder / "fairlap", ignore=left_out)

@@ -71,7 +71,7 @@ def test_a_race_runs_on_one_core(tmp_path: Path) -> None:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """Yield a group of processes with little memory, of version 1 or 2."""
+    """Make a group of processes with little memory, of version 1 or 2."""
     for folder, limit in ((GROUP, "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
         own = folder / f"fairlap-test-{os.getpid()}"
         try:

@@ -26,7 +26,7 @@ def _on_machine(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def foreign(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a plan that was drawn on another machine; its program writes a file."""
+    """Draw a plan on another machine, whose program writes a file."""
     with monkeypatch.context() as there:
         _on_machine("other", here, there)
         commands = (f"--command=a=touch {here}/PWN", "--command=b=true")

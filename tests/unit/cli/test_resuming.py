@@ -36,7 +36,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def race_of_three_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the file and the store of a race that is over."""
+    """Run a race, and return the folder with its file and store."""
     folder = tmp_path_factory.mktemp("race")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRLAP_STORE", str(folder / "runs.sqlite"))
@@ -47,7 +47,7 @@ def race_of_three_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def raced(race_of_three_blocks: Path, store: Path) -> Path:
-    """Return the file of that race, and a store for this test alone, with the run."""
+    """Copy that race's file, and its store with the run for this test alone."""
     shutil.copytree(race_of_three_blocks, store.parent, dirs_exist_ok=True)
     return store.parent / "race.json"
 
@@ -112,7 +112,7 @@ def test_a_run_that_is_still_being_recorded_is_not_resumed(store: Path, raced: P
 
 
 def interrupted(*arguments: str, after: int) -> str:
-    """Return the arguments that it prints for resuming, when it was interrupted after so many processes."""
+    """Interrupt a run after so many processes, and return the arguments that it prints for resuming."""
     running = subprocess.Popen([sys.executable, "-m", "fairlap", *arguments], stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     for line in running.stderr:

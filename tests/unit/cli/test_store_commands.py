@@ -191,7 +191,7 @@ def test_repair_leaves_alone_what_it_can_read_no_run_in(path: Path) -> None:
 
 @pytest.fixture
 def raced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Return the plans that would have been run."""
+    """Collect the plans that would have been run."""
     plans: list[object] = []
 
     def run_race(plan: object, _output: object) -> int:

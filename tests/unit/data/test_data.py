@@ -54,7 +54,7 @@ def words(folder: Path, ids: Any, mask: Any) -> Path:
 
 
 def with_shape(folder: Path, shape: str) -> Path:
-    """Return a header that NumPy would never write, before 4096 bytes."""
+    """Write a header that NumPy would never write, before 4096 bytes."""
     text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
     file = folder / "a.npy"
     file.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(4096))

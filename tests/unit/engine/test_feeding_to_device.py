@@ -16,7 +16,7 @@ CUDA = 2
 
 
 def copied_on(machine: Machine, batch: Batch, stream: int) -> Any:
-    """Return an array that the consumer's stream copies the batch to, once it gets there."""
+    """Copy the batch on the consumer's stream into an array, which is filled once the stream gets there."""
     out = np.zeros(batch.shape, np.int64)
     copy = machine.cuda.cuMemcpyDtoHAsync_v2
     copy.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_uint64)

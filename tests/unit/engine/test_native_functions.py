@@ -18,7 +18,7 @@ def capsule(address: int, name: bytes | None) -> object:
 
 
 def counting_function() -> tuple[Callable[[int], None], list[int]]:
-    """Return a native entry point that counts how often, and with which argument, it is called."""
+    """Make a native entry point that counts how often, and with which argument, it is called."""
     seen: list[int] = []
 
     def count(context: int | None) -> None:

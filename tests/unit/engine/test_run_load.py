@@ -137,7 +137,11 @@ def test_latency_counts_from_when_a_request_was_due_so_a_stalled_service_cannot_
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 def test_a_load_has_no_thread_but_its_workers_so_none_wakes_during_a_call() -> None:
-    """A thread that issued requests added 20 to 50 µs to each, and took time from calls without a second core."""
+    """Count the threads during a call.
+
+    A thread that issued requests and woke the worker added 20 to 50 µs to each request, and took time from calls where
+    it had no core of its own.
+    """
     threads: list[int] = []
 
     def call() -> None:

@@ -28,7 +28,7 @@ def fake_nvml() -> ctypes.CDLL:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """Return a machine with one RAPL package and nothing else."""
+    """Make a machine with one RAPL package and nothing else."""
     zone = tmp_path / "sys/class/powercap/intel-rapl:0"
     zone.mkdir(parents=True)
     (zone / "name").write_text("package-0\n")

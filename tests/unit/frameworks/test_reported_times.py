@@ -1,6 +1,6 @@
 """Times are read from the reports that real programs wrote.
 
-These are Google Benchmark 1.3.0 and 1.7.1, pyperf 2.10 and hyperfine 1.15. The figures expected are those that can be
+They are Google Benchmark 1.3.0 and 1.7.1, pyperf 2.10 and hyperfine 1.15. The figures expected are those that can be
 read in the files.
 """
 

@@ -14,7 +14,7 @@ Make = Callable[[str], Part]
 
 @pytest.fixture
 def part_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Return a part whose ``run(record, deadline)`` has this body."""
+    """Make a part whose ``run(record, deadline)`` has this body."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
     def make(body: str) -> Part:

@@ -17,7 +17,7 @@ case "$*" in *{fails}*) echo "x.cpp:1: error: no such thing" >&2; exit 1 ;; esac
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return what the compiler was asked to do, a line each."""
+    """Log what the compiler was asked to do, a line each."""
     monkeypatch.setattr(building, "module_file", lambda: tmp_path / "_native.so")
     for package in ("torch", "pybind11"):
         (tmp_path / package / "include/pybind11").mkdir(parents=True)

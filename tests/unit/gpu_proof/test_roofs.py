@@ -1,6 +1,6 @@
-"""The part of the proof on roofs and profiles, on the fakes with figures of known products.
+"""The part of the proof on roofs and profiles: on the fakes, and in PyTorch on the CPU.
 
-The products themselves run in PyTorch on the CPU.
+On the fakes, figures of known products are in place of PyTorch's; on the CPU, it is the products themselves.
 """
 
 from __future__ import annotations

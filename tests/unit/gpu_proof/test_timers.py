@@ -1,6 +1,6 @@
 """The timers that the proof compares, and the frameworks' methods.
 
-The cases run in real frameworks on the CPU, the rest of the code on the fakes, with kernels of known length in place of
+The cases are in real frameworks on the CPU, the rest of the code on the fakes, with kernels of known length in place of
 the cases.
 """
 
@@ -96,7 +96,7 @@ class Event:
 
 
 def torch_on(machine: Machine) -> Any:
-    """Return what the timers use of PyTorch, on the fake device; its profiler is the real one."""
+    """Fake what the timers use of PyTorch on the fake device; its profiler is the real one."""
     import torch
 
     cuda = types.SimpleNamespace(

@@ -25,7 +25,7 @@ MARK = "FAIRLAP_TEST_OF_ENDLESS_MODELS"
 
 
 def endless(file: Path) -> Path:
-    """Return a loop that adds the input to itself."""
+    """Write a loop that adds the input to itself."""
     import onnx
     from onnx import TensorProto, helper
 

@@ -22,7 +22,7 @@ Kernel = Callable[[Sequence[str]], Path]
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    """Build a folder below which groups have these files."""
+    """Fake the kernel in a folder below which groups have these files."""
     files: list[str] = []
     mkdir, rmdir = os.mkdir, os.rmdir
 

@@ -154,7 +154,7 @@ def _tflite(folder: Path) -> Source:
 
 
 def _of_transformers(folder: Path) -> Source:
-    """Return a snapshot in the cache of Hugging Face, whose files are links."""
+    """Make a snapshot in the cache of Hugging Face, whose files are links."""
     snapshot, blobs = (folder / "models--own--bert" / each for each in ("snapshots/1", "blobs"))
     for each in (snapshot, blobs):
         each.mkdir(parents=True)

@@ -21,7 +21,7 @@ def built(folder: Path, *layers: Files) -> Root:
 
 
 def _cores(pairs: list[str], package: list[int]) -> Files:
-    """Return the kernel's list of siblings for each hardware thread, and its socket."""
+    """Write the kernel's list of siblings for each hardware thread, and its socket."""
     files: Files = {f"{_CPU}/online": f"0-{len(pairs) - 1}\n"}
     for cpu, (siblings, socket) in enumerate(zip(pairs, package, strict=True)):
         files[f"{_CPU}/cpu{cpu}/topology/thread_siblings_list"] = f"{siblings}\n"

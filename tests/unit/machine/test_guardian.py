@@ -74,7 +74,7 @@ time.sleep(1000)
 
 
 def is_there(pid: int) -> bool:
-    """Tell whether it lives; a zombie does not: the first process of a container may never wait for it."""
+    """Check for a process; a zombie does not count: a container's first process may never wait for it."""
     deadline_s = time.monotonic() + 10
     while time.monotonic() < deadline_s:
         try:

@@ -35,7 +35,7 @@ BURNS = "while True: pass"
 
 @contextmanager
 def tree_of(program: str, processes: int) -> Iterator[ProcessTree]:
-    """Return the worker that runs the program below its guardian, when it and its ``processes`` have written a line."""
+    """Run the program below the worker's guardian, until it and its ``processes`` have written a line."""
     read, write = os.pipe()
     code = textwrap.dedent(
         f"""

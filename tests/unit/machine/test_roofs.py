@@ -27,7 +27,7 @@ _MEASURED = Roofs(
 
 @pytest.fixture
 def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect the thread counts that are measured, with an empty cache."""
+    """Empty the cache, and collect the thread counts that are measured."""
     made: list[int] = []
 
     def measured(threads: int, cores: list[int]) -> Roofs:

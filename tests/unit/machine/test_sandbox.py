@@ -200,9 +200,10 @@ def test_programs_may_be_started_in_the_same_sandbox(tmp_path: Path) -> None:
 
 
 def test_with_a_gpu_threads_are_named_and_a_socket_may_listen_but_nothing_is_reached(tmp_path: Path) -> None:
-    """CUDA 13.0 opens /proc/self/task/*/comm for writing, and binds a Unix socket that it listens on.
+    """Name threads and bind a socket with a GPU, and reach nothing.
 
-    It starts no context otherwise, as seen on an H100.
+    CUDA 13.0 starts no context otherwise: it opens /proc/self/task/*/comm for writing, and binds a Unix socket that it
+    listens on, as seen on an H100.
     """
     found = outcomes(tmp_path, "gpu")
     processes = {"python", "fork", "shell", "commands"}

@@ -28,7 +28,7 @@ def header_of(*shape: int, dtype: str = "<f4") -> bytes:
 
 
 def a_bomb(path: Path, gigabytes: float) -> int:
-    """Return a .npz of one array of zeros, which is deflated to a thousandth. Returns its bytes when it is read."""
+    """Write a .npz of one array of zeros, deflated to a thousandth, and return its bytes when it is read."""
     chunks = int(gigabytes * 1e9 / _CHUNK)
     size = chunks * _CHUNK
     head = header_of(size // 4)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.sanitized
 
 
 def run(step: dict[str, Any], folder: Path, **variables: str) -> tuple[int, list[str]]:
-    """Return the exit status of the step's script, and the words that fairlap got."""
+    """Run the step's script, and return its exit status and the words that fairlap got."""
     install(folder / "temp/fairlap-environment/bin/python", FAKE)
     done = shell(step, folder, folder / "temp", **variables)
     words = folder / "words"

@@ -214,10 +214,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path, job: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a shallow clone of a merge of a change into its base, as a job has it.
-
-    The base lacks nothing but speed.
-    """
+    """Make a shallow clone of a merge of a change into its base, as a job has it; the base lacks only speed."""
     origin = tmp_path / "origin"
     origin.mkdir()
     git(origin, "init", "--quiet")

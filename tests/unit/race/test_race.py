@@ -46,7 +46,7 @@ def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: i
 
 
 def process_of(variant: str, model: str = "mlp", limits: Limits = QUICK) -> ProcessResult:
-    """Return the process of a bad contestant that raced beside a good one, which must have finished."""
+    """Race a bad contestant alongside a good one, which must have finished, and return the bad one's process."""
     good, bad = race(f"example,example:{variant}", model, limits)
     assert good.outcome == "finished", good.message
     return bad

@@ -36,7 +36,7 @@ def plan(
 
 
 def processes_around(planned: Plan, spread: float, faster: str = "a") -> list[list[ProcessResult]]:
-    """Return what every block leaves behind. The same figures whoever is the faster."""
+    """Make what every block leaves behind, with the same figures whichever contestant is the faster."""
     rng = random.Random(2)
     found = []
     for block in planned.blocks:

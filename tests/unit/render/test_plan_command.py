@@ -44,7 +44,7 @@ def again(plan: Plan) -> Plan:
 
 
 def options(name: str, values: st.SearchStrategy[object]) -> st.SearchStrategy[list[str]]:
-    """Return the option, or nothing."""
+    """Draw the option, or nothing."""
     return st.one_of(st.just([]), values.map(lambda value: [name, str(value)]))
 
 

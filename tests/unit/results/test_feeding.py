@@ -119,9 +119,10 @@ def test_a_slow_pipeline_is_not_reported_as_no_items_at_all() -> None:
 
 
 def test_who_feeds_in_bursts_is_judged_by_the_whole_time_and_not_by_calls_that_did_not_wait() -> None:
-    """The first takes 2 ms for a call that does not wait, and 8 ms a batch over the whole time.
+    """Judge a contestant that is fed in bursts by the whole time.
 
-    The second takes 4 ms each time. Every figure of speed and the verdict agree that the second is the faster one.
+    The first takes 2 ms for a call that does not wait, and 8 ms a batch over the whole time; the second takes 4 ms each
+    time. Every figure of speed and the verdict agree that the second is the faster one.
     """
     run = a_run(blocks=8, listed="torch,jax")
     run.plan = msgspec.structs.replace(run.plan, data="synthetic")

@@ -38,7 +38,7 @@ class SlowestCalls(Scenario):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield what pip leaves of a package with this entry point."""
+    """Write what pip leaves of a package with this entry point."""
     info = tmp_path / "slowest_calls-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slowest-calls\nVersion: 1.0\n")

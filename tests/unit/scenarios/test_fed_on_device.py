@@ -23,7 +23,7 @@ SAMPLES, BATCH = 22, 4
 
 
 def lying_there(batch: Any) -> Any:
-    """Put what lies on the fake device into memory."""
+    """Read what is on the fake device, which is memory."""
     batch.wait()
     return np.frombuffer(ctypes.string_at(batch.pointer, batch.nbytes), np.float32).reshape(batch.shape)
 

@@ -1,4 +1,7 @@
-"""A package adds a scenario: its option, its steps, its figures and its picture, and what contestants are ranked by."""
+"""A package adds a scenario with steps of its own: the first call after a pause.
+
+It ranks contestants otherwise than the median call does.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _HERE = Path(__file__).parents[2] / "support"
 
 
 def started(code: str, store: Path) -> subprocess.Popen[str]:
-    """Return a process of its own that finds what these tests use."""
+    """Start a separate process that finds what these tests use."""
     path = os.pathsep.join([str(_HERE), *sys.path])
     return subprocess.Popen(
         [sys.executable, "-c", code, str(store)],

@@ -229,7 +229,7 @@ def test_a_whole_store_has_nothing_to_repair_store(tmp_path: Path) -> None:
 
 @contextmanager
 def somebody_else() -> Iterator[None]:
-    """Become nobody for a while, since the superuser may write everywhere."""
+    """Become nobody for a while: the superuser may write everywhere."""
     if os.geteuid() != 0:
         yield
         return

@@ -23,7 +23,7 @@ def raced(
     count: int = 20,
     seed: int = 1,
 ) -> list[RacedBlock]:
-    """Return normal noise with these standard deviations between processes and between rounds."""
+    """Draw normal noise with these standard deviations between processes and between rounds."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(blocks):

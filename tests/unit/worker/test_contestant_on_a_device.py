@@ -1,6 +1,6 @@
 """A contestant on a GPU, against the fake driver: its headline is wall time until the device is done.
 
-That is alike for all; what its stream and its records show comes beside it, or the reason why not.
+That is alike for all; what its stream and its records show comes next to it, or the reason why not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A contestant on a GPU is profiled by the device's own records, on the fakes of the driver and of CUPTI.
+"""A contestant on a GPU is profiled by the device's own records, against the fakes of the driver and of CUPTI.
 
 Its empty call ends when the device is done.
 """

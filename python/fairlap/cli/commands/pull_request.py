@@ -108,7 +108,7 @@ def _judged(
     job: Job, name: str, *, body: Path | None, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
     output: tuple[Path, ...], **given: Any,
 ) -> tuple[int, str]:  # fmt: skip
-    """Return the exit status, and the text of the comment."""
+    """Judge the run, write its files, and return the exit status and the text of the comment."""
     from fairlap.history.gate import findings_inside, overall
     from fairlap.machine.atomic_files import write_output
     from fairlap.pull_request.checkouts import NoBaseline, NotPrepared

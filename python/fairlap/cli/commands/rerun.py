@@ -58,7 +58,7 @@ def command(run: str, trust: bool | None, store: bool, quiet: bool, as_json: boo
 
 
 def _require_cores(then: Run) -> None:
-    """Refuse cores that are missing here: the plan binds processes to cores by their numbers."""
+    """Refuse a plan that binds processes to cores that are not available here, by their numbers."""
     import os
 
     from fairlap.errors import InvalidRequest

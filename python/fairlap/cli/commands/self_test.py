@@ -54,7 +54,7 @@ def run_self_test(
     device: str,
     to_score: float | None,
 ) -> int:
-    """Return the exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
+    """Run the trials and return the exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
     found = find(model)
     spec = found.spec
     work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
@@ -120,7 +120,7 @@ def _run_self_test(
 
 
 def _summary(counted: Tally, trial: Trial, slowdown: float) -> tuple[str, bool]:
-    """Return the text, and whether the result is within the promise."""
+    """Summarize the trials, and decide whether the result is within the promise."""
     if slowdown:
         lines = [
             f"slowdown found: {share_text(counted.faster, counted.runs)}",

@@ -130,7 +130,7 @@ def _run(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Return the exit status."""
+    """Run the sweep and return the exit status."""
     from fairlap.sweep.driver import Driver
     from fairlap.sweep.machines import Machines
     from fairlap.sweep.ray_cluster import cluster_named

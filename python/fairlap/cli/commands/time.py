@@ -149,7 +149,7 @@ def command(
 
 
 def _plain(value: Any) -> Any:
-    """Parse a share or a duration into the float that it is."""
+    """Turn a share or a duration into a plain float."""
     return float(value) if isinstance(value, float) else value
 
 
@@ -167,7 +167,7 @@ def _comparison(names: tuple[str, ...], **options: Any) -> InProcessComparison:
 
 @contextmanager
 def _stray_prints_on_stderr(wanted: bool) -> Iterator[None]:
-    """Send what the timed callable prints elsewhere, so that it does not mix with the JSON."""
+    """Send what the timed callable prints to standard error, so that it does not mix with the JSON."""
     if not wanted:
         yield
         return

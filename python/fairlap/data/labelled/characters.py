@@ -40,7 +40,7 @@ def characters() -> Items:
 
 
 def text_of(topics: dict[str, str]) -> str:
-    """In the order of their names.
+    """Join the paragraphs of the topics, in the order of their names.
 
     A paragraph that is in several topics is in the text once, so that none is both learnt from and held out. Characters
     outside of the alphabet become question marks.

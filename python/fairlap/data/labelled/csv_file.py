@@ -24,7 +24,7 @@ def csv_items(path: Path, labels: str) -> Items:
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """Return the header, the rows, and the line on which each row ends."""
+    """Read the header, the rows, and the line on which each row ends."""
     rows, lines = [], []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -51,7 +51,7 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
 
 
 def _require_header(path: Path, header: list[str], rows: list[list[str]], labels: str) -> None:
-    """Without one the first item would be taken for the names of the columns.
+    """Refuse a file without a header, whose first item would be taken for the names of the columns.
 
     A label may be text in an item too: then it is one of those in the column.
     """

@@ -44,7 +44,7 @@ class Items:
         return ItemSizes(first.shape[1:], len(self.classes) or None)
 
     def named_for(self, names: Sequence[str]) -> Arrays:
-        """Name the inputs as the model does."""
+        """Rename the inputs to the model's names."""
         if len(self.inputs) == len(names) == 1:
             return dict(zip(names, self.inputs.values(), strict=True))
         return self.inputs

@@ -41,7 +41,7 @@ class LabelledSet:
 
 
 def parted(items: Items, names: tuple[str, ...] = (), fraction: float = 1.0) -> LabelledSet:
-    """Part the items; the same are held out every time, whichever fraction of the others is learnt from.
+    """Split the items so that the same ones are held out whichever fraction of the others is learnt from.
 
     ``names`` are those of the model's inputs.
     """
@@ -107,7 +107,7 @@ def _require_every_class(items: Items, learnt: Places) -> None:
 
 
 def _scaled(array: Array, learnt: Places) -> npt.NDArray[np.float32]:
-    """Scale each column; one whose numbers are all the same becomes 0."""
+    """Standardize each column by the items learnt from; a column whose numbers are all the same becomes 0."""
     known = array[learnt].astype(np.float64)
     deviation = known.std(axis=0)
     scaled = (array - known.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)

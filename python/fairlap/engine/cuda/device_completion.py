@@ -14,7 +14,9 @@ COMPLETION = "the wait for all work of the device"
 
 
 def device_completion(device: int, first: Callable[[Any], object] | None = None) -> Callable[[Any], object]:
-    """Build a wait until the device has done all its work, on every stream; the framework must have used it before.
+    """Make a function that waits until the device has done all its work, on every stream.
+
+    The framework must have used the device before.
 
     ``first`` is the framework's own wait, for one whose calls return before all their work is enqueued.
     """
@@ -32,7 +34,7 @@ def device_completion(device: int, first: Callable[[Any], object] | None = None)
 
 
 def stream_used_by(call: Callable[[], object], device: int) -> int:
-    """Return the address of the stream on which one call launches its kernels, as CUPTI's callbacks show it.
+    """Find the address of the stream on which one call launches its kernels, as CUPTI's callbacks show it.
 
     Raises NotAvailable if there is no such stream, or more than one. From then on launches in this process may cost
     more, since CUPTI stays loaded.
@@ -52,7 +54,7 @@ def stream_used_by(call: Callable[[], object], device: int) -> int:
 
 
 def own_stream(device: int) -> _native.OwnStream:
-    """Return a stream for a framework that takes one. It lives as long as the object that is returned."""
+    """Create a stream for a framework that takes one; it lives as long as the object that is returned."""
     require_cuda()
     with native_errors_explained():
         return _native.OwnStream(device)

@@ -39,7 +39,7 @@ class Rotate:
                 raise InvalidRequest(f"each set of arguments must be a tuple, not {type(arguments).__name__}")
 
     def bytes_known(self) -> int:
-        """Return the size of the arguments that tell their size."""
+        """Add up the sizes of the arguments whose size is known."""
         return sum(_size_of(argument) for arguments in self.sets for argument in arguments)
 
     def is_small_for(self, cache_bytes: int) -> bool:

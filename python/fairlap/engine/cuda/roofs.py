@@ -10,7 +10,10 @@ from fairlap.errors import NotAvailable
 
 
 def device_facts(device: int) -> _native.DeviceFacts:
-    """Read the facts of a device; NotAvailable without CUDA, InvalidRequest where this process sees no such device."""
+    """Read the device's facts.
+
+    Raises NotAvailable without CUDA, and InvalidRequest where this process sees no such device.
+    """
     require_cuda()
     with native_errors_explained():
         return _native.cuda_device_facts(device)
@@ -38,10 +41,7 @@ class DeviceUnderTrial:
             return Trials(trials.instructions, trials)
 
     def triad(self, size_bytes: int) -> Trials:
-        """Measure ``a = b + 0.4 * c`` over three arrays of together so many bytes.
-
-        An element of fp32 counts as 12 bytes.
-        """
+        """Time ``a = b + 0.4 * c`` over three arrays of together so many bytes; an fp32 element counts as 12 bytes."""
         with native_errors_explained():
             trials = _native.device_triad_trials(self._stream, size_bytes)
             return Trials(trials.instructions, trials)

@@ -27,7 +27,7 @@ class StreamHandle:
 
 
 def stream_of(stream: object, device: int | None = None) -> StreamHandle:
-    """Return the CUDA stream behind an object.
+    """Find the CUDA stream behind an object.
 
     Takes a ``torch.cuda.Stream``; a CUDA ``torch.device`` or tensor, for PyTorch's current stream there; a CuPy stream
     or anything with the ``__cuda_stream__`` protocol; an ONNX Runtime session, or its provider options, with a

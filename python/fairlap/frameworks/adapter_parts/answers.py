@@ -38,7 +38,7 @@ def named_gradients(loss: Any, gradients: Mapping[str, Any]) -> Answers:
 
 
 def answers_of_tensors(work: Workload, canonical: Canonical, result: Any) -> Answers:
-    """For frameworks whose tensors convert to NumPy with ``numpy()``.
+    """Convert the result of a framework whose tensors convert to NumPy with ``numpy()``.
 
     ``canonical`` converts a gradient to the layout of the spec, given the name of its weight.
     """
@@ -58,7 +58,7 @@ def trained_names(spec: Spec) -> list[str]:
 
 
 def of_every_weight(work: Workload, kind: str, state: Arrays) -> Arrays:
-    """Of a state of training, by the names of all weights.
+    """Complete one kind of arrays of a training state to all weights.
 
     The optimizer keeps nothing for those that are not trained: theirs stay as they were given.
     """

@@ -20,7 +20,7 @@ _STATISTICS = {
 
 
 def stream_of_xla(device: Any, _call: Callable[[], Any]) -> int:
-    """Return the address of XLA's stream for computations, which a callback between two operations is handed.
+    """Find the address of XLA's stream for computations, which a callback between two operations gets.
 
     XLA puts the work of a program on one such stream for each device, unless it is asked for more.
     """
@@ -46,7 +46,7 @@ def stream_of_xla(device: Any, _call: Callable[[], Any]) -> int:
 
 
 def on_device(device: Any) -> dict[str, Any]:
-    """Return the fields of a contestant that only one on a GPU has."""
+    """Collect the fields of a contestant that only one on a GPU has."""
 
     def memory() -> dict[str, int]:
         statistics = device.memory_stats() or {}

@@ -11,7 +11,7 @@ _CACHE_OF_THE_RACE = "FAIRLAP_JAX_CACHE"
 
 
 def environment_for(settings: Settings) -> dict[str, str]:
-    """Size the pool of XLA's client, which is as large as PJRT_NPROC says, in releases before it as NPROC says."""
+    """Set the size of the XLA client's pool by PJRT_NPROC, and by NPROC for the releases before it, among others."""
     threads = str(settings.threads)
     return {
         "JAX_PLATFORMS": "cpu" if settings.device == "cpu" else "cuda,cpu",
@@ -55,7 +55,7 @@ def cache_in_force(folder: str | None) -> str:
 
 
 def _limited(settings: Settings) -> dict[str, str]:
-    """Return the share of the device that XLA's pool may grow to."""
+    """Compute the share of the device that XLA's pool may grow to."""
     if settings.device_memory_limit_bytes is None:
         return {}
     from fairlap.machine.cuda_devices import total_bytes

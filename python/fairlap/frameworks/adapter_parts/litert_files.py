@@ -63,13 +63,13 @@ if __name__ == "__main__":
 
 
 def brought_file(work: Workload) -> Path | None:
-    """Return a file for LiteRT that a user brought."""
+    """Find a LiteRT file that the user brought."""
     own = Path(work.package) / LITERT_FILE
     return own if work.package.startswith("/") and own.is_file() else None
 
 
 def converted_file(work: Workload) -> tuple[Path, bool]:
-    """Return the file, and whether it was in the cache."""
+    """Convert the model, and return the file and whether it was in the cache."""
     converter = _version_of_converter()
     made_of = [work.package, str(work.batch), converter, hash_of(work.weights), model_key(work.package)]
     key = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
@@ -106,7 +106,7 @@ def _version_of_converter() -> str:
 
 
 def _is_complete(file: Path) -> bool:
-    """Tell whether the file is whole by its length in a second file, since the format has no end mark."""
+    """Compare the file's length with the one stored in a second file, because the format has no end mark."""
     try:
         return _length_of(file).read_bytes() == str(file.stat().st_size).encode()
     except OSError:

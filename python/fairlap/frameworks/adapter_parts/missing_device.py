@@ -1,6 +1,6 @@
 """Why a framework does not see a GPU, in one line.
 
-No driver, a build without CUDA or without its libraries, or too few devices.
+There is no driver, the build is without CUDA or without its libraries, or there are too few devices.
 """
 
 from __future__ import annotations

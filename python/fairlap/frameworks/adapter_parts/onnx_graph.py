@@ -13,7 +13,7 @@ from fairlap.models.workload import Workload
 
 
 def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | str:
-    """Bytes of a graph, or the path of a file; ONNX Runtime and OpenVINO take either.
+    """Build the bytes of a graph, or find the path of a file; ONNX Runtime and OpenVINO take either.
 
     A user's model may have a file for one reader alone.
     """
@@ -26,7 +26,7 @@ def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | s
 
 
 def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
-    """Return the file that a framework reads a user's model from, and the file of its weights if it is another."""
+    """Find the file that a framework reads a user's model from, and a second one if it holds the weights."""
     file: Path | None = getattr(work.implementation(reader), "file", None)
     if file is None:
         return ()
@@ -35,10 +35,7 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
 
 
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:
-    """Return the initializers.
-
-    One that equals its weight is returned as that weight, to avoid a second copy in memory.
-    """
+    """Read the initializers; one that equals its weight becomes that weight, to avoid a second copy in memory."""
     import onnx
     from onnx import numpy_helper
 

@@ -33,7 +33,7 @@ def provider_of(onnxruntime: Any, wanted: Settings, install: str) -> str:
 
 
 def why_not_loaded(onnxruntime: Any, provider: str) -> str:
-    """Return what the linker misses; ONNX Runtime itself only logs it and takes another provider."""
+    """Report what the linker misses; ONNX Runtime itself only logs it and takes another provider."""
     folder = Path(str(onnxruntime.__file__)).parent / "capi"
     try:
         ctypes.CDLL(str(folder / _SHARED), mode=ctypes.RTLD_GLOBAL)

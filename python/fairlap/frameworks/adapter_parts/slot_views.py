@@ -28,7 +28,7 @@ class SlotViews:
         self._made: dict[tuple[str, int], Any] = {}
 
     def at(self, addresses: Mapping[str, int]) -> dict[str, Any]:
-        """View these addresses, by the names of what is fed."""
+        """Return views of these addresses, by the names of the inputs."""
         made = self._made
         return {each[0]: made[each] if each in made else self._over(*each) for each in addresses.items()}
 

@@ -26,7 +26,7 @@ def prepare_device(device: str, limit_bytes: int | None, package: str, *, tf32: 
 
 
 def on_device(device: str) -> dict[str, Any]:
-    """Return the fields of a contestant that only one on a GPU has."""
+    """Collect the fields of a contestant that only one on a GPU has."""
     if device == "cpu":
         return {}
     import torch

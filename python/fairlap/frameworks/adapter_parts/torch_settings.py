@@ -59,7 +59,7 @@ def integers_in_force() -> dict[str, str]:
 
 
 def _precision(model: Any, device: str) -> str:
-    """Return the type of the weights, and what the switches do with it."""
+    """Describe the type of the weights, and what the switches do with it."""
     import torch
 
     kinds = {each.dtype for each in model.state_dict().values() if each.is_floating_point()}
@@ -90,7 +90,7 @@ def _on(yes: bool) -> str:
 
 @contextmanager
 def modes_of_a_thread(work: Workload, device: str) -> Iterator[None]:
-    """Return what the adapter switches on for the thread that prepares, as PyTorch keeps it for each thread."""
+    """Switch on the modes that PyTorch keeps for each thread, for the thread that prepares."""
     import torch
 
     with ExitStack() as modes:

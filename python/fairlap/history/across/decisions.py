@@ -45,10 +45,10 @@ def _decision(entries: Sequence[Entry], question: Question) -> Decision:
 
 
 def _difference(a: Entry, b: Entry, weight: Weight) -> Difference:
-    """Between runs there is no verdict, only intervals.
+    """Compare two entries by their intervals between runs, and by the row's verdict within a run.
 
-    Within a run, the verdict of the row on the time of a call; where the row has no verdict on these two or on this
-    column, no difference is claimed.
+    Between runs there is no verdict, only intervals. Within a run, it is the verdict of the row on the time of a call;
+    where the row has no verdict on these two or on this column, no difference is claimed.
     """
     if a.line.run != b.line.run:
         return by_intervals(a.row, b.row, weight, basis="intervals of separate runs are apart")

@@ -12,10 +12,11 @@ from fairlap.results.row import Estimate
 
 
 def with_domination(entries: Sequence[Entry]) -> list[Entry]:
-    """Mark lines that another one dominates on the same work.
+    """Mark each line that is dominated by another one.
 
-    Its intervals are better in what both were ranked by, and lower in its cost. Without an interval the figure stands
-    for it. Costs in two currencies are not compared, nor is a contestant that was disqualified or measured nothing.
+    A line is dominated where the intervals of another one on the same work are better in what both were ranked by, and
+    lower in its cost. Without an interval the figure stands for it. Costs in two currencies are not compared, nor is a
+    contestant that was disqualified or measured nothing.
     """
     return [
         replace(each, line=msgspec.structs.replace(each.line, dominated_by=_dominating(each.line, entries)))
@@ -24,7 +25,7 @@ def with_domination(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def is_eligible(entry: Entry) -> bool:
-    """Tell whether it did the whole work that was asked for in at least one process."""
+    """Check that it did the whole work that was asked for in at least one process."""
     return entry.row.processes_finished > 0 and entry.line.outcome not in ("disqualified", "unqualified")
 
 

@@ -82,9 +82,10 @@ class Entry:
 def entries_of(
     runs: Sequence[RowsOfRun], prices: Mapping[str, Price], grams_per_joule: Mapping[str, float]
 ) -> list[Entry]:
-    """Prices and the grid's carbon are by the name that the user gave a run.
+    """Make the entries of these runs.
 
-    Of two kinds of conditions the rows are those that the run's verdict is about.
+    Prices and the grid's carbon are by the name that the user gave a run. Of two kinds of conditions the rows are those
+    that the run's verdict is about.
     """
     names = [run.run for run in runs]
     twice = next((name for name in names if names.count(name) > 1), "")
@@ -158,7 +159,7 @@ def at_price(row: Row, price: Price) -> Row:
 
 
 def machine_name(run: RowsOfRun, row: Row) -> str:
-    """Return what did the work: a GPU by its name, else the processor."""
+    """Name what did the work: a GPU, else the processor."""
     if row.device != "cpu":
         number = row.device.partition(":")[2] or "0"
         return run.machine.get(f"gpu {number}", f"{row.device} of an unknown kind")

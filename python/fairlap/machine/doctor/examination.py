@@ -54,6 +54,6 @@ def examine_this_machine(seconds: float = 1.0) -> Examined:
 
 
 def findings_of(seen: Examined) -> list[Finding]:
-    """Sort the most severe first."""
+    """Run all checks and sort their findings, the most severe first."""
     found = [finding for check in CHECKS for finding in check(seen)]
     return sorted(found, key=lambda finding: -SEVERITIES.index(finding.severity))

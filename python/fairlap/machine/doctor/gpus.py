@@ -41,7 +41,7 @@ def _persistence(gpu: Gpu) -> Finding | None:
 
 
 def _clocks(gpu: Gpu) -> Finding | None:
-    """Find clocks that fall while idle, which are not locked; the driver does not report whether they are."""
+    """Check for locked clocks, which the driver does not report: a clock that falls while idle is not locked."""
     if gpu.sm_mhz is None or not gpu.most_sm_mhz or gpu.sm_mhz >= _HELD * gpu.most_sm_mhz:
         return None
     idle = gpu.clock_reasons is not None and gpu.clock_reasons & _IDLE
@@ -127,7 +127,7 @@ def _error_correction(gpu: Gpu) -> Finding | None:
 
 
 def _link(gpu: Gpu) -> Finding | None:
-    """Check the width of the link; its generation falls whenever the device is idle."""
+    """Check the width of the link; the generation falls whenever the device is idle."""
     width, most = gpu.pcie_width, gpu.most_pcie_width
     if width is None or most is None or width >= most:
         return None

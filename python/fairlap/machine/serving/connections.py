@@ -21,7 +21,7 @@ _MOST, _SHARE_OF_DESCRIPTORS = 256, 4
 
 
 def most_connections() -> int:
-    """Return a part of the descriptors that this process may have; files and the store need some too."""
+    """Limit connections to a part of this process's descriptors; files and the store need some too."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST if allowed == resource.RLIM_INFINITY else max(2, min(_MOST, allowed // _SHARE_OF_DESCRIPTORS))
 
@@ -64,7 +64,7 @@ class Connections:
         self._end_after(HEAD_WITHIN_S, key)
 
     def asked(self, key: Hashable) -> None:
-        """Answer once the head is complete."""
+        """Note that the head is complete, and limit the time to the answer."""
         if key in self._transports:
             self._waiting.pop(key, None)
             self._end_after(ANSWERED_WITHIN_S, key)

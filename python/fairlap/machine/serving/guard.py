@@ -77,7 +77,10 @@ class Guard:
         return None if self._door is None else self._without_token(self._door, request)
 
     def _is_named(self, hosts: Collection[str]) -> bool:
-        """Check the name of the host: a page whose name was pointed at this machine still sends its own."""
+        """Check the host that is named, which refuses a foreign page whose name was pointed at this machine.
+
+        Such a page still sends its own name.
+        """
         if len(hosts) != 1:
             return False
         [host] = hosts

@@ -36,7 +36,7 @@ class _File(msgspec.Struct):
 
 
 def labels_of_annotations(content: bytes) -> Array:
-    """Read the labels; ValueError, in one line, for what is not an annotation file of boxes."""
+    """Read the labels; raise ValueError, in one line, for what is not an annotation file of boxes."""
     found = msgspec.json.decode(content, type=_File)
     places = {image.id: place for place, image in enumerate(found.images)}
     if len(places) < len(found.images):

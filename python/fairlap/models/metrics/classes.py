@@ -1,6 +1,6 @@
-"""Metrics of classes: the label is the number of the right class for each row of the output.
+"""Metrics of classes.
 
-Its last axis has the classes.
+The label is the number of the right class for each row of the output, whose last axis has the classes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _scored(outputs: Array, labels: Array) -> Parts:
 
 
 def _area(scores: Array, labels: Array) -> float:
-    """Of two classes that of the second; of more the mean of each class against the others.
+    """Compute the area of the second of two classes, or the mean area of each of more against the others.
 
     A class without a label is left out. NaN where all labels are of one class.
     """

@@ -81,7 +81,7 @@ class ImportedModel:
         }
 
     def original(self, name: str, array: Any) -> Array:
-        """Return a weight in the file's layout again, to compare with the file."""
+        """Turn a weight back into the file's layout, to compare it with the file."""
         held = np.asarray(array)
         if name not in self._turned:
             return held
@@ -154,7 +154,7 @@ def _without_known(graph: Graph, nodes: tuple[Node, ...], known: dict[str, Array
 
 
 def _with_last_uses(steps: list[Step], outputs: set[str]) -> tuple[list[Step], list[tuple[str, ...]]]:
-    """Return the steps that outputs depend on, and for each the values that no later step uses."""
+    """Select the steps that outputs depend on, and for each the values that no later step uses."""
     needed, kept = set(outputs), []
     for step in reversed(steps):
         if needed.intersection(step.outputs):

@@ -17,7 +17,7 @@ MOST_ELEMENTS = 2**33  # of one input; more is a mistake in a dimension, not a b
 def bound_inputs(
     inputs: Sequence[Any], dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[Tensor, ...]:
-    """Return the model's inputs, each with a size for every dimension.
+    """Give every dimension of the model's inputs a size.
 
     A size in ``shapes`` goes before one in ``dimensions``; both must agree with the sizes that the file fixes.
     """

@@ -17,7 +17,7 @@ MOST_SCALAR_OPERAND = 2**16  # elements of a shape, of a list of axes, ...
 
 
 def as_numbers(array: Array) -> Any:
-    """Return an array as tuples of Python numbers."""
+    """Turn an array into tuples of Python numbers."""
     if array.size > MOST_SCALAR_OPERAND:
         raise OperatorsUnsupported(f"an operand of {array.size} elements is not a shape or a list of axes")
     return _tuples(array.tolist())
@@ -33,7 +33,7 @@ def attributes_of(
     values: Mapping[str, Tensor],
     opset: int,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the keywords that an operator is called with, and the inputs that are left for it."""
+    """Collect the keywords that an operator is called with, and the inputs that are left for it."""
     operator = OPERATORS[node.operator]
     attributes = {name: value for name, value in node.attributes.items() if name not in operator.ignores}
     left = _take_known_inputs(operator, node, known, attributes)
@@ -99,7 +99,7 @@ def evaluate(
     values: Mapping[str, Tensor],
     opset: int,
 ) -> list[Array]:
-    """Return the results of a node whose inputs are all known."""
+    """Compute the results of a node whose inputs are all known."""
     attributes, inputs = attributes_of(node, known, values, opset)
     arrays = [library.constant(known[name]) if name else None for name in inputs]
     with np.errstate(all="ignore"):

@@ -29,7 +29,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 
 
 def fused(nodes: Iterable[Node], graph: Graph, known: Mapping[str, Array]) -> tuple[list[Node], dict[str, Tensor]]:
-    """Return the nodes to compute, and the types of all values."""
+    """Replace known patterns, and return the nodes to compute, and the types of all values."""
     view = GraphView(nodes, graph, known)
     result = []
     for node in view.nodes:

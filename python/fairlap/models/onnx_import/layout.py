@@ -25,7 +25,7 @@ class Step:
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """Return the axes of the file in the order in which the library has them."""
+    """Order the file's axes as the library has them."""
     return (0, *range(2, rank), 1)
 
 
@@ -71,7 +71,7 @@ class LayoutPlan:
             self._emit(operator, attributes, [self.in_file(name) for name in inputs], node)
 
     def in_file(self, name: str) -> str:
-        """Return the value in the file's order."""
+        """Name the value in the file's order."""
         if name not in self._last:
             return name
         order = channels_last(self._rank(name))
@@ -114,7 +114,7 @@ class LayoutPlan:
         return self._view(name, "last", channels_last(self._rank(name)))
 
     def _aligned(self, name: str, rank: int) -> str:
-        """Return an operand as it goes with images of so many axes."""
+        """Align an operand with images of so many axes."""
         own = self._rank(name)
         if name in self._last or own == 0:
             return name
@@ -140,7 +140,7 @@ class LayoutPlan:
         return self._views[key]
 
     def _reorder(self, name: str, result: str, shape: tuple[int, ...], perm: tuple[int, ...]) -> None:
-        """Transpose, or reshape where only axes of size one move."""
+        """Add a transposition, or a reshape where only axes of size one move."""
         moved = [axis for axis in perm if shape[axis] != 1]
         library = self.library
         if moved == sorted(moved):

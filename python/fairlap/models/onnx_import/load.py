@@ -64,7 +64,7 @@ def load_graph(
 
 
 def _prepared(model: Any, path: Path) -> Any:
-    """Return the model in a supported opset, with its functions expanded."""
+    """Convert the model to a supported opset, and expand its functions."""
     import onnx
     from onnx import inliner
 
@@ -190,7 +190,7 @@ def _attribute(node: Any, attribute: Any, folder: Path) -> Any:
 
 
 def _arrays(graph: Any, nodes: Iterable[tuple[Any, Node]], folder: Path) -> dict[str, Array]:
-    """Return initializers and the results of Constant nodes that the outputs depend on."""
+    """Read the initializers and the results of Constant nodes that the outputs depend on."""
     used = {name for _, node in nodes for name in node.inputs} | {each.name for each in graph.output}
     arrays = {each.name: array_of(each, folder) for each in graph.initializer if each.name in used}
     for _, node in nodes:
@@ -237,7 +237,7 @@ def _assembled(
 
 
 def _operands(nodes: Iterable[Node]) -> set[str]:
-    """Return what must be known when building, or is no weight."""
+    """Find what must be known when building, or is not a weight."""
     found = set()
     for node in nodes:
         for place in OPERATORS[node.operator].operands.values():

@@ -28,7 +28,7 @@ _NARROW = ("UINT4", "INT4", "FLOAT4E2M1", "UINT2", "INT2")
 
 
 def read_model(path: Path) -> Any:
-    """Return the file as a ModelProto, without external data."""
+    """Read the file as a ModelProto, without external data."""
     try:
         import onnx
     except ImportError as error:
@@ -58,7 +58,7 @@ def read_model(path: Path) -> Any:
 
 
 def _name_no_open_sizes(graph: Any) -> None:
-    """Rename sizes that exporters leave open as ``?``, ``-1`` or ``unk__749``: no name, and no size."""
+    """Clear ``?``, ``-1`` or ``unk__749``, which exporters write for sizes that they leave open: no name, no size."""
     for value in graph.input:
         for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
             if _NO_NAME.fullmatch(axis.dim_param) or (axis.HasField("dim_value") and axis.dim_value < 0):
@@ -66,9 +66,9 @@ def _name_no_open_sizes(graph: Any) -> None:
 
 
 def _sort(graph: Any, path: Path) -> None:
-    """Put what a node uses before it, as the format requires and some converters forget.
+    """Sort nodes so that what one uses is computed before it.
 
-    Nodes that are in order stay where they are.
+    The format requires that, and some converters forget it. Nodes that are in order stay where they are.
     """
     for node in graph.node:
         for inner in graphs_in(node):
@@ -147,7 +147,7 @@ def _check_names(model: Any, path: Path) -> None:
 
 
 def array_of(tensor: Any, folder: Path) -> Array:
-    """Return a TensorProto as an array, also where its data is in another file of the model's folder."""
+    """Read a TensorProto as an array, also where its data is in another file of the model's folder."""
     from onnx import TensorProto, helper, numpy_helper
 
     kinds = TensorProto.DataType
@@ -199,7 +199,7 @@ def _check_length(tensor: Any, kind: str, dtype: np.dtype[Any], count: int) -> N
 
 
 def file_inside(folder: Path, location: str) -> Path | None:
-    """Return the file of external data; None where that is no file of the folder, links followed."""
+    """Find the file that a location of external data names; None where it is not in the folder, links followed."""
     home = folder.resolve()
     try:
         path = (home / location).resolve()

@@ -15,7 +15,7 @@ def graphs_in(node: Any) -> list[Any]:
 
 
 def graphs_under(graph: Any) -> Iterator[Any]:
-    """Yield the graph, and all that are inside of its nodes."""
+    """Walk through the graph, and all that are inside of its nodes."""
     yield graph
     for node in graph.node:
         for inner in graphs_in(node):

@@ -41,7 +41,7 @@ def answers_beside(inputs: Path) -> Path:
 
 
 def _opened(source: Source, beside: Path, scratch: Path) -> Opened:
-    """Return the model that the race was planned with, and no other that was written in its place meanwhile."""
+    """Open the model that the race was planned with, and not another that was written in its place meanwhile."""
     confine_to(source, hashes_of(source), beside, scratch, cpu_s=_LIMIT_S)
     return require_kind(source).open(source, scratch)
 

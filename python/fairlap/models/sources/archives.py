@@ -13,7 +13,7 @@ _MOST_TIMES_THE_FILE = 100  # an archive that grows by more when it is read is n
 
 
 def require_archive(source: Source, otherwise: str) -> None:
-    """Refuse an archive that is not whole, whose members leave it, or that grows out of bounds."""
+    """Require a whole archive whose members stay inside, and which does not grow out of bounds."""
     path = Path(source.path)
     try:
         size = path.stat().st_size

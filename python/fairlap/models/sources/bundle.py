@@ -54,9 +54,9 @@ def bundle_in(folder: Path) -> Bundle:
 
 
 def route_to(bundle: Bundle, framework: str, implementation: str) -> Route:
-    """Find the route; ``implementation`` is which of a model's implementations the framework runs.
+    """Find the route to a framework, which goes before one to ``implementation``.
 
-    A route by framework goes first.
+    ``implementation`` is which of a model's implementations the framework runs.
     """
     kind = kind_at(bundle.kind).title
     found = bundle.routes.get(framework) or bundle.routes.get(implementation or framework)
@@ -67,7 +67,7 @@ _implementations: dict[str, Any] = {}  # of this process, which runs one contest
 
 
 def implementation_in(folder: Path, framework: str) -> Any:
-    """Return what a model's package has as ``<framework>_model``."""
+    """Make what a model's package has as ``<framework>_model``."""
     if framework not in _implementations:
         bundle = bundle_in(folder)
         _implementations[framework] = kind_at(bundle.kind).implementation(bundle, folder, framework)

@@ -22,7 +22,7 @@ _REFUSED = re.compile("permission ?denied|operation not permitted", re.IGNORECAS
 
 
 def confine_to(source: Source, files: Iterable[str], *writable: Path, cpu_s: float = LIMIT_S) -> None:
-    """Leave this process the model's files and the user's inputs to read, and these folders to write.
+    """Leave this process the model's files and the user's inputs, and let it write into these folders.
 
     The last folder is for temporary files. A script for inputs is the user's own and runs before. So does all code
     where the files of a model are not known, as for a function, and where the user trusts it.
@@ -43,7 +43,7 @@ def confine_to(source: Source, files: Iterable[str], *writable: Path, cpu_s: flo
 
 
 def explained(source: Source, code: str, message: str, error: BaseException) -> tuple[str, str]:
-    """Return the code and the message of an error. What the sandbox refused surfaces as any error of any library."""
+    """Explain an error, since what the sandbox refused surfaces as any error of any library."""
     if not is_confined() or code != "E_SOURCE" or not any(map(_was_refused, _chain(error))):
         return code, message
     return "E_SANDBOX", (

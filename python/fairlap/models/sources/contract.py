@@ -33,7 +33,7 @@ class SourceError(FairlapError):
 
 
 def link_out_of_folder(link: str) -> SourceError:
-    """Return what refuses a link out of a model's folder without --trust."""
+    """Make the error that refuses a link out of a model's folder without --trust."""
     return SourceError(
         f"{link} is a link to a file outside of its folder; add --trust if you trust it", code="E_SOURCE_TRUST"
     )
@@ -137,7 +137,7 @@ class SourceKind(ABC):
     @classmethod
     @abstractmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        """Return what a package has as ``<framework>_model``: an object with the same functions.
+        """Make what a package has as ``<framework>_model``: an object with the same functions.
 
         One for ``onnx`` may have a ``file`` instead; one that converts counts its ``conversion_s``.
         """

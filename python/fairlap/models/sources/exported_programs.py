@@ -1,4 +1,4 @@
-"""Check an ExportedProgram before PyTorch reads it, which would run what the file holds.
+"""Check an ExportedProgram before PyTorch reads it.
 
 PyTorch evaluates the text of sizes, imports modules that a layout of inputs names, and writes names into Python code
 that it runs. All that may be in the file is listed here; what is not needs trust.
@@ -92,10 +92,10 @@ def require_harmless_program(file: Path) -> None:
 
 
 def read_outputs_as_dicts(file: Path) -> None:
-    """Let PyTorch read outputs of transformers as dictionaries.
+    """Register the classes of outputs that PyTorch lacks as dicts; nothing that the file names is imported.
 
-    It knows them only where that package made some, and another version of it may lack the class. Here such a class
-    becomes one of dicts; nothing that the file names is imported.
+    PyTorch knows the outputs of transformers only where that package made some, and another version of it may lack the
+    class.
     """
     from torch.utils import _pytree
 
@@ -121,9 +121,9 @@ def _register_dict(name: str) -> None:
 
 
 def _read(file: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the members, and the JSON among them.
+    """Read the members, and the JSON among them.
 
-    By PyTorch's own reader of archives, since two readers may see different members in the same bytes.
+    PyTorch's own reader of archives does it, since two readers may see different members in the same bytes.
     """
     import torch
 
@@ -325,7 +325,7 @@ def _is_plain_constant(node: ast.Constant, of: str) -> bool:
 
 
 def _is_small(node: ast.expr) -> bool:
-    """Return an exponent that can be computed: a number of at most two digits, as it is or in ``Integer``."""
+    """Check for an exponent that can be computed: a number of at most two digits, plain or in ``Integer``."""
     if isinstance(node, ast.UnaryOp):
         return _is_small(node.operand)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Integer":

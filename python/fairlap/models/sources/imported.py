@@ -1,6 +1,6 @@
 """An ONNX graph in PyTorch, JAX and TensorFlow through fairlap's importer.
 
-It has the functions that a built-in model's module for that framework has. Each holds the weights by the graph's names.
+It has the functions of a built-in model's module for that framework, and holds the weights by the graph's names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IMPORTED = "from ONNX by fairlap's importer"
 
 
 def imported_reference(file: Path) -> tuple[Graph, Forward]:
-    """Build the reference; FairlapError for operators that the importer lacks."""
+    """Build the float64 reference, and raise FairlapError for operators that the importer lacks."""
     graph = load_graph(file)
     return graph, build(graph, "numpy")
 
@@ -67,11 +67,11 @@ class Imported:
         return self._model
 
     def hold_in(self, precision: Precision) -> None:
-        """Hold weights in this type, which the graph's casts and constants must have too."""
+        """Hold the graph's casts and constants in the type of the weights."""
         self._floats = _FLOATS.get(precision, "float32")
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
-        """Return a PyTorch or a TensorFlow module."""
+        """Build a PyTorch or a TensorFlow module."""
         model, weights = self._built(), self._graph.weights if self._own else weights
         if self._framework == "torch":
             return torch_module(model, model.prepare(weights), [each.name for each in self._graph.inputs], self._names)
@@ -95,7 +95,10 @@ class Imported:
 def torch_module(
     function: Callable[..., Mapping[str, Any]], weights: Mapping[str, Any], inputs: list[str], outputs: list[str]
 ) -> Any:
-    """Make a module of ``function``, which takes weights and inputs, both by name."""
+    """Wrap ``function``, which takes weights and inputs by name, in a module.
+
+    The module takes inputs by name or in their order.
+    """
     import torch
 
     class Module(torch.nn.Module):

@@ -42,10 +42,7 @@ def given_files(source: Source) -> tuple[Path, ...]:
 
 
 def given_inputs(text: str, folder: str) -> Sets:
-    """Read the sets of inputs that a file, a folder or a function gives, by names.
-
-    A name is empty where a file has none.
-    """
+    """Read the sets of inputs of a file, a folder or a function, by names; an empty name where a file has none."""
     if not text:
         return []
     script, colon, function = text.rpartition(":")
@@ -94,7 +91,7 @@ def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) ->
 
 
 def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, int]) -> tuple[Sets, int]:
-    """Part data for a metric into batches of the model's size, and count its items.
+    """Split a metric's data into batches of the model's size, and count its items.
 
     The last batch is filled up with the first items.
     """
@@ -116,7 +113,7 @@ def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, 
 def input_sets(
     tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """One set for each of the seeds' names.
+    """Make one set for each of the seeds' names.
 
     The first is the user's, where there is one; others are the user's next ones, then its values in another order. Of
     several, one at least is left for calibration.
@@ -142,7 +139,7 @@ def calibration_count(batch: int) -> int:
 def calibration_sets(
     tensors: Sequence[Tensor], given: Sets, example: Arrays | None, seeds: Mapping[str, int], batch: int
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Return what a quantization may look at: the user's sets that are left from ``input_sets``, else drawn ones."""
+    """Choose what a quantization may look at: the user's sets that ``input_sets`` left, else drawn ones."""
     _, named = _parted(tensors, given, example, len(seeds))
     spec, first = Spec("", "", tuple(tensors), (), (), 0, None, ""), next(iter(seeds.values()))
     found = named or [_drawn(spec, first + CALIBRATION_FROM + number) for number in range(calibration_count(batch))]
@@ -150,7 +147,7 @@ def calibration_sets(
 
 
 def _parted(tensors: Sequence[Tensor], given: Sets, example: Arrays | None, checks: int) -> tuple[Sets, Sets]:
-    """Part the user's sets into those for the checks and, where there are several, those for the calibration."""
+    """Split the user's sets into those for the checks, and others for calibration, unless there is only one."""
     found = [*given, *([dict(example)] if example and not given else [])]
     named = [of_tensors(own, tensors) for own in found[: checks + _MOST_CALIBRATION_SETS]]
     first = min(checks, len(named) - 1)
@@ -237,7 +234,7 @@ def _reordered(array: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _with_a_first(array: np.ndarray) -> np.ndarray:
-    """Keep the first place of each row of a mask: one that hides a whole row makes NaN of its softmax."""
+    """Set the first place of each row of a mask: one that hides a whole row makes NaN of its softmax."""
     if array.dtype.kind in "bi" and array.ndim and array.size and array.max() <= 1 and array.min() >= 0:
         array[..., 0] = 1
     return array
@@ -261,10 +258,10 @@ def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:
 
 @cache
 def _from_script(script: Path, function: str, folder: str) -> Sets:
-    """Return a function that returns inputs by name, or several such sets.
+    """Call a function that returns inputs by name, or several such sets.
 
-    It runs once, before the model is read, and in a process of its own: threads that it starts would stay outside of
-    the sandbox, and a model could let them act.
+    It runs once, before the model is read, and in a separate process: threads that it starts would stay outside of the
+    sandbox, and a model could let them act.
     """
     with tempfile.TemporaryFile() as handed_over:
         child = os.fork()
@@ -282,7 +279,7 @@ def _from_script(script: Path, function: str, folder: str) -> Sets:
 
 
 def _hand_over(to: IO[bytes], script: Path, function: str, folder: str) -> NoReturn:
-    """Return the sets, or why there are none."""
+    """Write the sets, or why there are none."""
     outcome: Sets | str
     try:
         outcome = _sets_of(script, function, folder)

@@ -60,7 +60,7 @@ class JaxSource:
         return cls(function, params, dict(zip(_names_of(arguments, function), arrays, strict=True)), places)
 
     def __call__(self, params: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Compute the outputs by name."""
+        """Compute the outputs, by name."""
         import jax
 
         places, named = jax.tree.unflatten(self.places, [inputs[name] for name in self.example])
@@ -233,7 +233,7 @@ def _in_double(run: Callable[..., Any], weights: Arrays, example: Arrays) -> tup
 
 
 def _narrow_casts(jaxpr: Any) -> Iterator[str]:
-    """Turn float64 into what JAX computes in, in everything that is called, too."""
+    """Find what float64 is turned into, in everything that is called, too."""
     for equation in jaxpr.eqns:
         if any(_kind(each) == "float64" for each in equation.invars):
             yield from (kind for each in equation.outvars if (kind := _kind(each)) in _NARROW)
@@ -253,9 +253,9 @@ def _widened(array: np.ndarray) -> np.ndarray:
 
 
 def _names_of(arguments: tuple[tuple[Any, ...], dict[str, Any]], function: Callable[..., Any]) -> list[str]:
-    """Of a leaf: the argument's name, and its place in the argument where that is a pytree.
+    """Name each leaf by the argument, and its place in the argument where that is a pytree.
 
-    Joined by what TensorFlow allows in the names of arguments.
+    The parts are joined by what TensorFlow allows in the names of arguments.
     """
     import jax
 

@@ -63,7 +63,7 @@ def load_keras(file: Path, *, trust: bool) -> Any:
 
 
 def save_keras(model: Any, file: Path, modules: str) -> None:
-    """Save a model that a user's code made, and where its own classes are, which Keras does not find by itself.
+    """Save a model that a user's code made, and where its own classes are, which Keras does not find.
 
     They are imported from the folder ``modules``.
     """
@@ -161,7 +161,7 @@ class KerasModel:
 
 
 def in_double(file: Path, folder: Path, *, trust: bool) -> KerasModel:
-    """Return the same model with every type float64.
+    """Load the same model with every type float64.
 
     Its weights are the file's, which Keras converts when it reads them.
     """

@@ -78,7 +78,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def opened_folder(order: Order, *, confined: bool = False) -> Path:
-    """Return the folder of the bundle, written now or before. ``confined`` leaves this process in a sandbox."""
+    """Find the folder of the bundle, written now or before; ``confined`` leaves this process in a sandbox."""
     source = order.source
     kind = require_kind(source)
     _require_file(source)
@@ -101,14 +101,14 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
 
 
 def _require_file(source: Source) -> None:
-    """Refuse what is not a file: reading a pipe waits for ever, and reading a device never ends."""
+    """Refuse a pipe, which would be waited for for ever, and a device, which never ends."""
     path = Path(source.path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise SourceError(f"{source.text} is neither a file nor a folder")
 
 
 def hashes_of(source: Source) -> dict[str, str]:
-    """SHA-256 of every file of the source, by its path; empty where its files are not known.
+    """Hash every file of the source with SHA-256, by its path; empty where its files are not known.
 
     Raises SourceError when they are others than those that the source was planned with.
     """
@@ -229,7 +229,7 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
 
 
 def _batch_of(found: Opened) -> int:
-    """Return the size of all inputs that is the batch, where they have the same; else a call is one item."""
+    """Find the batch, which is a size that all inputs have the same; else a call is one item."""
     sizes = {tensor.sized(1)[found.batch_axes.get(tensor.name, 0)] if tensor.shape else 1 for tensor in found.inputs}
     return sizes.pop() if len(sizes) == 1 else 1
 

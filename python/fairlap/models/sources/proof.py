@@ -85,7 +85,7 @@ def require_usable(outputs: Outputs) -> None:
 def tolerances(
     forward: Forward, weights: Arrays, inputs: Arrays, reference: Outputs, plain: Outputs | None = None
 ) -> dict[Precision, dict[str, Tolerance]]:
-    """By precision and output.
+    """Compute the tolerances by precision and output.
 
     ``plain`` are the answers of a right computation in float32: where values cancel, it is off by far more than moved
     inputs and weights show, and so is every other.
@@ -114,7 +114,7 @@ def tolerances(
 
 
 def _cosine(relative: float) -> float:
-    """Compute the cosine of an answer which is off by as much as it may be, in a direction of its own."""
+    """Compute the cosine of an answer that is off by as much as it may be, in a direction of its own."""
     return max(min(_COSINE, 1 - relative**2 / 2), _LEAST_COSINE)
 
 
@@ -140,7 +140,7 @@ def plain_outputs(forward: Forward | None, weights: Arrays, inputs: Arrays) -> O
 
 
 def ill_conditioned(reference: Outputs, plain: Outputs | None, allowed: Mapping[str, Tolerance]) -> list[Notice]:
-    """Tell where rounding inside of the model moves its outputs by far more than moved inputs and weights do.
+    """Warn where rounding inside of the model moves its outputs by far more than moved inputs and weights do.
 
     Then the error of the plain computation determined the tolerance.
     """
@@ -188,7 +188,7 @@ def unnoticed(
     allowed: Mapping[Precision, Mapping[str, Tolerance]],
     tensors: tuple[Tensor, ...],
 ) -> dict[Precision, tuple[str, ...]]:
-    """For each precision, inputs whose values its check would not miss.
+    """Find, for each precision, inputs whose values its check would not miss.
 
     The first of the ``references`` belongs to the ``inputs``.
     """

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 def replies() -> BinaryIO:
-    """Return the standard output, for replies alone: what a model prints goes to standard error from now on.
+    """Take the standard output for replies alone: what a model prints goes to standard error from now on.
 
     Where memory runs out, the kernel ends this process and not its parent.
     """

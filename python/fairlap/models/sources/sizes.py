@@ -63,7 +63,7 @@ def rows(count: int | None) -> Bounds | None:
 
 
 def fill_of(name: str, dtype: Dtype, bounds: Bounds | None, source: Source, largest: int | None = None) -> Fill:
-    """Return what may be drawn for an input: as asked for, or what is known of it, or as large as what was given."""
+    """Choose what may be drawn for an input: as asked for, or as it is known, or as large as the given values."""
     for own, low, high in source.ranges:
         if own == name:
             return Uniform(low, high) if dtype.startswith("float") else _asked_range(name, low, high, bounds)

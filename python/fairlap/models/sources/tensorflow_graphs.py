@@ -18,7 +18,7 @@ _FLOAT, _DOUBLE = 1, 2  # DataType
 
 
 def _loaded(folder: Path) -> Any:
-    """Load what Keras 2 saved with an optimizer, without what that keeps for each variable."""
+    """Load a model; without the optimizer's slots for each variable, if Keras 2 saved it with an optimizer."""
     import tensorflow as tf
 
     try:

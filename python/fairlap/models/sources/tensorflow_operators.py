@@ -98,7 +98,7 @@ def read_saved_model(folder: Path) -> Any:
 
 
 def require_harmless(folder: Path) -> None:
-    """Refuse operators that do more than compute: loading a SavedModel may run any of them."""
+    """Refuse harmful operators, since loading a SavedModel may run any of its operators."""
     for graph in read_saved_model(folder).meta_graphs:
         found = next(_reaching(graph), "")
         if found:
@@ -121,12 +121,12 @@ def _reaching(graph: Any) -> Iterator[str]:
 
 
 def _known(name: str, functions: dict[str, Any]) -> bool:
-    """List the known operators; a node may also have the name of a function as its operator."""
+    """Check an operator's name, which may also be that of a function."""
     return name in _COMPUTE or name in _OF_SAVERS or name in functions
 
 
 def _run_by_name(graph: Any) -> list[str]:
-    """Return the tensors and operators that a loader runs: those of signatures, and the initial ones."""
+    """List the tensors and operators that a loader runs: those of signatures, and the initial ones."""
     tensors = [each.name for own in graph.signature_def.values() for each in own.outputs.values()]
     tensors += [
         each.name
@@ -138,7 +138,10 @@ def _run_by_name(graph: Any) -> list[str]:
 
 
 def _restoring(saver: Any, nodes: dict[str, Any], functions: dict[str, Any]) -> Iterator[str]:
-    """Yield the nodes that a loader of the first version of SavedModels runs to read the variables' file."""
+    """Find what else restoring runs.
+
+    A loader of the first version of SavedModels runs this operator with the name of the variables' file.
+    """
     given = _node_of(saver.filename_tensor_name)
     for node in _below(nodes, [saver.restore_op_name], (given,)):
         if node.op == "RestoreV2" and _node_of(node.input[0]) == given:
@@ -152,7 +155,7 @@ def _restoring(saver: Any, nodes: dict[str, Any], functions: dict[str, Any]) -> 
 
 
 def _below(nodes: dict[str, Any], names: list[str], stop: tuple[str, ...]) -> list[Any]:
-    """Collect the nodes with these names, and all that they are computed from."""
+    """Find the nodes with these names, and all that they are computed from."""
     found: dict[str, Any] = {}
     left = [_node_of(name) for name in names]
     while left:
@@ -164,7 +167,7 @@ def _below(nodes: dict[str, Any], names: list[str], stop: tuple[str, ...]) -> li
 
 
 def _within(names: list[str], functions: dict[str, Any]) -> list[Any]:
-    """Return the nodes of these functions, and of all that they call."""
+    """Find the nodes of these functions, and of all that they call."""
     known: set[str] = set()
     found, left = [], [name for name in names if name in functions]
     while left:

@@ -88,7 +88,7 @@ class TfliteGraph:
         }
 
     def with_weights(self, weights: Mapping[str, Any]) -> bytes:
-        """Return the file with other values of the same weights."""
+        """Pack the file with other values of the same weights."""
         for name, (buffer, _) in self._weights.items():
             values = np.asarray(weights[name]).astype(np.float32)
             buffer.data = np.frombuffer(values.tobytes(), np.uint8)

@@ -69,7 +69,7 @@ def flattened(result: Any) -> list[tuple[str, Any]]:
 
 
 def wrapped(found: TorchSource) -> Any:
-    """Wrap the module so that it returns a tuple of tensors, with the weights by its own names."""
+    """Wrap the module to return a tuple of tensors, with the weights by the module's own names."""
     import torch
 
     class Flat(torch.nn.Module):
@@ -229,7 +229,7 @@ def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path) 
 
 
 def _rename(model: Any, inputs: list[str], outputs: list[str]) -> None:
-    """Rename inputs and outputs, which exporters name as they like; their order is that of the program."""
+    """Rename the export's inputs and outputs, which exporters name as they like, in the program's order."""
     graph = model.graph
     given = [value for value in graph.input if value.name not in {tensor.name for tensor in graph.initializer}]
     if len(given) != len(inputs) or len(graph.output) != len(outputs):
@@ -279,7 +279,7 @@ def write_openvino(model: Any, inputs: list[str], outputs: list[str], file: Path
 
 
 def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], dict[str, int], CountedWork | None]:
-    """Read what only the graph shows: the ranges of inputs, their batch, and the work of a call."""
+    """Read what only the graph shows: the ranges of inputs, which of their sizes is the batch, and a call's work."""
     file = folder / ONNX_FILE
     if not file.is_file():
         return {}, {}, None

@@ -34,7 +34,7 @@ class TrainingCheck:
 
     @np.errstate(over="ignore", invalid="ignore")  # training may diverge
     def judged(self, got: Mapping[str, Array]) -> tuple[dict[str, float], str]:
-        """``distances`` of its arrays, and what it did instead, or what is peculiar to it, as far as that is known.
+        """Compute ``distances`` of its arrays, and describe what it did instead, or what is peculiar to it, if known.
 
         No distance of a right contestant is above 1.
         """
@@ -50,7 +50,7 @@ class TrainingCheck:
 
     @np.errstate(over="ignore", invalid="ignore")
     def unseen_mistakes(self) -> dict[str, float]:
-        """Return the known mistakes that may end within what is allowed, and how far from the reference."""
+        """List the known mistakes that may end within what is allowed, and how far from the reference."""
         apart = {what: max(distances(self.found, end).values()) for what, end in self.mistakes.items()}
         return {what: distance for what, distance in apart.items() if distance < _SURELY_SEEN}
 

@@ -31,9 +31,9 @@ _SHARE_OF_THE_WAY = 0.02
 
 @dataclass(frozen=True)
 class Trained:
-    """What training steps of the reference gave, and how far from each a right contestant may be.
+    """What training steps of the reference gave, and how far from it a right contestant may be.
 
-    It is by the names of ``State.named`` and "loss".
+    Each is by the names of ``State.named`` and "loss".
     """
 
     expected: Mapping[str, Array]
@@ -87,10 +87,11 @@ def trained(exercise: Exercise) -> Trained:
 
 
 def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
-    """Train with larger roundings, since those that are larger by a factor flip as many times the units.
+    """Widen what is allowed by what roundings at kinks may change.
 
-    The changes of so many add up to its root: contestants, which round once, stay far inside. Adam makes a whole step
-    of a gradient that is nearly 0, whatever its sign, so a few elements may differ by all of their way.
+    Roundings that are larger by a factor flip as many times the units, and the changes of so many add up to its root:
+    contestants, which round once, stay far inside. Adam makes a whole step of a gradient that is nearly 0, whatever its
+    sign, so a few elements may differ by all of their way.
     """
     farthest = _farthest(exercise, found.expected, _NUDGED_RUNS_AT_KINKS, _ROUNDINGS_AT_KINKS)
     moved = ways(exercise, found.expected)
@@ -104,7 +105,7 @@ def trained_at_kinks(exercise: Exercise, found: Trained) -> Trained:
 
 
 def ways(exercise: Exercise, expected: Mapping[str, Array]) -> dict[str, float]:
-    """Draw the way of all arrays of a kind together, by the name of each."""
+    """Measure the way of all arrays of a kind together, by the name of each."""
     start = exercise.start.named()
     moved: dict[str, float] = {}
     for name, array in expected.items():
@@ -143,7 +144,7 @@ def written(found: Trained) -> dict[str, Array]:
 
 
 def as_trained(arrays: Mapping[str, Array]) -> Trained:
-    """Return what ``written`` made."""
+    """Read what ``written`` made."""
     return Trained(
         {name: array for name, array in arrays.items() if not name.startswith(ALLOWED)},
         {name.removeprefix(ALLOWED): float(array) for name, array in arrays.items() if name.startswith(ALLOWED)},

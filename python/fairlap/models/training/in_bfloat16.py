@@ -86,10 +86,10 @@ def trained_in_precision(exercise: Exercise) -> Trained:
 
 
 def trained_with_lost_sums(exercise: Exercise, found: Trained) -> Trained:
-    """Train as a library that adds up in bfloat16 does, which loses terms of a long sum.
+    """Widen what is allowed by the terms that sums in bfloat16 lose.
 
-    Once it is 256 times as large as a term, it no longer changes. That may be most of a bias' gradient, and a part of a
-    kernel's.
+    A library that adds up in bfloat16 loses terms of a long sum: once it is 256 times as large as a term, it no longer
+    changes. That may be most of a bias' gradient, and a part of a kernel's.
     """
     way = ways(exercise, found.expected)
     lost = {name: _SHARE_OF_THE_WAY * way[name] for name in found.expected if name != LOSS}
@@ -102,7 +102,7 @@ def end_with_rounding(exercise: Exercise, seed: int | None = None) -> dict[str, 
 
 
 def _with_rounding(exercise: Exercise, seed: int | None) -> Exercise:
-    """Of every operation, or in ``autocast`` of products.
+    """Round the results of every operation, or in ``autocast`` of products.
 
     The loss is computed in float32. With a seed, inputs are moved by what bfloat16 rounds away, so that other numbers
     are rounded up.

@@ -41,9 +41,10 @@ def what_it_did(
 
 
 def nearest_mistake(found: Trained, got: Mapping[str, Array], mistakes: Mapping[str, Mapping[str, Array]]) -> str:
-    """Find the known mistake that wrong steps are nearest to; empty if they are not clearly nearer to one.
+    """Name the mistake nearest to steps that are wrong in any case.
 
-    Where a mistake makes training chaotic, rounding carries it farther than right steps.
+    Empty if they are not clearly nearer to a mistake than to what was asked for. Where a mistake makes training
+    chaotic, rounding carries it farther than right steps.
     """
     distance, what = min((_apart(found, taken, got), what) for what, taken in mistakes.items())
     return what if distance < _NEARER * _apart(found, found.expected, got) else ""
@@ -64,7 +65,7 @@ def _apart(found: Trained, one: Mapping[str, Array], other: Mapping[str, Array])
 
 
 def _longer_steps(exercise: Exercise, expected: Mapping[str, Array], got: Mapping[str, Array]) -> str:
-    """Train with longer steps: rounding leads anywhere, another learning rate along the way."""
+    """Recognize another learning rate, which leads along the way, while rounding leads anywhere."""
     began = exercise.start.named()
     names = [WEIGHT + each.name for each in exercise.spec.weights if each.trained and WEIGHT + each.name in got]
     way = np.concatenate([(expected[name] - began[name]).ravel() for name in names] or [np.zeros(0)])
@@ -155,7 +156,7 @@ def _part(batch: Batch, number: int, count: int) -> Batch:
 
 
 def mistake_of_ranks(whys: Sequence[str]) -> str:
-    """Return what all ranks together did, from what was found of the state of each; empty where that says no more."""
+    """Find what all ranks together did, by what was found of the state of each; empty where that says no more."""
     if len(whys) > 1 and list(whys) == [_ON_PART_OF.format(number) for number in range(len(whys))]:
         return "its ranks do not exchange their gradients: each trains on its own part of the batch"
     if len(whys) > 1 and len(set(whys)) == 1 and whys[0] in [_ON_PART_OF.format(each) for each in range(len(whys))]:

@@ -80,7 +80,7 @@ class FirstSlopes:
 
 
 def state_named(arrays: Mapping[str, Array]) -> State:
-    """Return what ``State.named`` wrote."""
+    """Read what ``State.named`` wrote."""
     state = State({}, step=int(arrays[STEP]))
     for name, array in arrays.items():
         for kind in (BUFFER, MEAN, SQUARE):
@@ -108,7 +108,7 @@ def steps_of(
     first_slopes: FirstSlopes | None = None,
     exchanged: Callable[[Slopes], Slopes] | None = None,
 ) -> tuple[list[float], State]:
-    """Compute the loss of each step, before its update, and the state after the last one.
+    """Train, and return the loss of each step, before its update, and the state after the last one.
 
     ``first_slopes`` is kept between calls that begin with the same weights and the same batch. ``exchanged`` makes of
     the gradients those that are followed, where other processes share the steps.

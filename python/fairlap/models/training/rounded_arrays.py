@@ -74,7 +74,7 @@ class WithRoundedProducts(Rounded):
 
 
 def bare(each: Any) -> Any:
-    """Return the same memory, whose operations do not round."""
+    """View the same memory as an array whose operations do not round."""
     return each.view(np.ndarray) if isinstance(each, Rounded) else each
 
 

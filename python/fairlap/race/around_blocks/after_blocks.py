@@ -1,6 +1,6 @@
-"""What a race does when its blocks have run: search for limits and look into contestants.
+"""What a race does when its blocks have run: it searches for limits and looks into contestants.
 
-It does so in fresh processes that are in no block and in no verdict.
+That happens in fresh processes that are in no block and in no verdict.
 """
 
 from __future__ import annotations

@@ -43,10 +43,7 @@ _OTHER_DATA = 100_003  # added to the race's seeds; inputs of one seed are also 
 
 
 def with_best_settings(plan: Plan, progress: Progress | None = None) -> Plan:
-    """Return the plan with the settings that were found, and the searches.
-
-    A plan that has them is returned as it is.
-    """
+    """Add the settings that were found, and the searches, to the plan; a plan that has them is returned unchanged."""
     progress = progress or Messages()
     searched = {search.contestant for search in plan.searches}
     contestants, searches = list(plan.contestants), list(plan.searches)
@@ -87,9 +84,9 @@ class _Search:
         return time.monotonic() - self.began_s
 
     def race(self, candidates: Sequence[Settings], number: int, blocks: int = 1) -> dict[Settings, float]:
-        """Ratios to the default by candidate, of those that ran.
+        """Race the candidates, and return the ratios to the default of those that ran.
 
-        Not begun when it would not fit into the budget, and broken off where it does not after all.
+        A race is not begun when it would not fit into the budget, and broken off where it does not after all.
         """
         candidates = [each for each in candidates if not self._hopeless(each)]
         if self.default_failed or not candidates:
@@ -118,7 +115,7 @@ class _Search:
         return max(_SHARE_OF_LAST_ROUND * self.plan.best_budget_s, self.longest_race_s)
 
     def _hopeless(self, candidate: Settings) -> bool:
-        """Tell that settings cannot work, since a part of them, alone, did not run."""
+        """Check whether a part of it, alone, did not run."""
         failed = (each.settings for each in self.tries if each.settings and each.ratio is None)
         return any(part.items() <= dict(candidate).items() for part in failed)
 

@@ -79,7 +79,7 @@ class Inspection:
         return self._with_prepared(found, prepared_s)
 
     def _with_prepared(self, found: CompilationResult, prepared_s: float) -> CompilationResult:
-        """Return what a call costs on each of these inputs in a process that was prepared for them."""
+        """Add what a call costs on each of these inputs in a process that was prepared for them."""
         batches = [self._compared(each, found, prepared_s) for each in found.batches]
         return msgspec.structs.replace(found, batches=tuple(batches))
 
@@ -128,7 +128,7 @@ class Inspection:
     def _prepared(
         self, materials: Materials, others: OtherInputs | None = None
     ) -> Iterator[tuple[WorkerProcess, float]]:
-        """Return a worker with its contestant ready for these inputs, and how long that took."""
+        """Start a worker with its contestant ready for these inputs, and time that."""
         request = request_for(self.plan, materials, self.runner)
         if others is not None:
             file = str(self._file_of(others))
@@ -163,7 +163,7 @@ class Inspection:
         return file
 
     def _inputs(self, batch: int) -> Path | str:
-        """Return the file of inputs of this batch, or why there is none. Those of a user's model are repeated."""
+        """Find the file of inputs of this batch, or why there is none; those of a user's model are repeated."""
         work, spec = self.materials.work, self.materials.spec
         if any(BATCH in tensor.shape for tensor in spec.inputs):
             return self.materials_of(msgspec.structs.replace(work, batch=batch)).inputs_file("inputs")

@@ -188,7 +188,7 @@ def _how_checked(materials: Materials) -> str:
 
 
 def _require_right(materials: Materials, got: Arrays, batch: int, in_force: dict[str, str]) -> None:
-    """Check the answer: the loss of whole copies of the race's items is the race's own, and so are its gradients.
+    """Compare the loss and gradients with the race's own: for whole copies of its items they are the same.
 
     Steps of training also update statistics that depend on the number of items.
     """

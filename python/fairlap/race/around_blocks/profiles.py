@@ -95,7 +95,7 @@ def _result(
 
 
 def _profiled(profiling: Profiling, block: Block, materials: Materials, runner: Runner) -> tuple[str, Profiled]:
-    """Return the version, and the profile of a contestant whose answer is right in this process too."""
+    """Profile a contestant whose answer is right in this process too, and return its version and the profile."""
     plan, limits = profiling.plan, profiling.plan.limits
     answer = profiling.scratch / "profiled.safetensors"
     for left in (answer, _trace_in(profiling)):
@@ -116,7 +116,7 @@ def _trace_in(profiling: Profiling) -> Path:
 
 
 def _keep_trace(profiling: Profiling, key: tuple[int, str, str]) -> None:
-    """Keep the last process's trace in place of those before it."""
+    """Copy the last process's trace, which replaces those before it."""
     assert profiling.traces is not None
     _, contestant, work = key
     name = re.sub(r"[^A-Za-z0-9._]+", "-", f"{work}-{contestant}")

@@ -79,7 +79,7 @@ def _allocators(space: Space, threads: int, conditions: Conditions) -> list[str]
 
 
 def _nodes(space: Space, threads: int, root: Root) -> list[str]:
-    """List the nodes; one with fewer cores than the race has threads is tried with as many threads as it has cores."""
+    """List the NUMA nodes; one with fewer cores than the race's threads gets as many threads as it has cores."""
     nodes = available_cores_by_node(root)
     if len(nodes) < 2:
         space.left_out[NUMA] = f"this process may use the cores of {quantity_text.count(len(nodes), 'NUMA node')}"

@@ -43,9 +43,10 @@ class Found:
 
 
 def smallest_limit(runs: Callable[[int], str], first: int, most: int, resolution_share: float) -> Found:
-    """Search; ``runs`` tries a limit and returns why it failed, or an empty text.
+    """Find the smallest limit under which it runs.
 
-    ``first`` is a guess that ought to work; it is doubled up to ``most`` until one does.
+    ``runs`` tries a limit and returns why it failed, or an empty text. ``first`` is a guess that ought to work; it is
+    doubled up to ``most`` until one does.
     """
     tries = 0
 
@@ -164,9 +165,9 @@ def _on_device(trial: Trial, limit_bytes: int) -> Iterator[_Limited]:
 
 
 def _why_not(trial: Trial, under: _Under, limit_bytes: int, within_s: float) -> str:
-    """Nothing when it did its work.
+    """Try a limit, and return nothing when it did its work.
 
-    Whatever else becomes of a try, it has not run: short of memory, programs crash, hang and talk nonsense as well as
+    Whatever else becomes of a try, it has not run: short of memory, programs crash, hang and give nonsense as well as
     run out of it.
     """
     try:

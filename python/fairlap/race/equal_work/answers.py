@@ -124,10 +124,7 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:
-    """Compare the hash of the weights; a worker whose framework cannot report them leaves it empty.
-
-    The reason is in its settings.
-    """
+    """Compare the weights' hash, which is empty where a framework cannot report them; its settings give the reason."""
     if loaded_hash and loaded_hash != materials.weights_hash:
         raise OtherWork(
             f"its weights are not those it was given (hash {loaded_hash[:12]}, not {materials.weights_hash[:12]})",
@@ -136,7 +133,7 @@ def require_weights(materials: Materials, loaded_hash: str) -> None:
 
 
 def require_settings(in_force: Mapping[str, str], threads: int, precision: str) -> None:
-    """Refuse settings that were read back as other than what was asked for."""
+    """Require of what can be read back that it is what was asked for."""
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
         raise OtherWork(
@@ -152,7 +149,7 @@ def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:
 
 
 def require_changed(before: Path, changed: Path, precision: Precision = "fp32") -> None:
-    """Refuse the same answer to other inputs, which was kept from before.
+    """Refuse the same answer to other inputs, which is an answer kept from before.
 
     A few numbers of few bits may be the same by chance; what is kept is still found, because it is wrong.
     """
@@ -169,7 +166,7 @@ class Agreement:
         self._first: dict[Path, tuple[str, Path]] = {}  # by what the contestants were given
 
     def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
-        """Return the distance of the gradients from the first ones: the norm of the difference over the norm."""
+        """Measure the gradients' distance from the first ones: the norm of the difference over the norm."""
         work = materials.work
         if work.mode != "grad":
             return []

@@ -83,9 +83,9 @@ class Checkpoints:
             self._trouble = why
 
     def find(self, process: ProcessResult, origin_after: Callable[[int], Origin]) -> Checkpoint | None:
-        """None, with a line that says why, where there is one that training cannot go on from.
+        """Find the checkpoint; report in one line why training cannot resume from one, and return None.
 
-        ``origin_after`` says what a checkpoint after so many epochs has to be of.
+        ``origin_after`` gives what a checkpoint after so many epochs has to be of.
         """
         file = None if self._folder is None else self._file(self._folder, process)
         if file is None or not file.exists():

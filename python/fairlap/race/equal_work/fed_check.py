@@ -1,6 +1,7 @@
-"""Which data is fed, and whether each contestant computed the right answers or took the right steps.
+"""The parent's side of a fed race.
 
-This is the parent's side of a fed race.
+It chooses which data is fed, and checks whether each contestant computed the right answers from it, or took the right
+steps of training on it.
 
 Requests for data that cannot be fed are errors before the race begins.
 """
@@ -113,7 +114,7 @@ class Feeding:
     def begin(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
     ) -> None:
-        """Prove the pipeline before it is measured."""
+        """Start the pipeline, and prove it before it is measured."""
         data = self._data[materials.work]
         data.require_unchanged()
         proof = scratch / "proof.safetensors"
@@ -138,7 +139,7 @@ class Feeding:
             self._hold(own, process, materials, f"fed batch {number}")
 
     def hold_answer(self, file: Path, process: ProcessResult, materials: Materials) -> None:
-        """Keep the batch that came after the measured ones, from the same pipeline."""
+        """Check the batch that came after the measured ones, from the same pipeline."""
         self._data[materials.work].require_unchanged()
         found = safetensors.read(file)
         if materials.work.mode != "train":
@@ -149,7 +150,7 @@ class Feeding:
         _require_right(errors, process)
 
     def _seen(self, found: Arrays, materials: Materials, when: str) -> Arrays:
-        """Return what was fed."""
+        """Read what was fed."""
         seen = _under(SEEN, found)
         if set(seen) != set(self._data[materials.work].files):
             raise OtherWork(f"cannot verify that every sample was fed exactly once ({when})", "E_FEED")
@@ -181,9 +182,10 @@ class Feeding:
         return self._expected[key]
 
     def _computed(self, materials: Materials, inputs: Arrays) -> _Expected:
-        """Compute the answers for two items, or ask a user's model itself, for a whole batch.
+        """Compute the answers that are expected to these inputs.
 
-        Of a built-in model an item's answer depends on nothing else in its batch, so two items make a batch of two.
+        Of a built-in model an item's answer depends on nothing else in its batch, so two items make a batch of two; a
+        user's model is asked itself, for a whole batch.
         """
         source = materials.work.source
         if source is None:

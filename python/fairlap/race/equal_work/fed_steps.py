@@ -28,7 +28,7 @@ class FedSteps:
         self._checks: dict[str, TrainingCheck] = {}
 
     def first_errors(self, materials: Materials, fed: Sequence[Arrays], got: Arrays, when: str) -> list[AnswerError]:
-        """Compute the first errors; InvalidRequest for data on which the reference leaves float32."""
+        """Compare the first steps; raise InvalidRequest for data on which the reference leaves float32's numbers."""
         key = _hash(materials.work.label, fed)
         if key not in self._checks:
             self._checks[key] = TrainingCheck(materials.exercise_on([_batch(each) for each in fed]))

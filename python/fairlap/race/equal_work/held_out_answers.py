@@ -28,7 +28,7 @@ _ADVICE = "; if all diverge, lower the learning rate"
 def evaluated(
     materials: Materials, found: LabelledSet, answers: Mapping[str, Array], epochs: int
 ) -> tuple[float, float]:
-    """Return the score and the loss of the reference's answers after so many epochs.
+    """Compute the score and the loss of the reference's answers after so many epochs.
 
     Raises OtherWork where they diverged.
     """
@@ -69,7 +69,7 @@ HELD_OUT = "held-out items"
 
 
 def answered_errors(materials: Materials, got: Arrays, answers: Mapping[str, Array], epochs: int) -> list[AnswerError]:
-    """How far a contestant's own answers are from those that the reference gives with the contestant's weights.
+    """Measure how far a contestant's answers are from those of the reference with the contestant's weights.
 
     What may be off by an absolute amount grows with the answers, which training makes larger than those of drawn
     weights.
@@ -86,10 +86,9 @@ def answered_errors(materials: Materials, got: Arrays, answers: Mapping[str, Arr
 
 
 def score_of_answers(outputs: Array, labels: Labels) -> float:
-    """Score the answers: the share of right ones; of values, R squared.
+    """Compute the share of right answers; of values, the share of their variance that is explained, R squared.
 
-    R squared is the share of their variance that is explained, and below 0 for answers that are worse than the mean.
-    Both are 1 at best.
+    R squared is below 0 for answers that are worse than the mean. Both are 1 at best.
     """
     if labels.dtype.kind == "i":
         return float(np.mean(outputs.argmax(axis=-1) == labels))

@@ -1,6 +1,6 @@
-"""The metrics of what a contestant learnt, by the float64 reference, on held-out items.
+"""The metrics of what a contestant learnt.
 
-Its weights are those after the last epoch.
+They are of its weights after the last epoch, by the float64 reference, on held-out items.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def require_learnable(work: Work, spec: Spec) -> None:
 
 
 def require_plan(plan: Plan, works: Sequence[Materials]) -> None:
-    """Refuse a plan that was saved and edited since."""
+    """Check the score and the epochs again, since a plan that was saved may have been edited."""
     if plan.to_score is None:
         return
     if not 0 < plan.to_score < 1 or plan.most_epochs < 1:
@@ -95,10 +95,10 @@ class Learner:
         return self.curve.reached is None and len(self.curve.evaluations) < self._plan.most_epochs
 
     def train_for_an_epoch(self, worker: WorkerProcess, within_s: float, *, energy: bool = False) -> list[AnswerError]:
-        """Train for an epoch, and check the first steps of the first one in the first block.
+        """Train for an epoch and, in the first block, compare the state after the first steps with the reference's.
 
-        The distance of the state from that of the reference is kept, and where evaluation counts that of its answers.
-        Raises OtherWork for weights that are not finite.
+        Returns the distances; where evaluation counts, also of its answers. Raises OtherWork for weights that are not
+        finite.
         """
         number = len(self.curve.evaluations)
         parts = [self._order(number)]
@@ -139,7 +139,7 @@ class Learner:
         energy: bool,
         evaluates: bool,
     ) -> tuple[EpochTrained, Arrays]:
-        """Return the epoch, or the part of it, at this place, and the state after it."""
+        """Train the epoch, or the part of it, at this place, and return the state after it."""
         items, state = self._scratch / "order.safetensors", self._scratch / "trained.safetensors"
         safetensors.write(items, {"order": order})
         state.unlink(missing_ok=True)
@@ -170,7 +170,7 @@ class Learner:
         return held_out_scores(self._plan.metrics, self._materials.spec, answers, self._found.held_labels)
 
     def go_on_from(self, checkpoint: Checkpoint, worker: WorkerProcess, within_s: float) -> None:
-        """Go on from a state; OtherWork where the framework did not take it as it is."""
+        """Resume from a checkpoint; raise OtherWork for a state that the framework did not take unchanged."""
         self.curve, self.state = checkpoint.curve, checkpoint.state
         if not self.goes_on:
             return
@@ -182,7 +182,7 @@ class Learner:
             raise OtherWork("the state read back from it is not that of its checkpoint", "E_TRAINING")
 
     def origin(self, process: ProcessResult, epochs: int) -> Origin:
-        """Return what a checkpoint after so many epochs is of."""
+        """Describe what a checkpoint after so many epochs is of."""
         known = self._hashes_of_orders
         for number in range(len(known), epochs):
             known.append(hashlib.sha256(self._order(number).tobytes()).hexdigest())

@@ -103,7 +103,7 @@ def _shape(array: npt.NDArray[Any]) -> str:
 
 
 def _described(items: Items, found: LabelledSet, data: TrainingData) -> str:
-    """Return what was understood of a user's data."""
+    """Summarize what was understood of a user's data."""
     named = ", ".join(items.classes[:_MOST_NAMED]) + (", ..." if len(items.classes) > _MOST_NAMED else "")
     labels = f"{len(items.classes)} classes ({named})" if items.classes else "a value for each item"
     parts = f"{len(found.labels):,} to learn from, {len(found.held_labels):,} held out"

@@ -78,9 +78,10 @@ class Materials:
         return weights_file(self.folder)
 
     def inputs_file(self, which: str) -> Path:
-        """Write inputs of which ``inputs`` and ``changed`` ones take turns in the timed calls.
+        """Find a file of inputs.
 
-        Each ``unseen`` one has a single call in a process, so an answer that was kept from before is wrong there.
+        ``inputs`` and ``changed`` ones take turns in the timed calls; each ``unseen`` one has a single call in a
+        process, so an answer that was kept from before is wrong there.
         """
         return inputs_file(self.folder, which)
 
@@ -122,7 +123,7 @@ class Materials:
         return zeros / count if count else None
 
     def reference(self, which: str) -> Arrays:
-        """Return the float64 answer, computed once for ever."""
+        """Compute the float64 answer once, and keep it for ever."""
         if self.work.source is not None:
             return safetensors.read(reference_file(self.folder, which))
         return self._kept(f"reference-{which}", lambda: self._computed(which))
@@ -148,7 +149,7 @@ class Materials:
         return answers
 
     def exercise(self, which: str) -> Exercise:
-        """Return the steps of an answer in mode "train", from the weights that were given."""
+        """Take the steps of an answer in mode "train", from the weights that were given."""
         first = IN_TURN.index(which)
         order = [IN_TURN[(first + number) % len(IN_TURN)] for number in range(STEPS_OF_AN_ANSWER)]
         return self.exercise_on([self._batch(each) for each in order])
@@ -186,7 +187,7 @@ class Materials:
         return self._training_checks[key]
 
     def exercise_on(self, batches: Sequence[Batch], before: Arrays | None = None) -> Exercise:
-        """Train on these batches, from the weights that were given or from the state ``before``."""
+        """Make steps on these batches, from the weights that were given or from the state ``before``."""
         given = State({name: np.asarray(array) for name, array in self.weights.items()})
         forward = self.workload("inputs").implementation_of_reference().forward
         assert self.work.training is not None
@@ -204,10 +205,10 @@ class Materials:
         return Batch(work.inputs, work.labels)
 
     def tolerance(self, output: str) -> Tolerance:
-        """Of a user's model by its own sensitivity.
+        """Choose the tolerance: of a user's model by its own sensitivity, of a built-in one by the spec.
 
-        A built-in model's is the spec's; with few bits, single elements are off by what rounds away from numbers of the
-        output's usual size, even where they are near 0.
+        With few bits, single elements are off by what rounds away from numbers of the output's usual size, even where
+        they are near 0.
         """
         if output in self.output_tolerances:
             return self.output_tolerances[output]
@@ -287,7 +288,7 @@ def materials_for(
 
 
 def seeds_of_inputs(data_seed: int) -> dict[str, int]:
-    """List the sets of inputs of a work, and the seed that draws each."""
+    """Name the sets of inputs of a work, and the seed that draws each."""
     unseen = {which: data_seed + _UNSEEN_FROM + number for number, which in enumerate(UNSEEN)}
     return {"inputs": data_seed, "changed": data_seed + _CHANGED, **unseen}
 
@@ -302,7 +303,7 @@ def _of_source(
 
 
 def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:
-    """Collect the notices; the bundle's are those of float32."""
+    """Adapt the bundle's notices, which are those of float32, to the precision."""
     silent = bundle.unnoticed.get(precision, ())
     if precision == "fp32":
         return bundle.notices

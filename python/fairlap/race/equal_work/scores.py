@@ -30,7 +30,7 @@ class Scores:
     def take(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
     ) -> None:
-        """Take the answers; OtherWork for one that is not finite."""
+        """Compute the metrics of a contestant once; raise OtherWork for an answer that is not finite."""
         source = materials.work.source
         if source is None or not source.metrics:
             return

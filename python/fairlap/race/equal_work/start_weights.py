@@ -22,7 +22,7 @@ _MOST_NAMED = 3
 
 
 def start_weights(text: str, spec: Spec) -> StartWeights:
-    """Return what ``FILE`` or ``FILE@sha256:HEX`` names. Raises InvalidRequest for weights of another model."""
+    """Find what ``FILE`` or ``FILE@sha256:HEX`` names, and raise InvalidRequest for weights of another model."""
     path, marked, expected = text.partition(_HASH)
     if not path.strip():
         raise InvalidRequest("--start-from is empty; name a safetensors file", code=CODE)
@@ -37,7 +37,7 @@ def start_weights(text: str, spec: Spec) -> StartWeights:
 
 
 def weights_of(start: StartWeights, spec: Spec) -> Arrays:
-    """Read the weights; InvalidRequest for a file that has changed, and for weights that are not those of the model."""
+    """Read the weights; raise InvalidRequest for a file that has changed, and for weights of another model."""
     file = Path(start.path)
     if _digest(file) != start.sha256:
         raise InvalidRequest(f"{file} has changed: its SHA-256 is no longer {start.sha256}", code=CODE)

@@ -179,7 +179,7 @@ class TimedWork:
         )
 
     def require_no_kept_answers(self, worker: WorkerProcess) -> None:
-        """Refuse answers that were kept, after the last turn.
+        """Refuse answers kept from before, after the last turn.
 
         A few slow calls can be bad luck, so a contestant is accused only if further calls are slow too.
         """
@@ -251,7 +251,7 @@ class TimedWork:
         return found
 
     def _uses_too_little_cpu(self) -> bool:
-        """Whether the CPU time of a call implies a speed that no single core has.
+        """Check whether the CPU time of a call implies a speed that no single core has.
 
         A call that waits for a core takes longer, but not more CPU time.
         """
@@ -267,9 +267,10 @@ class TimedWork:
 
 
 def longer_on_new_inputs(new: Sequence[DrawnResult], repeated_ns: float, repeated_cpu_ns: float) -> bool:
-    """Tell whether each call on new inputs took much longer than others, by the clock and the CPU time.
+    """Check whether each call on new inputs took much longer than others.
 
-    On a busy machine a call can wait long, but it computes no more.
+    The clock decides and, where it is known, the CPU time: on a busy machine a call can wait long, but it computes no
+    more.
     """
     cpu_ns = [each.cpu_ns for each in new if each.cpu_ns is not None]
     return much_longer(min(each.call_ns for each in new), repeated_ns, len(new)) and (
@@ -296,7 +297,7 @@ def require_done(reading: Reading, call_s: float, where: str, device: str) -> No
 
 
 def implied_operations(spec: Spec, work: Work) -> float:
-    """Return a lower bound of the multiplications and additions of one call; 0 if the spec does not count them.
+    """Estimate a lower bound of a call's multiplications and additions; 0 if the spec does not count them.
 
     A gradient needs at least another inference's worth: that of the loss by the weights.
     """

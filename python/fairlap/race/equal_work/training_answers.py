@@ -39,7 +39,7 @@ class Diverges(FairlapError):
 
 
 def training_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-    """Compute the errors; Diverges where the reference itself leaves the numbers of float32 within these steps."""
+    """Compare steps; raise Diverges where the reference itself leaves the numbers of float32 within them."""
     check = materials.training_check(which)
     errors = state_errors(check, got, when)
     if not all(error.right for error in errors) and not check.exercise.stays_in_float32():
@@ -70,10 +70,10 @@ def lost_sums(errors: Iterable[AnswerError]) -> list[Notice]:
 
 
 def state_errors(check: TrainingCheck, got: Arrays, when: str) -> list[AnswerError]:
-    """Compute one error for the loss, one for the weights, and one for each thing that the optimizer keeps.
+    """Judge the loss, the weights, and each thing that the optimizer keeps.
 
-    It is the distance of all its arrays together, and whether each of them is right. Of ranks, those of rank 0, and of
-    others those that are wrong: all of them have to arrive at the same place.
+    An error is the distance of all its arrays together, and whether each of them is right. Of ranks, those of rank 0
+    are returned, and of others those that are wrong: all of them have to arrive at the same place.
     """
     ranks = states_of_ranks(got, check.exercise.ranks)
     judged = [check.judged(state) for state in ranks]
@@ -129,7 +129,7 @@ def _error(
     right: bool,
     why: str,
 ) -> AnswerError:
-    """Compute an error relative to how far the steps moved the arrays, of a loss below 1 relative to 1."""
+    """Measure an error relative to how far the steps moved the arrays, and that of a loss below 1 relative to 1."""
     moved = _norm(end - begin for end, begin in zip(expected, start, strict=True))
     if what.startswith(LOSS):
         moved = max(moved, 1.0)

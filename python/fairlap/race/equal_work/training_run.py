@@ -24,7 +24,7 @@ class TrainingRun(AfterTurns):
         self._learner, self._limits = Learner(plan, block, materials, scratch), plan.limits
 
     def goes_on(self, bench: Bench) -> bool:
-        """Go on to the first epoch always, and to others while there is time."""
+        """Decide on another epoch; the first one is always trained."""
         learner = self._learner
         return learner.goes_on and (not learner.curve.evaluations or bench.may_go_on())
 

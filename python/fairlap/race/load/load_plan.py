@@ -19,7 +19,7 @@ BATCH_OF_A_REQUEST = 1
 
 
 def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
-    """Add what the request asks of the work; as it is in a race that is none of load."""
+    """Add what the request asks of it to the work, which is unchanged in a race without load."""
     if request.load is None:
         return work
     load = load_of(request.load)

@@ -60,7 +60,7 @@ class LoadRun(AfterTurns):
         return not self._is_over
 
     def step(self, process: OneProcess) -> None:
-        """Run a trial, or end where the budget is spent."""
+        """Make a trial, or end where the budget is spent."""
         worker, result = process.worker, process.result
         if not process.bench.may_go_on():
             self._end_by_budget(result)
@@ -112,9 +112,9 @@ class LoadRun(AfterTurns):
         self._ask_loadgen(result.load, worker, result)
 
     def _ask_loadgen(self, found: LoadFound, worker: WorkerProcess, result: ProcessResult) -> None:
-        """Run LoadGen in its scenario, or below the largest rate.
+        """Ask LoadGen in its scenario, or below the largest rate.
 
-        There it runs in each process where that was asked for, else in the contestant's first.
+        That is in each process where it was asked for, else in the contestant's first.
         """
         load, rate = self._load, found.largest_rate_per_s
         check = LoadGenCheck(load, self._materials, self._logs, self._seed, self._limit_s)

@@ -30,7 +30,7 @@ class LoadGenCheck:
         self._seed, self._limit_s = seed, limit_s
 
     def why_not_below(self, rate_per_s: float | None, *, here: bool) -> str:
-        """Why the server scenario cannot be run below this rate; empty when it can.
+        """Explain why the server scenario cannot be run below this rate; empty when it can.
 
         ``here`` is whether the contestant runs in this environment.
         """

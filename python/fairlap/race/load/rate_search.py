@@ -56,7 +56,10 @@ Search = Generator[Offered, LoadTrial, Searched]
 
 
 def rate_search(load: Load, call_s: float, *, curve: bool) -> Search:
-    """Search; ``call_s`` is about what a call takes, and ``curve`` adds trials at rates below the largest one."""
+    """Search the largest rate.
+
+    ``call_s`` is about what a call takes; ``curve`` adds trials at rates below the largest one.
+    """
     calls = _CAPACITY_S / max(call_s, 1e-9) * load.workers
     if not load.searches:
         return Searched(None, "", (yield from _kept_answers()))
@@ -81,7 +84,7 @@ def rate_search(load: Load, call_s: float, *, curve: bool) -> Search:
 
 
 def _confirmed(load: Load, found: Searched, smallest: float) -> Search:
-    """In a trial of the whole length; a rate that misses the bound there is lowered until one meets it.
+    """Confirm a rate in a trial of the whole length; a rate that misses the bound is lowered until one meets it.
 
     The largest of several rates that met it by a trial each did so with luck more often than not.
     """
@@ -133,10 +136,9 @@ def _bisected(load: Load, capacity: float) -> Search:
 
 
 def _missed_again(load: Load, low: float, high: float, capacity: float) -> Search:
-    """Try again what missed in a trial that ended early: it may have been a stall of the machine.
+    """Try the rate above in a trial of the whole length, and larger ones after it, until one misses there too.
 
-    That is so where no larger rate was tried since. So the rate above is tried in a trial of the whole length, and
-    larger ones after it, until one misses there too.
+    What missed in a trial that ended early may have been a stall of the machine, and no larger rate was tried since.
     """
     while True:
         trial = yield Offered("search", _requests_of_a_trial(load, high), high)
@@ -155,9 +157,9 @@ def largest_met(trials: tuple[LoadTrial, ...]) -> float | None:
 
 
 def _kept_answers() -> Generator[Offered, LoadTrial, str]:
-    """Accuse a contestant that keeps answers: it is much faster on one item than on items that occur once.
+    """Accuse a contestant of keeping answers if it is much faster on one item over and over, time after time.
 
-    This is the idea of MLPerf's audit TEST04. It is accused only if it is so time after time.
+    It is compared with items that occur once (the idea of MLPerf's audit TEST04).
     """
     for _ in range(_COMPARED_AGAIN):
         one = yield Offered("one_item", _ITEMS_COMPARED, items="one")

@@ -61,9 +61,9 @@ def record_ranks(result: ProcessResult, prepared: Prepared) -> None:
 
 
 def step_alone(worker: WorkerProcess, plan: Plan, result: ProcessResult) -> bool:
-    """Time the steps of each rank alone; False if the worker was lost over it.
+    """Time a rank's step alone; return False if the worker was lost over it.
 
-    All that was asked for had been measured, but for the ranks' memory.
+    By then all that was asked for had been measured, but for the ranks' memory.
     """
     assert result.ranks is not None
     try:

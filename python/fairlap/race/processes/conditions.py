@@ -28,9 +28,9 @@ PADDING = "FAIRLAP_PADDING"
 
 
 def environment_of(block: Block, wanted: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
-    """Build the whole environment of one worker: the user's own, what the adapter wants, and what the block drew.
+    """Build the whole environment of one worker.
 
-    Of the user's secrets it has those that are ``passed``.
+    It is the user's own without secrets but those that are ``passed``, what the adapter wants, and what the block drew.
     """
     variables = {**own_environment(passed), **OFFLINE, **wanted}
     variables["PYTHONHASHSEED"] = str(block.hash_seed)

@@ -47,7 +47,7 @@ _MOST_DEALT_BYTES = 2**27  # of weights, which are held twice for a moment
 
 
 def unused_calls(call_s: float, turn_s: float) -> int:
-    """At the start of a turn, to refill the caches that the others used meanwhile.
+    """Count the unused calls at the start of a turn that refill the caches, which the others used meanwhile.
 
     That takes a number of calls, not a time: the first takes 14 to 60 % longer than in a loop and the fourth up to 2 %,
     whether a call takes 2 or 20 ms. Of a call of more than four turns, refilling is 2 % at most; see
@@ -170,10 +170,10 @@ class ProcessRun:
 
     @_stage
     def warm_up(self) -> None:
-        """Its first turn, which finds how many calls make a sample.
+        """Take its first turn, which finds how many calls make a sample.
 
-        It is no round, and its length is fixed: waiting until times have settled takes seconds on a busy machine, and
-        what settles late is seen in the rounds.
+        It is not a round, and its length is fixed: waiting until times have settled takes seconds on a busy machine,
+        and what settles late is seen in the rounds.
         """
         calls = math.ceil(_WARM_UP_S / max(self._call_s, _SHORTEST_CALL_S))
         self._take(self._turn_s, warmup=calls)
@@ -198,10 +198,10 @@ class ProcessRun:
             self._deals_slowly = took_s - measured.elapsed_s > verdict.SEGMENT * self._turn_s
 
     def _is_dealt(self) -> bool:
-        """Move the arrays before each segment but the first, so that the figure is a median over several draws.
+        """Decide whether to deal memory again, before each segment but the first.
 
-        Where its arrays are is what a process draws once. As found, memory stays as it was found. As found, memory
-        stays as it was found.
+        What a process draws once, where its arrays are, it then draws several times, and the figure is a median over
+        these draws. As found, memory stays as it was found.
         """
         rounds = len(self.turns) - 1
         between = rounds > 0 and rounds % verdict.SEGMENT == 0
@@ -360,7 +360,7 @@ class ProcessRun:
         self.over = True
 
     def _measured_at_the_end(self) -> bool:
-        """Measure what comes at the end; False if the worker was lost over it."""
+        """Measure what is left for the end, and return False if the worker was lost over it."""
         if self.result.ranks is not None and self._materials.work.mode == "train":
             return step_alone(self._here, self.plan, self.result)
         return self._bench.overheads.measured(self._here, self.result, self.plan)

@@ -16,7 +16,7 @@ class Overheads:
     _asked: set[tuple[str, str, str]] = field(default_factory=set)  # contestants, works and conditions
 
     def measured(self, worker: WorkerProcess, result: ProcessResult, plan: Plan) -> bool:
-        """Measure the overhead; False if the worker was lost over it, so that only its memory is unknown."""
+        """Measure the overhead; return False if the worker was lost over it: only its memory is then unknown."""
         whose = (result.contestant, result.work, result.conditions)
         if result.call_cost is None or whose in self._asked:
             return True

@@ -43,7 +43,7 @@ class Turn:
 
 
 def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
-    """Record the turn of a process that had the machine for itself: what settles late in it is not steady yet."""
+    """Record a process that had the machine for itself, in which what settles late is not steady yet."""
     measured = turn.measured
     _record_counts(result, [turn])
     result.warnings = [*result.warnings, *measured.warnings]  # after those of the model
@@ -57,7 +57,7 @@ def record_one_turn(result: ProcessResult, turn: Turn) -> Samples:
 
 
 def record_rounds(result: ProcessResult, turns: Sequence[Turn]) -> Samples:
-    """Record every turn but the first, which was the warm-up, as a round in which all calls count."""
+    """Record the rounds: the first turn was the warm-up; every other one is a round, and all its calls count."""
     rounds = turns[1:]
     last = rounds[-1].measured
     _record_counts(result, rounds)
@@ -117,7 +117,7 @@ def timing_of(
     whose: str,
     gate: str = "",
 ) -> Timing:
-    """Of all samples of a process by one quantity, as they are stored.
+    """Summarize all samples of a process by one quantity, as they are stored.
 
     In rounds all of them count; in one turn those from which it was steady.
     """

@@ -19,7 +19,7 @@ from fairlap.worker.protocol import Sandbox
 
 
 def require_sandboxable(plan: Plan) -> None:
-    """Refuse what no sandbox holds: it has no network, and a program in another language does not confine itself."""
+    """Refuse contestants that need the network, and programs in another language, which do not confine themselves."""
     for name in plan.contestants:
         why = ""
         if name.program:
@@ -37,7 +37,7 @@ def _is_sandboxed(plan: Plan, name: ContestantName) -> bool:
 
 
 def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | None:
-    """Collect what a contestant is handed, and what it is made of; None for one that is not in a sandbox."""
+    """List what a contestant gets, and what it is made of; None for one that is not in a sandbox."""
     if not _is_sandboxed(plan, runner.name):
         return None
     work, options = materials.work, runner.name.framework_options

@@ -55,10 +55,10 @@ def run_in_rounds(
     known_bytes: Mapping[str, int],
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Run the rounds; ``NoRoom`` when there is not enough memory.
+    """Run the contestants of a block in rounds.
 
-    ``known_bytes`` is what each contestant held before. After ``_FEWEST_ROUNDS``, no round begins that ``may_go_on``
-    does not allow.
+    Raises ``NoRoom`` when there is not enough memory; ``known_bytes`` is what each contestant held before. After
+    ``_FEWEST_ROUNDS``, no round begins that ``may_go_on`` does not allow.
     """
     with ExitStack() as stack:
         for run in runs:
@@ -94,7 +94,7 @@ def run_in_rounds(
 
 
 def _step_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
-    """Take the steps that follow the calls, each process for itself, in an order drawn for every round of steps."""
+    """Run what follows the turns of calls, each process for itself, in an order drawn for every round of steps."""
     for run in runs:
         if run.goes_on:
             with run.awake():

@@ -74,7 +74,7 @@ def _json(found: Across) -> bytes:
 
 
 def _csv(found: Across) -> bytes:
-    """Write CSV: an estimate has three columns; ``absent`` and ``dominated_by`` are JSON."""
+    """Write a CSV file; an estimate has three columns, and ``absent`` and ``dominated_by`` are JSON."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(

@@ -61,7 +61,7 @@ COLUMNS = (
 
 
 def columns_of(lines: Sequence[Line]) -> list[ShownColumn]:
-    """Return what lines were ranked by, then those with a figure in one of the lines at least."""
+    """Choose what lines were ranked by, then the columns with a figure in one of the lines at least."""
     judged = [JudgedColumn(by, "judged") for by in dict.fromkeys(line.judged_by for line in lines)]
     by_calls = all(line.judged is None or line.judged.value == line.time_ns.value for line in lines if line.time_ns)
     shown = (column for column in COLUMNS if any(column.cell(line) for line in lines))
@@ -94,5 +94,5 @@ def by_work(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def title(line: Line) -> str:
-    """Return the contestant with its version."""
+    """Join the contestant and its version."""
     return f"{line.contestant} {line.version or ''}".rstrip()

@@ -65,7 +65,7 @@ def _read(
 
 
 def _as_it_is(content: bytes, info: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a part that its checksum contradicts: the other checks then say what is wrong with it."""
+    """Read the bytes of a part that its checksum contradicts: the other checks then report what is wrong with it."""
     start = info.header_offset + _LOCAL_HEADER + len(info.filename.encode())
     return content[start : start + info.file_size]
 

@@ -69,7 +69,7 @@ def bundle_of(
     with_page: bool = True,
     sign: Callable[[bytes], bytes] | None = None,
 ) -> Bundle:
-    """Every timing needs its raw samples; without them nothing could be checked.
+    """Make a bundle; every timing needs its raw samples, without which nothing could be checked.
 
     ``sign`` makes a signature of the manifest.
     """
@@ -97,7 +97,7 @@ def bundle_of(
 
 
 def derived_parts(results: Results) -> dict[str, bytes]:
-    """Return what follows from the run's processes alone, so that the check can make it again."""
+    """Derive what follows from the run's processes alone, so that the check can make it again."""
     run = results.run
     return {
         RUN: as_json(run_document(run, results, run_id=results.run_id)),
@@ -135,7 +135,7 @@ def _samples(run: Run, samples: SampleSource) -> dict[SampleFile, bytes]:
 
 
 def page(results: Results, samples: Mapping[tuple[int, str, str], np.ndarray]) -> bytes:
-    """Make the report, with samples by block, contestant and quantity."""
+    """Render the report, with samples by block, contestant and quantity."""
     from fairlap.render.report.page import page_of
 
     def of(block: int, contestant: str) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ TOLERANCE = 1e-9  # relative; another processor or NumPy may round the last of s
 
 
 def differing(recorded: Any, computed: Any, place: str, *, only_shared: bool = False) -> Iterator[str]:
-    """Yield a line for each difference. ``only_shared`` leaves out fields that one of two versions of fairlap lacks."""
+    """Report a line for each difference; ``only_shared`` ignores fields that one of two fairlap versions lacks."""
     if isinstance(recorded, dict) and isinstance(computed, dict):
         for name in {**recorded, **computed}:
             if name in recorded and name in computed:
@@ -44,7 +44,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _label(entry: Any, number: int) -> str:
-    """Return a row by its contestant, a comparison by its pair, an entry by its number."""
+    """Label a row by its contestant, a comparison by its pair, an entry by its number."""
     if isinstance(entry, dict):
         if "contestant" in entry:
             return str(entry["contestant"])

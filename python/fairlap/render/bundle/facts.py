@@ -20,7 +20,7 @@ _CLASSIFIER = "License :: "
 
 
 def environment_of(run: Run) -> dict[str, Any]:
-    """Return the machine, the software and the settings in force of each contestant."""
+    """Collect the machine, the software and the settings in force of each contestant."""
     names = [name.text for name in run.plan.contestants]
     own = {name: [process for process in run.processes if process.contestant == name] for name in names}
     return {

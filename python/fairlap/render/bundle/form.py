@@ -1,4 +1,4 @@
-"""Check that everything in a bundle is one of its parts, and written as `fairlap bundle` writes it.
+"""Check that everything in a bundle is one of its parts, and is written as `fairlap bundle` writes it.
 
 A part that nobody knows, or a second value for a key, would be read by people and programs, and checked by nobody.
 """

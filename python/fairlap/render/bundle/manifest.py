@@ -44,7 +44,7 @@ def with_manifest(
     price: Price | None,
     charts: str = "",
 ) -> dict[str, bytes]:
-    """Return the parts, and the manifest and its hash in front of them."""
+    """Put the manifest and its hash in front of the parts."""
     listed = tuple(Part(name, whats[name], len(part), sha256(part)) for name, part in parts.items())
     manifest = Manifest(run=run, fairlap=fairlap, baseline=baseline, price=price, charts=charts, parts=listed)
     encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"

@@ -78,7 +78,7 @@ def recompute(parts: Mapping[str, bytes], manifest: Manifest, version: str) -> R
 
 
 def _not_of_a_run(document: dict[str, object], run: Run) -> Iterator[str]:
-    """Yield what was written into the file beside the fields of a run, such as a sentence of somebody's own."""
+    """Find what was written into the file besides the fields of a run, such as an added sentence."""
     known = msgspec.json.decode(msgspec.json.encode(run))
     for line in differing({name: document.get(name) for name in known}, known, "run"):
         yield f"{RUN}: {line}"
@@ -100,7 +100,7 @@ def _samples(parts: Mapping[str, bytes], files: list[SampleFile], found: Recompu
 
 
 def _process(process: ProcessResult, samples: _Samples, found: Recomputed) -> ProcessResult:
-    """Return the process with what its samples give. ``process`` is left as recorded where they give nothing."""
+    """Return the process with what its samples give; it is left as recorded where they give nothing."""
     whose = f"{process.contestant} in block {process.block}"
     own = samples.pop((process.block, process.contestant), {})
     timings: dict[str, Timing] = {}

@@ -28,7 +28,7 @@ class WrongSigner(InvalidRequest):
 
 
 def sign(manifest: bytes, key: Path) -> bytes:
-    """Return the armoured signature. A public key takes its private one from the agent."""
+    """Make the armoured signature; a public key takes its private one from the agent."""
     if not key.is_file():
         raise InvalidRequest(f"there is no key {key} to sign with", code=CODE)
     done = _ssh_keygen("sign", *_OURS, "-f", str(key.absolute()), given=manifest)

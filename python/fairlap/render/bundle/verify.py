@@ -1,4 +1,4 @@
-"""Whether a bundle is what was published, and whether its figures follow from its samples."""
+"""Check that a bundle is what was published, and that its figures follow from its samples."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Verification:
 
 
 def verify(content: bytes, whose: str, expected_hash: str = "", signers: Path | None = None) -> Verification:
-    """Problems of hashes come first, then those of figures.
+    """Check a bundle; problems of hashes come first, then those of figures.
 
-    A file that is no bundle at all is an error, and so is one that none of ``signers`` has signed.
+    A file that is not a bundle is an error, and so is one that none of ``signers`` has signed.
     """
     archive = unpacked(content, whose)
     if MANIFEST not in archive.parts:

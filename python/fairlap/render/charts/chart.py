@@ -50,7 +50,7 @@ _SECONDS = (
 
 
 def size_text(field: str) -> str:
-    """Return an expression of Vega that writes a size as ``quantity_text.size`` does."""
+    """Make an expression of Vega that writes a size as ``quantity_text.size`` does."""
     kib, mib, gib = (f"format({field} / {1024**power}, '.3~r')" for power in (1, 2, 3))
     large = f"{field} >= {1024**3} ? {gib} + ' GiB' : {field} >= {1024**2} ? {mib} + ' MiB'"
     return f"{field} == 0 ? '0' : {large} : {kib} + ' KiB'"
@@ -120,7 +120,7 @@ def coloured() -> Any:
 
 
 def contestant_only() -> Any:
-    """Return the colour where every line has its label and needs no key."""
+    """Choose the colour where every line has its label and needs no key."""
     alt = altair()
     scale = alt.Scale(domain=[CONTESTANTS], range=[CONTESTANT_COLOURS])
     return alt.Color("contestant:N", scale=scale, legend=None)

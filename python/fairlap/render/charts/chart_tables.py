@@ -84,7 +84,7 @@ def _points(shown: Results, picture: Picture) -> Iterator[Record]:
 
 
 def group_of(work: Work) -> str:
-    """Return what a sweep over batches holds fixed."""
+    """Name what a sweep over batches holds fixed."""
     scale = "" if work.scale is None else f" · {work.scale.text}"
     return f"{work.model} · {work.mode} · {', '.join(work.precisions)}{scale}"
 
@@ -165,7 +165,7 @@ def _percentiles(shown: Results) -> Iterator[Record]:
 
 
 def _curves(shown: Results) -> Iterator[Record]:
-    """Yield the share of processes that are at most this slow, starting at 0."""
+    """Compute the share of processes that are at most this slow, starting at 0."""
     for work_result, result, _ in shown.every_row():
         ordered = sorted(process.headline_ns for process in result.finished)
         for place, value in enumerate(ordered):
@@ -207,7 +207,7 @@ def _memory(shown: Results) -> Iterator[Record]:
 
 
 def _batches(shown: Results) -> Iterator[Record]:
-    """Yield the batches that fitted in the search for the largest one."""
+    """List the batches that fitted in the search for the largest one."""
     for work_result, result, row in shown.every_row():
         for batch, peak in row.memory_by_batch.items():
             yield _key(work_result, result.contestant) | {
@@ -218,7 +218,7 @@ def _batches(shown: Results) -> Iterator[Record]:
 
 
 def _errors(shown: Results) -> Iterator[Record]:
-    """Yield the worst error of each checked array; an exact output has no place on a logarithmic scale."""
+    """Find the worst error of each checked array; a logarithmic scale cannot show an exact output."""
     for work_result, result, _ in shown.every_row():
         worst: dict[tuple[str, str], float] = {}
         for process in result.processes:
@@ -251,7 +251,7 @@ def _precisions(shown: Results) -> Iterator[Record]:
 
 
 def _load(shown: Results) -> Iterator[Record]:
-    """Yield the trials of a fixed length: latency against rate."""
+    """List the trials of a fixed length: latency against rate."""
     for work_result, result, row in shown.every_row():
         for point in row.latency_by_rate:
             values = (point.p50_ns, point.p90_ns, point.p99_ns, point.first_token_p99_ns)

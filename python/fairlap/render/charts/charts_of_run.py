@@ -57,7 +57,7 @@ def _added(picture: Picture) -> Chart:
 
 
 def main_chart_of(charts: Sequence[Chart]) -> Chart:
-    """Return what contestants are ranked by: rates under load, else times."""
+    """Choose the chart of what contestants are ranked by: rates under load, else times."""
     by_key = {chart.key: chart for chart in charts}
     load = by_key.get(_LOAD)
     return by_key[_INTERVALS] if load is None or load.absent else load
@@ -111,7 +111,7 @@ def _if_scaled(shown: Results, tables: Tables) -> list[Chart]:
 
 
 def _if_under_roofs(shown: Results, tables: Tables) -> list[Chart]:
-    """Draw the roofline, except of runs of before roofs were measured."""
+    """Draw the roofline, unless the run is older than the measurement of roofs."""
     return [roofline()] if shown.run.roofs is not None and tables["roofline"] else []
 
 

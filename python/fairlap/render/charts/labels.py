@@ -19,7 +19,7 @@ _OF_EVERY_OBJECT = frozenset({
 
 
 def chart_text(text: str) -> str:
-    """Put the text on one line of characters that can be shown in a chart.
+    """Put a text on one line, of characters that can be shown.
 
     A form of a page changes line breaks, an expression of Vega ends at some separators, and SVG knows no control
     characters.
@@ -29,7 +29,7 @@ def chart_text(text: str) -> str:
 
 
 def chart_texts(value: Any) -> Any:
-    """Return the same for all texts and keys of a specification or its data."""
+    """Apply ``chart_text`` to all texts and keys of a specification or its data."""
     if isinstance(value, str):
         return chart_text(value)
     if isinstance(value, dict):
@@ -38,15 +38,16 @@ def chart_texts(value: Any) -> Any:
 
 
 def label_expression(names: Sequence[str], most: int = WIDE) -> str:
-    """Return an expression of Vega for the label of a contestant on an axis or in a legend."""
+    """Make an expression of Vega for the label of a contestant on an axis or in a legend."""
     short = {name: text for name, text in short_names(names, most).items() if text != name}
     return f"{json.dumps(short)}[datum.label] || datum.label" if short else "datum.label"
 
 
 def short_names(names: Sequence[str], most: int) -> dict[str, str]:
-    """Cut in the middle, as near to it as leaves them distinct; else keep the first place where they differ.
+    """Cut names in the middle, as near to it as leaves them distinct.
 
-    Names that no cut of this size tells apart stay whole.
+    Else what surrounds the first place where they differ is kept. Names that no cut of this size tells apart stay
+    whole.
     """
     for head, tail in _parts(max(map(len, names), default=0), most):
         found = {name: name if len(name) <= most else _cut(name, head, tail, most) for name in names}

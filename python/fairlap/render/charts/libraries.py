@@ -40,7 +40,7 @@ _END = "\n/* whole */"  # a torn file lacks it
 
 
 def vega_lite_version() -> str:
-    """Return the newest that vl-convert brings, as ``6.4``."""
+    """Return the newest version that vl-convert brings, such as ``6.4``."""
     return str(vl_convert().get_vegalite_versions()[-1])
 
 

@@ -91,7 +91,7 @@ LABEL = "fairlap: label of a contestant"
 
 
 def filled_in(spec: Any, look: Look, shown: Sequence[str], colours: Sequence[str]) -> Any:
-    """Return the chart with its placeholders filled in, as page.js does it too."""
+    """Fill in the placeholders of the chart, as page.js does it too."""
     values: dict[str, Any] = {INK: look.ink, MUTED: look.muted, PAPER: look.paper, LABEL: label_expression(shown)}
     lists = {
         CONTESTANTS: list(shown),

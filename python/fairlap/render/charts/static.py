@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 
 def main_chart(shown: Results, *, png: bool) -> bytes:
-    """Draw all processes by what is judged, or latency against rate, for each work under the headline's conditions."""
+    """Draw the times of all processes or latency against rate, for each work under the verdict's conditions."""
     tables = chart_tables(shown)
     chart = main_chart_of(charts_of(shown, tables))
     specs = [static_spec(chart, shown, shown.of_work(work)[0], tables) for work in shown.works()]
@@ -99,7 +99,7 @@ def _write(path: Path, content: bytes) -> None:
 def static_spec(
     chart: Chart, shown: Results, work_result: WorkResult, tables: Mapping[str, Sequence[Record]]
 ) -> dict[str, Any] | None:
-    """Return the chart with its data, ready to draw; None where there is no data."""
+    """Combine the chart with its data, ready to draw; None where there is no data."""
     if chart.absent:
         return None
     works = {work.label for work in shown.works() if group_of(work) == group_of(work_result.work)}

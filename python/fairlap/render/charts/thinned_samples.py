@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 
 def curves_of_samples(shown: Results) -> Iterator[Record]:
-    """Yield the empirical curve over all steady samples of the processes that count, to the one in a thousand."""
+    """Compute the curve over all steady samples of the processes that count, to the one in a thousand."""
     rows = list(shown.every_row())
     points = min(_POINTS_OF_A_CURVE, max(20, _MOST_POINTS // max(1, len(rows))))
     shares = np.concatenate([np.linspace(0, 0.95, points * 3 // 4), np.linspace(0.955, _TAIL, points // 4)])
@@ -68,7 +68,7 @@ def _drawn(shown: Results) -> Iterator[tuple[WorkResult, ContestantResult, Proce
 def _sampled(
     shown: Results, work_result: WorkResult, result: ContestantResult
 ) -> list[tuple[ProcessResult, npt.NDArray[Any]]]:
-    """Take processes of blocks that count, where there are such, with samples of their first quantity."""
+    """Select processes of blocks that count, where there are such, with samples of their first quantity."""
     if shown.samples is None:
         return []
     kept = set(work_result.blocks.kept) or {process.block for process in result.processes}

@@ -13,13 +13,13 @@ _SEVERITIES = {"slower": "major", "failed": "critical"}
 
 
 def encode(results: Results) -> bytes:
-    """Return an empty list where all is well: GitLab then shows earlier issues as resolved."""
+    """Write the issues; an empty list where all is well: GitLab then shows earlier issues as resolved."""
     issues = [_issue(each) for each in job_outcomes(results) if each.outcome in _SEVERITIES]
     return msgspec.json.format(msgspec.json.encode(issues), indent=2) + b"\n"
 
 
 def _issue(found: JobOutcome) -> dict[str, object]:
-    """Describe an issue by a fingerprint that is the same in every run, so that GitLab sees which are new.
+    """Describe an issue, with a fingerprint that is the same in every run: GitLab sees which issues are new.
 
     A race is not about a line of a file; the schema wants one, so the model stands for it.
     """

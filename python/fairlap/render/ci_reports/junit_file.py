@@ -66,10 +66,7 @@ def _counts(outcomes: list[JobOutcome]) -> dict[str, str]:
 
 
 def _seconds(found: JobOutcome) -> str:
-    """Format what it is ranked by as a time, which readers chart.
-
-    It is 0 where there is none, since the schema wants a number.
-    """
+    """Format what it is ranked by as a time, which readers chart; 0 without one, since the schema wants a number."""
     judged = judged_time_ns(found.row)
     return "0" if judged is None else f"{judged.value / 1e9:.9f}"
 

@@ -18,7 +18,7 @@ _METRICS: tuple[tuple[str, str, str, Callable[[Row], Estimate | None], float], .
 
 
 def encode(rows: Sequence[Row]) -> bytes:
-    """Return a value with its interval for each row that has one. An absent value is no line, never 0."""
+    """Write a value with its interval for each row that has one; an absent value has no line, and is never 0."""
     lines: list[str] = []
     for name, unit, meaning, read, scale in _METRICS:
         samples = [line for row in rows for line in _samples(name, row, read(row), scale)]

@@ -1,4 +1,7 @@
-"""What a row means for a job: it passes, is slower than allowed, failed, or nothing is known."""
+"""What a row means for a job.
+
+It passes, it is slower than the baseline by more than is allowed, it failed, or nothing is known.
+"""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ _MOST_TICKS = 6
 
 
 def chart_of(result: CollectivesResult, *, png: bool = False) -> bytes:
-    """Return a picture that stands alone, with its title."""
+    """Draw a picture that stands alone, with its title."""
     lines = textwrap.wrap(f"{setting(result)} {how_to_read(result)}", _CHARACTERS)
     title = {"text": "Collective operations", "subtitle": lines, "anchor": "start", "offset": 14, "subtitlePadding": 6}
     return _drawn(_panels(result).properties(title=title), png=png)
 
 
 def panels_of(result: CollectivesResult) -> bytes:
-    """Return the same for a page, which has the title."""
+    """Draw the same for a page, which has the title."""
     return _drawn(_panels(result), png=False)
 
 
@@ -111,7 +111,7 @@ def _legend(**further: Any) -> Any:
 
 
 def _key(channel: Any, text: str, look: Any, legend: Any) -> Any:
-    """Return an entry of the legend for all that a layer draws."""
+    """Make an entry of the legend for all that a layer draws."""
     return channel("kind:N", scale=altair().Scale(domain=[text], range=[look]), legend=legend)
 
 

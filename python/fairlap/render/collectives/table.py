@@ -32,7 +32,7 @@ def setting(result: CollectivesResult) -> str:
 
 
 def about(result: CollectivesResult) -> str:
-    """Return the setting, and what the brackets are where there are some."""
+    """Describe the setting, and what the brackets are where there are some."""
     bounded = [row.time_ns.low is not None for row in result.rows if row.time_ns is not None]
     if result.blocks < _FEWEST_BLOCKS:
         return f"{setting(result)} Intervals take six blocks."
@@ -47,9 +47,10 @@ def operations_of(result: CollectivesResult) -> list[str]:
 
 
 def size_texts(sizes: Iterable[int]) -> dict[int, str]:
-    """Format exactly, and all in one system: thousands as in ``4.5 KB``, or powers of 1024 as in ``4 KiB``.
+    """Write sizes exactly, and all in one system.
 
-    The system is the one that is shorter for all of them together.
+    The systems are thousands as in ``4.5 KB``, or powers of 1024 as in ``4 KiB``, whichever is shorter for all of them
+    together.
     """
     kept = list(dict.fromkeys(sizes))
     found = [{size: _size_text(size, units) for size in kept} for units in (_DECIMAL, _BINARY)]
@@ -86,7 +87,7 @@ def _cells(row: CollectiveRow, sizes: dict[int, str]) -> list[str]:
 
 
 def _fit_cells(fit: CollectiveFit) -> list[str]:
-    """Format the fit; times that are far from the model have neither of its figures."""
+    """Format a fit's figures, which times that are far from the model lack."""
     names, miss = [NAMES[fit.operation], fit.contestant], quantity_text.share(fit.largest_miss)
     if not fit.holds:
         return [*names, "-", "-", f"{miss}: the model does not hold"]

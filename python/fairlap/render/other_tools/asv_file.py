@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def encode(results: Results) -> bytes:
-    """Write results without intervals: asv's are of 99 %, and fairlap's have 95 %."""
+    """Write a results file, without intervals: asv's are of 99 %, and fairlap's over processes of 95 %."""
     facts, began = results.run.machine, results.run.began_at
     works: dict[str, list[ProcessMedians]] = {}
     for each in process_medians(results):

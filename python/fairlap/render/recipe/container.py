@@ -20,9 +20,9 @@ from fairlap.scenarios.process_result import values_in_force
 
 
 def data_to_bring(run: Run) -> dict[str, list[str]]:
-    """Return the paths of the user's data, with their hashes: what was fed, and what was learnt.
+    """List the paths of the user's data, with their hashes: what was fed, and what was learnt.
 
-    None of data that are drawn from the plan's seed, or of built-in sets.
+    There are none for data that are drawn from the plan's seed, or for built-in sets.
     """
     found: dict[str, list[str]] = {}
     if run.plan.data not in ("", SYNTHETIC):
@@ -79,9 +79,10 @@ def dockerfile(run: Run, versions: Versions, own: OwnModels) -> str:
 
 
 def words_to_race(own: OwnModels) -> list[str]:
-    """Build the words that race; --trust answers what a machine that did not draw the plan asks.
+    """Build the command that races, which trusts the plan.
 
-    Building the container is the user's consent.
+    A machine that did not draw the plan asks before it runs what the plan reaches; building the container is the
+    answer.
     """
     return ["compare", "--plan", "plan.json", *(["--trust"] if reach_of(own.plan) else [])]
 

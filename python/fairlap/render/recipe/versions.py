@@ -87,7 +87,7 @@ def _packages(contestant: ContestantName, device: str, precisions: tuple[Precisi
 
 
 def _bare(wanted: str) -> str:
-    """Take the package name of a requirement."""
+    """Extract the package name of a requirement."""
     found = _NAME.match(wanted)
     return found.group() if found else _name(wanted)
 
@@ -99,7 +99,7 @@ def _extras(wanted: str) -> str:
 
 
 def _version_that_ran(run: Run, contestant: ContestantName) -> str:
-    """Return the most frequent version of its processes; empty when none reported one."""
+    """Find the most frequent version of its processes; empty when none reported one."""
     versions = Counter(
         process.version for process in run.processes if process.contestant == contestant.text and process.version
     )

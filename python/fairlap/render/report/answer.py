@@ -34,7 +34,7 @@ def headline(work_result: WorkResult) -> str:
 
 
 def answer(shown: Results, work_result: WorkResult) -> Markup:
-    """Show the answer for one work under the conditions of the verdict."""
+    """Render the answer for one work under the conditions of the verdict."""
     return tag(
         "div",
         tag("p", breaking(headline(work_result)), class_="headline"),

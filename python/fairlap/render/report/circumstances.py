@@ -48,7 +48,7 @@ _ABSENT_SETTING = "–"
 
 
 def not_ranked(work_result: WorkResult) -> Markup | None:
-    """Return the contestants that were disqualified, failed or could not run, in full."""
+    """List the contestants that were disqualified, failed or could not run, in full."""
     lost = [(result, row) for result, row in work_result.with_rows() if not result.ranked]
     if not lost:
         return None
@@ -129,7 +129,7 @@ def machine(shown: Results) -> Markup:
 
 
 def settings(work_result: WorkResult) -> Markup:
-    """List common settings once, then those that differ between contestants, then those of one contestant alone."""
+    """Show common settings once, then those that differ between contestants, then those of one contestant alone."""
     in_force = {result.contestant: dict(row.settings) for result, row in work_result.with_rows() if row.settings}
     for result, row in work_result.with_rows():
         if result.contestant in in_force:
@@ -164,7 +164,7 @@ def _differing(rows: list[dict[str, Markup | str]], names: list[str]) -> Markup:
 
 
 def _own_settings(name: str, own: dict[str, str], shared: list[str]) -> Markup | None:
-    """List settings that only this contestant has."""
+    """Show settings that only this contestant has."""
     alone = [(key, value) for key, value in own.items() if key not in shared]
     if not alone:
         return None

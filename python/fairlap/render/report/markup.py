@@ -39,20 +39,20 @@ def joined(*children: Child) -> Markup:
 
 
 def breaking(text: str) -> Markup:
-    """Let a long name of a contestant break after each of its parts."""
+    """Let a contestant's long name break after each of its parts."""
     first, *others = _PART_OF_A_NAME.split(text)
     return joined(first, [each for part in others for each in (tag("wbr"), part)])
 
 
 def trusted(text: str) -> Markup:
-    """Return a style sheet or a script of this package. It must not close its own element."""
+    """Mark a style sheet or a script of this package as markup, unless it would close its own element."""
     if any(end in text.lower() for end in ("</script", "</style", "<!--")):
         raise ValueError("a text that ends its own element cannot be put into a page")
     return Markup(text)
 
 
 def json_island(element_id: str, value: Any) -> Markup:
-    """Embed data for the page's program; no text in it can end the element or begin another."""
+    """Put data for the page's program into an element that no text in it can end, nor begin another."""
     return Markup(f'<script type="application/json" id="{html.escape(element_id)}">{as_json(value)}</script>')
 
 
@@ -89,7 +89,7 @@ def table(
     class_: str | None = None,
     contestants: Sequence[str] = (),
 ) -> Markup:
-    """Return a table by its heads. Its roles are written out, since a narrow screen shows its rows as cards.
+    """Render a table by its heads, with its roles written out: a narrow screen shows its rows as cards.
 
     ``contestants`` has the contestant of each row, for the page's filter.
     """

@@ -47,7 +47,10 @@ _SECTIONS = {
 
 
 def page_of(shown: Results) -> str:
-    """Return the whole page. Every text of the run is escaped; only scripts of this package may run in it."""
+    """Render the whole page.
+
+    Every text of the run is escaped; only scripts of this package may run in it.
+    """
     tables = chart_tables(shown)
     charts = charts_of(shown, tables)
     scripts = _scripts()
@@ -109,7 +112,7 @@ def _policy(scripts: Sequence[Markup]) -> str:
 
 
 def _colours(shown: Results) -> str:
-    """Return the colours of the contestants as CSS variables, for both themes."""
+    """Define the colours of the contestants as CSS variables, for both themes."""
 
     def named(of: look.Look) -> str:
         colours = of.colours(len(shown.contestants))
@@ -178,7 +181,7 @@ def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
 
 
 def _why_it_ended(run: Run) -> Markup | None:
-    """Warn where a race was cut short; one that decided everything ended as it should."""
+    """Report why a race ended: one that decided everything ended as it should; one cut short gets a warning."""
     if not run.ended_early:
         return None
     if run.ended_early == DECIDED:

@@ -38,7 +38,7 @@ _KEYS = frozenset({"run", "recorded_at", "contestant", "conditions", "absent"})
 
 
 def every_figure(shown: Results) -> dict[str, Any]:
-    """Collect the columns with their meanings, and the rows under them; ``absent`` is folded into the cells."""
+    """Collect the columns with their meanings, and the rows, in whose cells ``absent`` is folded."""
     shown_columns = [column for column in columns() if column.name not in _KEYS]
     records = []
     for work_result, result, row in shown.every_row():
@@ -60,7 +60,7 @@ def every_figure(shown: Results) -> dict[str, Any]:
 
 
 def _readable(value: Any) -> str:
-    """Return a structure in words: ``anonymous 54804480, file 40431616``."""
+    """Put a structure into words: ``anonymous 54804480, file 40431616``."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_readable(each)}" for key, each in value.items())
     if isinstance(value, list):

@@ -112,7 +112,7 @@ def _rate(row: Row) -> str:
 
 
 def _or_dash(row: Row, field: str, text: object) -> Markup | str:
-    """Show the text, or for an absent value a dash with its reason as tooltip and label, never 0."""
+    """Show an absent value as a dash with its reason as tooltip and label, never as 0."""
     return str(text) if text else _dash(row.absent.get(field, "it was not measured"))
 
 

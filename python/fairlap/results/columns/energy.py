@@ -53,7 +53,7 @@ def energy_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
 
 
 def energy_until(process: ProcessResult, epochs: int) -> Span:
-    """Of the steps of so many epochs of training, all sensors added up.
+    """Add up the energy of the steps of so many epochs of training, of all sensors.
 
     An epoch may be too short for a sensor to resolve, and all of them together not: where only its bounds are known,
     its middle counts, as long as the bounds of the whole are nearer to each other than to 0.
@@ -102,7 +102,7 @@ def energy_by_sensor(result: ContestantResult, work: Work) -> dict[str, float]:
 
 
 def over_processes(result: ContestantResult, spans: Sequence[Span], unit: str) -> Cell:
-    """Estimate over processes, from the low end of the lowest to the high end of the highest.
+    """Combine spans over processes: from the low end of the lowest to the high end of the highest.
 
     With six or more processes it is from the low end of their low ends' interval to the high end of their high ends'.
     """

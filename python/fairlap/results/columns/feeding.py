@@ -35,9 +35,10 @@ def waited_share(process: ProcessResult) -> float | None:
 
 
 def time_shares(process: ProcessResult) -> dict[str, float]:
-    """Shares of the wall time: work, and each cause of waiting where the pipeline knows it, else waiting as a whole.
+    """Split the wall time into the shares of work and of waiting.
 
-    Empty when the process was not fed.
+    There is a share for each cause of waiting where the pipeline knows it, else one for waiting as a whole. Empty when
+    the process was not fed.
     """
     fed = process.feeding
     if fed is None or not fed.wall_ns:
@@ -64,14 +65,14 @@ def stall_shares_of(result: ContestantResult) -> dict[str, float]:
 
 
 def _shares(processes: Sequence[ProcessResult]) -> list[float]:
-    """Return the share of waiting of each process; empty when some were not fed."""
+    """Compute the share of waiting of each process; empty when some were not fed."""
     shares = [waited_share(process) for process in processes]
     known = [share for share in shares if share is not None]
     return known if len(known) == len(shares) else []
 
 
 def _waited(shares: Sequence[float]) -> Estimate | None:
-    """Estimate the waiting; a share may be zero, so no logarithm is taken, which the sign test does not need."""
+    """Estimate a share, which may be zero: no logarithm is taken, which the sign test's interval does not need."""
     if not shares:
         return None
     low, high = sign_interval(np.asarray(shares), _ALPHA)

@@ -43,6 +43,6 @@ def time_per_item_by_batch_ns(result: ContestantResult) -> dict[str, float]:
 
 
 def _fitting(result: ContestantResult) -> list[tuple[int, int | None, float | None]]:
-    """Return the tries that fitted, the smallest batch first."""
+    """List the tries that fitted, the smallest batch first."""
     tries = () if result.largest_batch is None else result.largest_batch.tries
     return sorted((each.batch, each.peak_bytes, each.ns_per_item) for each in tries if each.outcome == "fits")

@@ -114,7 +114,7 @@ def _over_timed_alone(process: ProcessResult) -> list[float]:
 
 
 def _step_ns(process: ProcessResult) -> float | None:
-    """Estimate the mean over all steps of the epochs."""
+    """Compute the mean over all steps of the epochs."""
     if process.learning is None or not process.learning.evaluations:
         return None
     last = process.learning.evaluations[-1]

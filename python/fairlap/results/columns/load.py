@@ -88,7 +88,7 @@ def bound_does_not_limit(result: ContestantResult) -> Notice | None:
 
 
 def _limits(processes: Sequence[ProcessResult]) -> Counter[LimitedBy]:
-    """Return what ended the search, of the processes that found a rate; of all where none did."""
+    """Count what ended the search, of the processes that found a rate; of all where none did."""
     searched = [process.load for process in processes if process.load is not None and process.load.limited_by]
     with_rate = [each for each in searched if each.largest_rate_per_s is not None]
     return Counter(each.limited_by for each in with_rate or searched)
@@ -123,7 +123,7 @@ def _of_loadgen(processes: Sequence[ProcessResult]) -> dict[str, Cell]:
 
 
 def _loadgen_text(found: Sequence[LoadGenResult]) -> str:
-    """Return ``VALID in server``, or ``INVALID in server in 1 of 6 processes: bound``."""
+    """Format ``VALID in server``, or ``INVALID in server in 1 of 6 processes: bound``."""
     invalid = [each for each in found if not each.valid]
     if not invalid:
         return f"VALID in {found[0].scenario}"
@@ -155,7 +155,7 @@ def _point(block: int, trial: LoadTrial, times: LoadTimes) -> LatencyAtRate:
 
 
 def _knee(points: Sequence[LatencyAtRate]) -> Cell:
-    """Return the lowest rate at which the p99 is more than twice that of lone requests."""
+    """Find the lowest rate at which the p99 is more than twice that of lone requests."""
     lone = [point.p99_ns for point in points if point.rate_per_s == 0]
     limit_ns = _KNEE * float(np.median(lone)) if lone else 0.0
     above = [point.rate_per_s for point in points if lone and point.rate_per_s and point.p99_ns > limit_ns]

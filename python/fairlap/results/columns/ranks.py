@@ -85,7 +85,7 @@ def _over_measured(process: ProcessResult) -> float | None:
 
 
 def exchange_ns(process: ProcessResult) -> float | None:
-    """Return what exchanging adds to a step: the step of all together, less that of the slowest rank alone.
+    """Compute what exchanging adds to a step: the step of all together, less that of the slowest rank alone.
 
     It may be below 0 by noise.
     """

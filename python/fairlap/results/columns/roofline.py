@@ -58,7 +58,7 @@ class LeastTimes:
         return max(self.compute_ns, self.memory_ns)
 
     def bound(self, call_ns: float) -> Bound | None:
-        """Return the longest of the three; None where it explains too little of the time."""
+        """Choose the longest of the three; None where it explains too little of the time."""
         if self.overhead_ns is not None and self.overhead_ns >= self.roofs_ns:
             explains = LEAST_OVERHEAD * call_ns <= self.overhead_ns <= MOST_OVERHEAD * call_ns
             return "overhead-bound" if explains else None
@@ -107,7 +107,7 @@ def least_times(
 
 
 def _memory_time(cost: CallCost, roofs: Roofs, call_ns: float) -> tuple[str, float]:
-    """By the smallest level that holds the working set.
+    """Compute the time by the smallest level that holds the working set.
 
     A call that is quicker than this level allows has found its bytes in a smaller one: caches of several cores hold
     more than one, and not all of the set need be read again.
@@ -167,7 +167,7 @@ def roofline_of(
 
 
 def _no_peak(roofs: Roofs | None, precision: Precision, device: str) -> str:
-    """Why there is none for this precision.
+    """Explain why there is no peak for this precision.
 
     A CPU without instructions for a type computes in fp32; a GPU that has no roof for it has units that were not
     measured.

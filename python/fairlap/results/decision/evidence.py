@@ -78,9 +78,10 @@ def headline_results(results: Results) -> list[WorkResult]:
 
 
 def mean_over_works(results: Results, a: str, b: str) -> verdict.GeometricMean | None:
-    """Compute the mean of what contestants are ranked by; None where works have no common figure.
+    """Average over works what contestants are ranked by.
 
-    One of the two may not be ranked in a work, or have too few blocks, or works may be judged by different figures.
+    None where one of the two is not ranked in a work, or has too few blocks, and where works are not judged by the same
+    figure.
     """
     logs = []
     if len({each.basis.judged.by for each in headline_results(results)}) > 1:
@@ -94,7 +95,7 @@ def mean_over_works(results: Results, a: str, b: str) -> verdict.GeometricMean |
 
 
 def _over_works(results: Results, a: str, b: str, weight: Weight) -> Difference:
-    """Of several works, the geometric mean of the ratios.
+    """Compute the geometric mean of the ratios of several works.
 
     A difference counts that is shown in one work at least and contradicted in none, and for the time only where the
     interval of the mean over works does not contain 1.

@@ -113,7 +113,7 @@ def _means(results: Results, ranked: set[str]) -> list[MeanOverWorks]:
 
 
 def _fastest(results: Results, names: Sequence[str]) -> str:
-    """Return the one against which no mean is below 1; empty where there is none."""
+    """Find the contestant against which no mean is below 1; empty where there is none."""
     means = {name: mean_over_works(results, name, names[0]) for name in names}
     ratios = {name: mean.ratio for name, mean in means.items() if mean is not None}
     return min(ratios, key=ratios.__getitem__, default="")

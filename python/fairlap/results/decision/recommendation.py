@@ -26,7 +26,7 @@ class Recommendation:
 
 
 def recommend(statuses: Mapping[str, Status], use: Use, evidence: Evidence, unknown: Sequence[str]) -> Recommendation:
-    """``statuses`` has every contestant; only those that qualify are recommended.
+    """Recommend contestants that qualify, by their ``statuses``, which has every contestant.
 
     ``unknown`` is what else is not known, such as whether a requirement is met.
     """

@@ -61,7 +61,7 @@ class Requirement(msgspec.Struct, frozen=True):
     currency: str = ""  # of a limit on money; empty: whatever the price is in
 
     def status_of(self, row: Row) -> tuple[Status, str]:
-        """With the reason where it is not met.
+        """Check the requirement, and explain where it is not met.
 
         A figure whose interval contains the limit is unknown, and so is an estimate without an interval.
         """

@@ -1,6 +1,7 @@
-"""Requests that are served by one call: a group is padded to one of the batches that are prepared.
+"""Requests that are served by one call.
 
-Gathering the items is part of the service.
+The contestant is prepared for some batches, and a group is padded to the next of them. Gathering the items is part of
+the service.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class BatchedCalls:
                 contestant.done(first)
 
     def on(self, items: Sequence[Arrays]) -> GroupCall:
-        """Return the callable of a group that asks about some of these."""
+        """Make the callable of a group that asks about some of these."""
 
         def call(group: npt.NDArray[np.uint32]) -> GroupResult:
             place = bisect_left(self._batches, len(group))

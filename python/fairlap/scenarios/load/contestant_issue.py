@@ -35,7 +35,7 @@ def issue_of(
     largest_batch: int = 1,
     longest_wait_s: float = 0.0,
 ) -> Issue:
-    """``items`` are inputs of batch 1.
+    """Describe how contestants serve ``items``, which are inputs of batch 1.
 
     Waiting for the device is part of serving them, and so is all that a ``batch_call`` does. All contestants have the
     same settings, so a thread enters those of the first.

@@ -13,7 +13,7 @@ CONFIDENCE = 0.99
 
 
 def fewest_queries(percentile: float, late: int) -> int:
-    """Return the fewest with which a run that has so many late queries is accepted."""
+    """Find the fewest queries with which a run that has so many late ones is accepted."""
     few, many = late, late + 1
     while _chance(many, late, percentile) > 1 - CONFIDENCE:
         few, many = many, 2 * many

@@ -28,13 +28,13 @@ class ItemPool:
         ]
 
     def of_a_trial(self, seed: int) -> list[Arrays]:
-        """List the items, the known ones first."""
+        """List the items of a trial, the known ones first."""
         return [*self.known, *self.new(_NEW_IN_A_TRIAL, seed)]
 
     def new(self, count: int, seed: int) -> list[Arrays]:
-        """Elements in another order are items that never occurred, with values as they should be.
+        """Make items that never occurred, by putting elements in another order: their values are as they should be.
 
-        Fewer, where they are large.
+        There are fewer where they are large.
         """
         first = self.known[0]
         size = sum(array.nbytes for array in first.values())

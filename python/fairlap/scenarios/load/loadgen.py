@@ -50,7 +50,7 @@ _one_at_a_time = threading.Lock()  # LoadGen has one logger for the whole proces
 
 
 def run_loadgen(request: LoadGenRun, items: int, issue: Issue) -> LoadGenResult:
-    """Run LoadGen, and read the logs of its last attempt.
+    """Run LoadGen; the logs are those of the last attempt.
 
     Raises what the contestant raised; DroppedRequests if it leaves samples unanswered; LoadGenFailed if LoadGen itself
     failed; NotAvailable if it is not installed.

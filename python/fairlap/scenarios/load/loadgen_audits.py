@@ -1,4 +1,7 @@
-"""Two audits of MLPerf: that a contestant keeps no answers (TEST04), and answers as well while timed (TEST01)."""
+"""Two audits of MLPerf: that a contestant keeps no answers (TEST04), and TEST01.
+
+TEST01 checks that it answers as well while it is timed as while its accuracy is judged.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ def audit_repeated_item(
 
 
 def _from(issue: Issue, first: int) -> Issue:
-    """Return the same contestant, whose items are numbered from this one."""
+    """Renumber the same contestant's items from this one."""
 
     def shifted(serve: Serve) -> Serve:
         return lambda items: serve([first + item for item in items])
@@ -102,7 +105,7 @@ class AnswersWhileTimed(msgspec.Struct, frozen=True):
 
 
 def audit_answers_while_timed(timed: Sequence[LoggedAnswer], accuracy: Sequence[LoggedAnswer]) -> AnswersWhileTimed:
-    """Compare answers; the caller judges the difference, since frameworks may round another way in another batch."""
+    """Compute the difference, which the caller judges: frameworks may round another way in another batch."""
     known = {answer.item: answer.outputs for answer in accuracy}
     differences = [0.0]
     unknown = 0

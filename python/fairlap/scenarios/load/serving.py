@@ -106,9 +106,9 @@ class Serving:
         return trial, [each.data.cast("B") for each in stamps]
 
     def _in_memory(self, request: OfferLoad) -> OfferLoad:
-        """Limit the requests to those that leave their stamps, where the first token has a bound.
+        """Limit the requests to as many as leave their stamps, where the first token has a bound.
 
-        Calls before the trial leave stamps, too.
+        That includes those of calls before the trial.
         """
         if request.first_token_s is None:
             return request
@@ -146,7 +146,7 @@ class Serving:
         return run_loadgen(request, len(self._pool.known), issue)
 
     def _serving(self, count: int) -> list[ServingThread]:
-        """Serve with the first, which has the contestant of the race, and with others.
+        """Provide so many serving threads, the first of which has the contestant of the race.
 
         So do others, if its calls do not disturb each other; else each has its own contestant.
         """
@@ -247,7 +247,7 @@ def _decision(request: OfferLoad) -> Decision:
 
 
 def _judged_from_ns(request: OfferLoad, result: LoadResult) -> npt.NDArray[np.float64]:
-    """From when the latency of each request counts against the bound: from when it was due.
+    """Choose from when the latency of each request counts against the bound: from when it was due.
 
     A lone request waits for no other, so it counts from when the one before it was completed, if that was later.
     Otherwise one stall of the machine makes hundreds of short requests late at once, and seems to show that even a lone
@@ -268,7 +268,7 @@ def trial_of(
     without_answer: str = "",
     bytes_of_stamps: int = 0,
 ) -> LoadTrial:
-    """Return what became of the requests, and whether they met the bound."""
+    """Summarize what became of the requests, and whether they met the bound."""
     answered = np.isfinite(result.completed_ns)
     due, issued, started, completed = (
         each[answered] for each in (result.due_ns, result.issued_ns, result.started_ns, result.completed_ns)

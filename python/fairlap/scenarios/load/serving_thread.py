@@ -65,10 +65,9 @@ class ServingThread:
                 self.contestant.done(result)
 
     def entering(self, call: Call) -> Call:
-        """Wrap the first call of a thread so that it enters what a framework keeps for a thread.
+        """Enter what a framework keeps for a thread, in the call that the engine makes in each thread before the start.
 
-        The engine makes it before the start. It is never left: leaving it elsewhere than in its thread, which has ended
-        then, would change other threads.
+        It is never left: leaving it elsewhere than in its thread, which has ended then, would change other threads.
         """
         in_thread = self.contestant.in_thread
         entered: list[bool] = []

@@ -74,7 +74,7 @@ class SystemUnderTest:
             thread.start()
 
     def issue(self, ids: Sequence[int], items: Sequence[int]) -> None:
-        """Issue the samples of one query. Never raises and never waits, since LoadGen's own thread calls it."""
+        """Issue the samples of one query, without raising or waiting, since LoadGen's own thread calls this."""
         now_s = time.monotonic()
         most = self._issue.largest_batch
         groups = [

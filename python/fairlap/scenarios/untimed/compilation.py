@@ -82,7 +82,7 @@ class CompilationCalls:
         )
 
     def resize(self, request: Resize) -> Resized:
-        """Report what fails on some inputs; others can still be asked for."""
+        """Call on other inputs, and report what fails on some, so that others can still be asked for."""
         found = self._found
         if found is None:
             return Resized(why=_NOT_REPORTED)
@@ -169,7 +169,7 @@ class CompilationCalls:
         return Resized(first_s, call_s, None, compiled, tuple(dict.fromkeys(reasons)) if compiled else ())
 
     def _require_sizes(self, contestant: Contestant, result: Any, work: Workload) -> None:
-        """Refuse a graph that was made for one batch: it may answer another one without an error, with other work."""
+        """Check the outputs' sizes: a graph for one batch may answer another one without an error, with other work."""
         if self._work.mode != "infer":
             return
         outputs = contestant.outputs(result)

@@ -50,7 +50,10 @@ class Resized(msgspec.Struct, frozen=True, tag_field="type", tag="resized"):
 
 
 class Resize(Ask[Resized], frozen=True, tag="resize"):
-    """Call the contestant with inputs of another batch, other sizes or type, once and then some more times."""
+    """Call the contestant with inputs of another batch, other sizes or another type.
+
+    First once, then some more times.
+    """
 
     served_by: ClassVar[str] = "fairlap.scenarios.untimed.compilation:resize"
 

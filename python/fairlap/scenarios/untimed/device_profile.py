@@ -27,9 +27,9 @@ def device_profiler(device: int) -> Profiler:
 
 
 def kernel_named(name: str) -> str:
-    """Shorten the name of a kernel to what is the same in every compilation.
+    """Shorten a kernel's name by its arguments, and by what every kernel of CUDA's has: it returns nothing.
 
-    Arguments and that it returns nothing are left out, and the numbers that compilers give.
+    The numbers that compilers give are left out too, because they differ in every compilation.
     """
     if not name.endswith(")"):
         return _NUMBERS.sub("", name)
@@ -60,7 +60,7 @@ def _profiled(recorded: RecordedCall) -> ProfiledCall:
 
 
 def _spans(recorded: RecordedCall, origin_ns: int) -> Iterator[Span]:
-    """From the origin on: the clock counts from 1970, in more digits than a float has.
+    """List the spans from the origin on: the clock counts from 1970, in more digits than a float has.
 
     Records that begin before the call, where the clocks of host and device differ, begin with it.
     """

@@ -37,7 +37,7 @@ def serve(held: Held, _request: Overhead) -> tuple[OverheadMeasured, tuple[()]]:
 
 
 def overhead_of_a_call_ns(framework: Framework, settings: Settings, precision: Precision) -> float:
-    """Measure the median of an empty call. Quantization has nothing to do in this model, so int8 is in float32."""
+    """Measure the median; int8 is measured in float32, since quantization has nothing to do in this model."""
     from fairlap.engine import time_calls
 
     inputs = _inputs()

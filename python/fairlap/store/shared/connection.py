@@ -25,7 +25,7 @@ PAUSES_S = (0.5, 1.0, 2.0)
 
 
 def connect(address: Address, pauses_s: Sequence[float] = PAUSES_S) -> Connection:
-    """Connect; a server that does not answer at all is tried once, since that has taken long enough."""
+    """Connect, with retries; a server that does not answer at all is tried once, since that takes long enough."""
     for pause_s in pauses_s:
         began_s = time.monotonic()
         try:
@@ -93,7 +93,7 @@ class Connection:
 
     @contextmanager
     def _answered(self) -> Iterator[None]:
-        """Notice a server that hangs, by this clock; the operating system reports a network that is gone."""
+        """Limit the wait for a server that hangs: the operating system reports only a network that is gone."""
         clock = threading.Timer(ANSWER_WITHIN_S, self._give_up)
         clock.daemon = True
         clock.start()

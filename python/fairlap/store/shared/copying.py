@@ -18,7 +18,7 @@ _BYTES_AT_ONCE = 4_000_000
 
 
 def copy_run(content: RunContent, source: Store, target: Store, run: str, replaced: RunContent | None) -> None:
-    """Copy a run, unless something else has taken the place of ``replaced`` in the meantime."""
+    """Copy a run, unless something else has taken the place of ``replaced`` in the meantime: that stays."""
     with source.database() as old, target.database(writing=True) as new:
         if replaced:
             new.execute("DELETE FROM runs WHERE id = ? AND number = ?", (run, replaced.number))

@@ -99,7 +99,7 @@ def unreachable(address: Address, reason: str) -> StoreIsUnreachable:
 
 
 def _reason(text: str) -> str:
-    """Find the reason at the end of the last line: ``connection to server at HOST failed: FATAL: reason``."""
+    """Take the end of the last line with a reason: ``connection to server at HOST failed: FATAL: reason``."""
     lines = [line for line in text.splitlines() if re.search(r"(failed|error): ", line)]
     return shortened(re.split(r"(?:failed|error): (?:FATAL:\s+)?", (lines or [text])[-1])[-1])
 

@@ -20,18 +20,18 @@ class Sender:
         self._address = address
 
     def require_reachable(self) -> None:
-        """Make the tables of an empty database, so that what is wrong is known before a race, not after it."""
+        """Make the tables of an empty database, so that what is wrong is known before a race instead of after it."""
         SharedStore(self._address, patient=False).close()
 
     def expect(self, store: Path, run: str) -> None:
-        """Note that the run is to be sent at the next opportunity, even if its process is killed."""
+        """Note the run, which is sent at the next opportunity, even if its process is killed."""
         waiting.add(store, run, self._address.target)
 
     def waiting(self, store: Path) -> list[str]:
         return waiting.waiting(store, self._address.target)
 
     def send(self, path: Path, run: str) -> list[Carried]:
-        """Send this run, then those that had to wait. Those that are still recorded wait longer."""
+        """Send this run, then those that had to wait; those that are still recorded wait longer."""
         with open_store(path) as local, SharedStore(self._address) as shared:
             others = [each for each in self.waiting(path) if each != run and not _is_recorded(local, each)]
             return list(push(local, shared, [run, *others]))
@@ -53,7 +53,10 @@ def named_address() -> Address:
 
 
 def open_with(run: str) -> Store:
-    """Open this machine's store, with the run in it: one that only the shared store has is received first."""
+    """Open the store of this machine, with the run in it, to resume it.
+
+    A run that only the shared store has is received first.
+    """
     url, path = shared_url(), store_path()
     if not url:
         return open_store(reading=True)

@@ -36,7 +36,7 @@ class Carried(msgspec.Struct, frozen=True):
 
 
 def push(local: Store, shared: SharedStore, runs: Iterable[str]) -> Iterator[Carried]:
-    """Send each run; one that cannot be sent does not hold up the others, except when the server stays away."""
+    """Send the runs; one that cannot be sent does not hold up the others, except when the server stays away."""
     local.settle_killed()
     for carried in _each(shared, runs, partial(_pushed, local, shared)):
         if carried.outcome != "failed" or carried.code == NoSuchRun.code:  # sent, or removed meanwhile
@@ -134,7 +134,7 @@ def _another_id(local: Store, shared: SharedStore, run: str, content: RunContent
 
 
 def _rename(local: Store, run: str, new: str) -> bool:
-    """Rename the run; False when there is one of the new name."""
+    """Rename a run; return False when there is a run of the new name."""
     with local.database(writing=True) as db:
         if content_of(db, new) is not None:
             return False

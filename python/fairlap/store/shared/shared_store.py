@@ -48,7 +48,7 @@ class SharedStore(Store):
     resume = begin
 
     def remove(self, run: str) -> str:
-        """Remove the run here alone; the machine that raced keeps its own."""
+        """Remove a run here alone; the machine that raced keeps its own."""
         run = self.id_of(run)
         with self._writing() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
@@ -76,7 +76,7 @@ class SharedStore(Store):
 
     @contextmanager
     def _reading(self) -> Iterator[Database]:
-        """Read all within as of one moment, although other machines write."""
+        """Read the state of one moment, although other machines write."""
         if self._connection.in_transaction:
             with readable_errors(self.address):
                 yield self._connection

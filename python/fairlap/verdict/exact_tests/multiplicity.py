@@ -58,7 +58,7 @@ def correct_differences(log_figures: Floats, p_values: Floats, level: float) -> 
 
 
 def levels_that_agree(p_values: Floats, shown: Flags, level: Floats | float) -> Floats:
-    """Return the level of each test, or one just below p where the pair alone would pass and may not be shown."""
+    """Choose each test's level, or one just below p where the pair alone would pass and may not be shown."""
     levels: Floats = np.where(~shown & (p_values <= level), p_values * _JUST_BELOW, level)
     return levels
 
@@ -100,7 +100,7 @@ def _first_of_equals(ordered: Floats) -> Counts:
 
 
 def closed(log_figures: Floats, p_values: Floats) -> Floats:
-    """Return the adjusted p of every pair: the largest p of all hypotheses that hold the two to be equal."""
+    """Adjust the p of every pair: the largest p of all hypotheses that hold the two to be equal."""
     contestants = log_figures.shape[1]
     place = {pair: i for i, pair in enumerate(combinations(range(contestants), 2))}
     adjusted = p_values.copy()
@@ -136,7 +136,7 @@ def hypotheses(contestants: int) -> tuple[tuple[Group, ...], ...]:
 
 
 def _p_of_hypothesis(groups: list[_Relabelled]) -> float:
-    """Draw separately for groups of each size; sorting by their scores makes p independent of names."""
+    """Compute p; groups of one size need separate draws, and sorting by scores makes p independent of names."""
     ordered = sorted(groups, key=lambda group: group.key)
     observed = sum(group.observed for group in ordered)
     drawn = sum(group.drawn(stream) for stream, group in enumerate(ordered))
@@ -187,7 +187,7 @@ def _statistic(sums: Floats, squares: Floats) -> Floats:
 
 
 def pair_scores(log_figures: Floats) -> tuple[Floats, Floats]:
-    """Return the score of every pair in every block, shaped (blocks, members, members), and its square.
+    """Score every pair in every block, shaped (blocks, members, members), and square the score.
 
     The signed rank of the difference by its size over all blocks and pairs, moved away from zero by a quarter of the
     greatest. Whole numbers, so that sums are exact.

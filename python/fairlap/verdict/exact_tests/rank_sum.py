@@ -10,10 +10,10 @@ from fairlap.verdict.blocks import Floats
 
 
 def shift(first: Floats, second: Floats, *, alpha: float = 0.05) -> tuple[float, float, float]:
-    """Estimate how far the first is above the second: the median of all differences, and its interval.
+    """Estimate how far the first is above the second: the median of all differences between them.
 
-    The interval is closed, of every shift that the exact two-sided test does not reject. Its ends are infinite where
-    too few could reject one.
+    With it comes the closed interval of every shift that the exact two-sided test does not reject. Its ends are
+    infinite where too few could reject one.
     """
     differences = np.sort(np.subtract.outer(first, second), axis=None)
     tolerated = int(np.searchsorted(_null_cdf(len(first), len(second)), alpha / 2, side="right"))
@@ -24,9 +24,9 @@ def shift(first: Floats, second: Floats, *, alpha: float = 0.05) -> tuple[float,
 
 
 def _null_cdf(first: int, second: int) -> Floats:
-    """Distribute the number of pairs in which the first is above, for samples of these sizes.
+    """Compute the distribution of the number of pairs in which the first is above, for samples of these sizes.
 
-    Its coefficients are those of the Gaussian binomial, the product of (1 - q^(second + i)) / (1 - q^i).
+    It has the coefficients of the Gaussian binomial, the product of (1 - q^(second + i)) / (1 - q^i).
     """
     counts = [1] + [0] * (first * second)  # whole numbers, which stay exact
     for i in range(1, first + 1):

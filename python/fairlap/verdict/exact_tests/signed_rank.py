@@ -42,7 +42,7 @@ def cut_from_each_end(n: int, level: float) -> int:
 
 
 def sign_interval(differences: Floats, level: float) -> tuple[float, float]:
-    """Return the order statistics that hold the median with at least the confidence 1 - level."""
+    """Find the order statistics that hold the median with at least the confidence 1 - level."""
     ordered = np.sort(differences)
     cut = cut_from_each_end(ordered.size, level)
     if cut == 0:
@@ -79,7 +79,7 @@ def _pairs_with_self(n: int) -> tuple[Counts, Counts]:
 
 
 def walsh_averages(differences: Floats) -> Floats:
-    """Return the n(n+1)/2 sorted Walsh averages of the last axis."""
+    """Compute the n(n+1)/2 sorted Walsh averages of the last axis."""
     first, second = _pairs_with_self(differences.shape[-1])
     averages: Floats = np.take(differences, first, axis=-1)
     averages += np.take(differences, second, axis=-1)
@@ -95,7 +95,7 @@ def sample_size(walsh: Floats) -> int:
 
 
 def centre(walsh: Floats) -> Floats:
-    """Return the Hodges-Lehmann estimate: the median of the Walsh averages, which estimates a pseudomedian."""
+    """Compute the Hodges-Lehmann estimate: the median of the Walsh averages, which estimates a pseudomedian."""
     middle = walsh.shape[-1] // 2
     if walsh.shape[-1] % 2:
         odd: Floats = walsh[..., middle]
@@ -125,7 +125,7 @@ def p_two_sided(walsh: Floats) -> Floats:
 
 
 def interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
-    """Return the closed interval of every centre that the two-sided test at this level does not reject.
+    """Compute the closed interval of every centre that the two-sided test at this level does not reject.
 
     Where the sample is too small to reject anything at the level, the interval is unbounded.
     """
@@ -140,7 +140,7 @@ def interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
 
 
 def blocks_to_reach(level: float) -> int:
-    """Return the fewest blocks n whose smallest two-sided p value, 2 to the power 1 - n, is within the level."""
+    """Find the fewest blocks n whose smallest two-sided p value, 2 to the power 1 - n, is within the level."""
     n = 1
     while 2.0 ** (1 - n) > level:
         n += 1

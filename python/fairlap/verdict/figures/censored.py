@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 
 def median_time(times: Sequence[float], reached: Sequence[bool]) -> tuple[float, float, float]:
-    """Return the median by Kaplan and Meier, and its 95 % interval by Brookmeyer and Crowley with log-log limits.
+    """Estimate the median by Kaplan and Meier, and its 95 % interval by Brookmeyer and Crowley, log-log limits.
 
     Infinite where too few have reached it; so may be the upper end.
     """

@@ -66,7 +66,7 @@ def welch(table: BlockTable) -> tuple[Welch, ...]:
 def mean_difference(
     before: Sequence[float], after: Sequence[float], *, alpha: float = 0.05
 ) -> tuple[float, float | None, float | None]:
-    """Subtract the first mean from the second, with Welch's interval where both have several values."""
+    """Subtract the first mean from the second, with Welch's interval; without one where either has one value."""
     from scipy.special import stdtrit  # type: ignore[import-untyped,unused-ignore]
 
     difference = float(np.mean(after) - np.mean(before))

@@ -35,7 +35,7 @@ class ProcessFigure:
 def process_figure(
     samples: Sequence[float] | Floats, steady: SteadyState, *, quantile: float = 0.5, whose: str = "process"
 ) -> ProcessFigure:
-    """Return the log of a quantile of the steady part, 0.5 being the median."""
+    """Take the log of a quantile of the steady part, 0.5 being the median."""
     require_between("quantile", quantile, 0.0, 1.0)
     part = log_of_positive(samples, whose)[steady.steady_from :]
     if part.size < 2:

@@ -109,7 +109,7 @@ def _three_groups(ordered: Floats) -> tuple[int, ...]:
 
 
 def _best_cut(ordered: Floats, cuts: Counts) -> tuple[int, ...]:
-    """Return the cut whose narrowest gap is widest against the spread inside, if that passes the threshold."""
+    """Choose the cut whose narrowest gap is widest against the spread inside, if that passes the threshold."""
     n, groups = ordered.size, cuts.shape[1] + 1
     if cuts.shape[0] == 0:
         return ()
@@ -160,7 +160,7 @@ class ModeCause:
 def mode_causes(
     modes: Modes, covariates: Mapping[str, Sequence[float] | Sequence[str]], *, alpha: float = 0.05
 ) -> tuple[ModeCause, ...]:
-    """Return the covariates that separate the modes, the best first; Bonferroni over all that were tried."""
+    """Find the covariates that separate the modes, the best first; Bonferroni over all that were tried."""
     if not modes.several:
         return ()
     labels = modes.labels()

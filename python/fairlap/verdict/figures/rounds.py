@@ -37,7 +37,7 @@ def block_figures(log_times: Floats) -> Floats:
 
 
 def halves_of_rounds(rounds: Sequence[float] | Floats) -> Floats:
-    """Return the log medians of the halves of a process's rounds over that of all; NaN without rounds."""
+    """Divide the medians of a process's half rounds by that of all, as logarithms; NaN without rounds."""
     logs: Floats = np.log(np.asarray(rounds, dtype=np.float64))
     if logs.size < 2:
         return np.full(2, np.nan)

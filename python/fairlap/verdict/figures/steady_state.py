@@ -72,7 +72,7 @@ def course_of_all(courses: Iterable[Course]) -> Course:
 
 
 def change_points(samples: Floats) -> list[int]:
-    """Return the indices at which the mean or the variance of the log samples changes."""
+    """Find the indices at which the mean or the variance of the log samples changes."""
     signal = _prepared(samples)
     if signal is None:
         return []
@@ -85,7 +85,7 @@ def change_points(samples: Floats) -> list[int]:
 
 
 def _prepared(samples: Floats) -> Floats | None:
-    """Return the log samples ready for a normal cost, or None if they are all the same.
+    """Prepare the log samples for a normal cost, or return None if they are all the same.
 
     A clock with coarse ticks repeats values, and a segment of equal values has no variance, which a normal
     cost takes for a change; each reading may be any time within its tick, so it is spread over it.
@@ -118,10 +118,10 @@ def _without_single_outliers(logs: Floats) -> Floats:
 
 
 def _cheapest_cuts(points: Floats) -> list[int]:
-    """Cut the points into the cheapest partition into segments of two or more.
+    """Find the cuts of the cheapest partition into segments of two or more points.
 
-    Each costs its size times the logarithm of its variance, and a penalty. Exact, by the recursion that PELT prunes,
-    which so few points do not need.
+    Each segment costs its size times the logarithm of its variance, and a penalty. Exact, by the recursion that PELT
+    prunes, which so few points do not need.
     """
     size = points.size
     penalty = 15 * float(np.log(size))

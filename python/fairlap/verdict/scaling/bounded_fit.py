@@ -43,7 +43,7 @@ def bounded(draws: Floats, blocks: int, *, alpha: float = 0.05) -> Bounded:
 
 
 def nonnegative_fit(terms: Floats, values: Floats) -> Floats:
-    """Return the coefficients of the terms, none below 0, that miss the values by the least sum of squares.
+    """Find the terms' coefficients, none below 0, that miss the values by the least sum of squares.
 
     ``terms`` is shaped (samples, equations, coefficients), ``values`` (samples, equations). Of few coefficients every
     choice of those that are 0 is tried, and the best that is allowed is exact.

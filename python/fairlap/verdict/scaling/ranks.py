@@ -25,13 +25,13 @@ class Straggler:
 
 
 def difference(figures: Floats, *, alpha: float = 0.05) -> Bounded:
-    """Return the median over blocks of a figure that may be below 0; infinite ends with too few blocks."""
+    """Take the median over blocks of a figure that may be below 0; infinite ends with too few blocks."""
     low, high = sign_interval(figures, alpha)
     return Bounded(float(np.median(figures)), float(low), float(high))
 
 
 def slowest_rank(alone_ns: Floats, *, alpha: float = 0.05) -> Straggler:
-    """``alone_ns`` is shaped (blocks, ranks).
+    """Find the slowest rank; ``alone_ns`` is shaped (blocks, ranks).
 
     Each rank is compared with the median of the others in every block, and which of them is the slowest was not known
     before, so all share the level.

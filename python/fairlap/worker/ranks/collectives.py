@@ -65,7 +65,7 @@ class CollectivesOfRanks(Conductor):
         return self.quit(), ()
 
     def _timed(self, request: TimeCollective) -> CollectiveTimed:
-        """Time the calls whose number the conductor chooses for all ranks, from the time of a few."""
+        """Time all ranks' calls, whose number the conductor chooses from the time of a few."""
         ranks = self._running.count
         of_a_round = ranks if request.operation == "broadcast" else 1  # each rank is the root once
         first = self._of_all(

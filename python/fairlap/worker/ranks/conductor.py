@@ -253,7 +253,7 @@ class Conductor:
     def _asked_for(
         self, expected_s: float, requests: Sequence[Request], kind: type[Merged], doing: str
     ) -> list[tuple[Merged, bytes]]:
-        """Limit what should take so long: ranks that hang are not awaited as long as any measurement may take."""
+        """Ask for what should take so long: ranks that hang are not awaited as long as any measurement may take."""
         most_s = self._prepared_request.limits.measure_s
         return self._asked(requests, kind, doing, limit_s(expected_s, most_s), expected_s)
 
@@ -298,7 +298,7 @@ def limit_s(expected_s: float, most_s: float) -> float:
 
 
 def fixed_calls(request: Measure, call_ns: float) -> Measure:
-    """Return the same measurement with a number of calls instead of a time."""
+    """Fix a number of calls instead of a time for the same measurement."""
     calls = request.calls_per_sample or max(1, math.ceil(_SHORTEST_SAMPLE_NS / call_ns))
     samples = _MOST_SAMPLES if request.samples is None else request.samples
     if request.seconds is not None:

@@ -33,7 +33,7 @@ def joined(address: str) -> socket.socket:
 
 
 def notice_lost_host(connection: socket.socket) -> None:
-    """Notice a host that loses its power, which closes no connection."""
+    """Keep the connection alive, since a host that loses its power closes no connection."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (
         ("TCP_KEEPIDLE", _ASK_AFTER_S),

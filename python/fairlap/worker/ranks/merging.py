@@ -69,16 +69,16 @@ def merged_answered(replies: Sequence[Answered]) -> Answered:
 
 
 def _reading(readings: Sequence[Reading]) -> Reading:
-    """Take the shortest reading: a machine interrupts one rank.
+    """Choose the shortest reading.
 
-    A contestant that leaves its work for later does so in all of them.
+    A machine interrupts one rank, and a contestant that leaves its work for later does so in all of them.
     """
     shortest = min(readings, key=lambda each: each.read_s)
     return msgspec.structs.replace(shortest, deferred=next((each.deferred for each in readings if each.deferred), ""))
 
 
 def merge_files(parts: Sequence[Path], path: Path, mode: Mode) -> None:
-    """Merge the answers of the ranks, and remove them."""
+    """Merge the answers of the ranks, which are then removed."""
     arrays = [dict(safetensors.read(part)) for part in parts]
     safetensors.write(path, merged_arrays(arrays, mode))
     del arrays
@@ -87,7 +87,7 @@ def merge_files(parts: Sequence[Path], path: Path, mode: Mode) -> None:
 
 
 def merged_arrays(ranks: Sequence[Mapping[str, Array]], mode: Mode) -> dict[str, Array]:
-    """Merge arrays; ``<number>/`` before a name is that of a drawn call."""
+    """Merge the arrays; ``<number>/`` before a name is that of a drawn call."""
     first, *others = ranks
     found: dict[str, Array] = {}
     for name, array in first.items():

@@ -14,7 +14,7 @@ CORES = "FAIRLAP_CORES_OF_RANKS"
 
 
 def cores_for(ranks: int, threads: int, available: Collection[int]) -> dict[str, str]:
-    """Return the variable for the ranks; none where there are too few cores."""
+    """Set the variable that gives the ranks their cores; none where there are too few cores."""
     if ranks * threads > len(available):
         return {}
     cores = sorted(available)

@@ -44,7 +44,7 @@ def places_of(ranks: int, hosts: Sequence[str]) -> tuple[Place, ...]:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Of each rank, "host:port".
+    """The address of each rank, "host:port".
 
     They are drawn shortly before the ranks start: another process may take a port in between, and then others are
     drawn.
@@ -75,7 +75,7 @@ def draw_addresses(places: Sequence[Place]) -> Addresses:
 
 
 def conductor_host_for(place: Place) -> str:
-    """Return the address of this machine that the host reaches."""
+    """Find the address of this machine that the host reaches."""
     if place.is_here:
         return _LOOPBACK
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:

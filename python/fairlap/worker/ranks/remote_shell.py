@@ -46,7 +46,7 @@ def script(command: Sequence[str], environment: Mapping[str, str], files: Sequen
 
 
 def carried(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that ranks on other hosts get too."""
+    """Select the variables that ranks on other hosts get too."""
     return {
         name: value
         for name, value in environment.items()

@@ -72,7 +72,7 @@ def _goals(record: PartRecord) -> None:
 
 
 def _agrees(row: dict[str, Any]) -> bool:
-    """Choose the kernel: a longer one makes the share small, and a shorter one leaves what any host takes."""
+    """Compare by the share and the time: a longer kernel makes the share small, a shorter one leaves host time."""
     share = abs(row["difference_share"])
     reference_ns = row.get("reference_ns")
     return share <= OFF_BY or (reference_ns is not None and share * reference_ns <= OFF_BY_NS)

@@ -102,7 +102,7 @@ def _raced(record: PartRecord, deadline: Deadline, work: RaceWork) -> None:
 def keep_race(record: PartRecord, work: RaceWork, file: Path) -> None:
     """Record what the page shows; the rest stays in the file of the race.
 
-    The headline is wall time until the device is done; what it was busy for comes beside it, or why that is not known.
+    The headline is wall time until the device is done; what it was busy for comes next to it, or why that is not known.
     """
     import msgspec
     from fairlap.store.run_file import RunFile

@@ -1,7 +1,6 @@
-"""The multiplication in TensorFlow.
+"""The multiplication in TensorFlow, one of whose operations launches on the fake device.
 
-One of its operations launches on the fake device, as TensorFlow's own do on a GPU: from within the runtime, in a thread
-that TensorFlow chooses.
+It does so as TensorFlow's own do on a GPU: from within the runtime, in a thread that TensorFlow chooses.
 """
 
 from __future__ import annotations

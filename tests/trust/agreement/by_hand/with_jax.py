@@ -185,7 +185,7 @@ def read(params, tokens, caches, place):
 
 
 def generation():
-    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
+    """Time an answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
     params, prompt = characters(), DRAW.integers(VOCABULARY, size=(1, PROMPT)).astype(np.int32)
     empty = [2 * (jnp.zeros((1, HEADS, POSITIONS, WIDTH // HEADS)),)] * LAYERS
     first = jax.jit(lambda params, tokens: read(params, tokens, empty, 0))

@@ -55,7 +55,7 @@ def largest_rate(bound_ns):
 
 
 def generation():
-    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
+    """Time an answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
     model = session()
     places = [each.name for each in model.get_inputs()[1:]]
     _, heads, _, width = model.get_inputs()[1].shape

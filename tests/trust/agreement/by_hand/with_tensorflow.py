@@ -207,7 +207,7 @@ class Characters(tf.Module):
 
 
 def generation():
-    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
+    """Time an answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
     model = Characters()
     prompt = tf.random.uniform((1, PROMPT), maxval=VOCABULARY, dtype=tf.int32)
     token, cache = tf.TensorSpec((1, 1), tf.int32), tf.TensorSpec((1, HEADS, None, WIDTH // HEADS), tf.float32)

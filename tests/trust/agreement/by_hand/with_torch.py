@@ -25,7 +25,7 @@ DEVICE = os.environ.get("AGREEMENT_DEVICE", "cpu")
 
 
 def wait():
-    """Wait: a call on a GPU is over when the device is done, not when it returns."""
+    """Wait for the device: a call on a GPU is over when it is done, not when the call returns."""
     if DEVICE != "cpu":
         torch.cuda.synchronize()
 
@@ -196,7 +196,7 @@ class Characters(nn.Module):
 
 
 def generation():
-    """Answer a prompt of 32 characters with 16 more, each read before the next is asked for."""
+    """Time an answer: a prompt of 32 characters and 16 more, each read before the next is asked for."""
     model, prompt = Characters().eval().to(DEVICE), torch.randint(VOCABULARY, (1, PROMPT), device=DEVICE)
 
     def answer():

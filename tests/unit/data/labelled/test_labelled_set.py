@@ -12,7 +12,7 @@ ITEMS = 200
 
 
 def table() -> Items:
-    """Write a table whose first feature numbers the items; a tenth of them are of the second class."""
+    """Make a table whose first feature numbers the items; a tenth of them are of the second class."""
     rng = np.random.default_rng(5)
     features = np.stack([np.arange(ITEMS), rng.normal(7, 3, ITEMS), np.full(ITEMS, 4.0)], axis=1)
     return items_with_classes({"features": features}, np.where(np.arange(ITEMS) % 10, "often", "rare"), "table")

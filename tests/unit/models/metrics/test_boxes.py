@@ -46,7 +46,7 @@ def annotation_file() -> dict[str, Any]:
 
 
 def answers(file: dict[str, Any]) -> list[np.ndarray]:
-    """Move some boxes, give some another class, some nothing; places that are left have a score of 0."""
+    """Move some boxes, change the class of some, and add some of nothing; places that are left have a score of 0."""
     drawn = np.random.default_rng(1)
     boxes, scores = np.zeros((IMAGES, BOXES, 4), np.float32), np.zeros((IMAGES, BOXES), np.float32)
     classes = np.full((IMAGES, BOXES), -1)

@@ -34,10 +34,10 @@ def test_the_models_that_are_damaged_are_valid(tmp_path: Path, place: int) -> No
 def test_damaged_files_are_refused_or_read_in_little_time_and_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that the importer reads are opened as for a race, with their float64 references.
+    """Open damaged files that the importer reads as for a race, with their float64 references.
 
-    On a machine with little memory: on others a file that declares a value of 400 million numbers is a large model and
-    takes two minutes.
+    That is on a machine with little memory: on others a file that declares a value of 400 million numbers is a large
+    model and takes two minutes.
     """
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(binding, "available_memory_bytes", lambda: 2**28)

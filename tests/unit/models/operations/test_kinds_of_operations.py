@@ -25,7 +25,7 @@ SMALL: list[Operation] = [
 
 
 def multiplied(operation: Operation) -> int:
-    """Count multiplications one by one, or from how often each weight is used."""
+    """Count one by one, or by how often each weight is used."""
     if isinstance(operation, Gemm):
         return sum(1 for _ in product(range(operation.m), range(operation.n), range(operation.k)))
     if isinstance(operation, Convolution):

@@ -34,7 +34,7 @@ def saved(path: Path, nodes: Sequence[Any], inputs: dict[str, tuple[int, list[in
 
 
 def cancelling(path: Path) -> Path:
-    """Return the variance as the mean of squares less the square of the mean, as Flax's layer normalisation has it."""
+    """Write the variance as the mean of squares less the square of the mean, as in Flax's layer normalisation."""
     make = onnx.helper.make_node
     nodes = [
         make("MatMul", ["x", "weight"], ["y"]),
@@ -82,7 +82,7 @@ def test_a_model_without_cancellation_keeps_its_bounds(tmp_path: Path) -> None:
 
 
 def chosen(path: Path) -> Path:
-    """Build a model in which a rate of 8 chooses a branch, whose LSTM the importer lacks in this form."""
+    """Choose a branch by a rate of 8; neither the importer nor onnx.reference has its LSTM in this form."""
     helper = onnx.helper
     then = [helper.make_node("MatMul", ["x", "weight"], ["product"]), helper.make_node("Tanh", ["product"], ["then"])]
     branches = {

@@ -51,7 +51,7 @@ def _in_a_model(layer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(target: Path, secret: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what stands in the place of a layer; of two, the first is the activation of another one."""
+    """Make what takes the place of a layer; of two, the first is the activation of another one."""
     lambda_ = _layer("Lambda", function=_code(target))
     pickled = base64.b64encode(pickle.dumps(_Touches(target))).decode()
     fetch = _layer(

@@ -73,7 +73,7 @@ def test_an_einsum_multiplies_once_for_each_combination_of_its_labels(
 
 
 def body_of(kind: str) -> Any:
-    """Return a product of 2 x 3 with 3 x 3, as a body of a loop or of a scan."""
+    """Make a product of 2 x 3 with 3 x 3, as a body of a loop or of a scan."""
     product = onnx.helper.make_node("MatMul", ["state", "w"], ["next"])
     same = onnx.helper.make_node("Identity", ["go"], ["going"])
     state, after = values({"state": (2, 3), "next": (2, 3)})

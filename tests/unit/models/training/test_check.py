@@ -109,9 +109,10 @@ def test_a_mistake_is_found_and_named(name: str) -> None:
 
 
 def with_an_array_of_rounding() -> Exercise:
-    """Build a model with an array whose gradient is what rounding leaves, so that Adam makes whole steps of it.
+    """Add to all scores alike, which changes nothing.
 
-    What is added to all scores alike changes nothing. The bias of an attention's keys is such an array.
+    Its gradient is what rounding leaves, and Adam makes whole steps of it. The bias of an attention's keys is such an
+    array.
     """
     asked = exercise(ADAM)
     spec = replace(SPEC, weights=(*SPEC.weights, Weight("shift", (1,), Normal(0.5))))

@@ -1,6 +1,7 @@
-"""A convolution with its normalisation in training is differentiated through the batch's averages.
+"""A convolution with its normalisation in training.
 
-Every framework normalises by the batch and moves the same averages as the reference.
+Every framework normalises by the batch and moves the same averages as the reference, which is differentiated through
+them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def drawn(unit: Unit) -> tuple[dict[str, Any], Any]:
 
 
 def expected(unit: Unit) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Return the result, the moved averages, and the gradient of the sum of the result's cubes."""
+    """Compute the result, the moved averages, and the gradient of the sum of the result's cubes."""
     weights, image = drawn(unit)
     moved: dict[str, Any] = {}
     result = apply_unit(weights, unit, image, moved)

@@ -236,7 +236,7 @@ def test_a_file_that_is_written_anew_with_the_same_samples_is_the_same_data(tmp_
 
 @pytest.fixture
 def resumable(tmp_path: Path) -> tuple[str, Path]:
-    """Return the id of a run whose first block is over, and the data that it was fed."""
+    """Store a run whose first block is over, and return its id and the data that it was fed."""
     file = images(tmp_path, 64)
     plan = planned("example", str(file), blocks=2)
     allow(plan)

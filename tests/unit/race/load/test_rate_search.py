@@ -71,7 +71,7 @@ def searched(load: Load, queue: Queue, *, curve: bool = False) -> tuple[Searched
 
 
 def rate_of_md1(service_s: float, bound_s: float, percentile: float) -> float:
-    """Return the rate at which this share of a long queue with constant service times is within the bound."""
+    """Find the rate at which this share of a long queue with constant service times is within the bound."""
     rng = np.random.default_rng(1)
     gaps = rng.exponential(1.0, 200_000)
     low, high = 0.0, 1 / service_s

@@ -38,7 +38,7 @@ OUTPUTS = {"item": (), "twice": (1,)}
 
 
 def request(scenario: Scenario, logs: Path, **parts: Any) -> LoadGenRun:
-    """Return the shortest that LoadGen calls VALID, for this contestant."""
+    """Make the shortest request that LoadGen calls VALID, for this contestant."""
     parts = {"least_s": 0.2, "percentile": 0.9, "samples_per_query": 4, "rate_per_s": 300.0, "bound_s": 5.0} | parts
     return LoadGenRun(scenario, str(logs), **parts)
 

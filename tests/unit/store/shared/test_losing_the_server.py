@@ -56,7 +56,7 @@ class Notes(Silence):
 
 
 def raced(run: Run, server: Server, *, killed_after: int | None) -> tuple[str, tuple[str, str] | None, list[str]]:
-    """Return what a race does with its store, while the server is killed after some of its processes."""
+    """Do what a race does with its store, while the server is killed after some of its processes."""
     notes = Notes()
     recorder = Recorder(run, None, notes)
     for number, process in enumerate(run.processes):

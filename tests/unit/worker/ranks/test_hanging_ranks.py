@@ -54,7 +54,7 @@ def test_the_limit_of_a_measurement_follows_from_its_calls(call_ns: float, limit
 
 @pytest.fixture
 def rank() -> Iterator[Connected]:
-    """Yield a process that only sleeps, as if it had joined."""
+    """Start a process that only sleeps, as if it had joined."""
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
         one, other = socket.socketpair()
         with one, other:

@@ -48,7 +48,7 @@ def launched(text: str, *, launcher: str = "torchrun", status: int | None = None
 
 
 def ranks(of: Any, *, missing: list[int], lost_ones: list[int] | None = None) -> Any:
-    """Find what is left of a contestant whose launcher is ``of``."""
+    """Fake what is left of a contestant whose launcher is ``of``."""
     gone = [SimpleNamespace(number=number, name=f"rank {number} on vm") for number in lost_ones or []]
     return SimpleNamespace(
         launched=[of],

@@ -157,7 +157,7 @@ def repair() -> None:
 
 
 def _report_carried(carried: Iterator[Carried], chosen: int, *, as_json: bool) -> None:
-    """Print a line for each run that is new there, as soon as it is; count the others."""
+    """Print a line for each run that is new there, as soon as it is, and count the others."""
     counts: Counter[str] = Counter()
     failures: dict[str, Carried] = {}
     listed = []

@@ -121,7 +121,7 @@ def _listed(settings: Mapping[str, str]) -> str:
 
 
 def _warnings(processes: Sequence[ProcessResult]) -> list[str]:
-    """Return the first warning of each code, and in how many processes it occurred."""
+    """Show the first warning of each code, and in how many processes it occurred."""
     from fairlap.render.repeated_warnings import warning_kinds
 
     lines = []
@@ -132,7 +132,7 @@ def _warnings(processes: Sequence[ProcessResult]) -> list[str]:
 
 
 def _errors(saved: Run) -> list[str]:
-    """Return the worst of every array for every contestant, then the words of processes that were lost."""
+    """List each contestant's largest error of every array, then the messages of processes that were lost."""
     lines = ["distance from the reference, the worst of all processes"]
     worst: dict[tuple[str, str, str], float] = {}
     for process in saved.processes:

@@ -1,4 +1,4 @@
-"""``fairlap verify BUNDLE``: whether the figures are those that the samples give."""
+"""``fairlap verify BUNDLE``: check that the figures are those that the samples give."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def operations_in(stable_hlo: str) -> int:
 
 
 def kernels_in(hlo: str) -> int:
-    """Return the instructions of the compiled module's entry that do work: fusions, products, calls, loops.
+    """Count the instructions of the compiled module's entry that do work: fusions, products, library calls, loops.
 
     An instruction that starts and ends separately counts once.
     """

@@ -15,9 +15,10 @@ _DIFFERENCE = re.compile(r"^\s*\* (?P<difference>.+)$", re.MULTILINE)
 
 
 def compilation_of(jitted: Any, lowered: Callable[[], Any], bind: Callable[..., Callable[[], Any]]) -> Compilation:
-    """``jitted`` is what a call runs, and ``lowered`` lowers it again for the contestant's own batch.
+    """Observe how JAX compiled the contestant.
 
-    ``bind`` takes inputs, and the types that it makes of some of them.
+    ``jitted`` is what a call runs, and ``lowered`` lowers it again for the contestant's own batch. ``bind`` takes
+    inputs, and the types that it makes of some of them.
     """
 
     def operators() -> Operators:

@@ -22,9 +22,10 @@ def compilation_of(
     inputs: Callable[[], Any],
     bind: Callable[..., Callable[[], Any]],
 ) -> Compilation:
-    """``again`` makes the same function without traces; None is the function of what runs eagerly.
+    """Observe how TensorFlow compiled the contestant.
 
-    ``bind`` takes inputs, and the types that it makes of some of them.
+    ``again`` makes the same function without traces; ``function`` is None where the contestant runs eagerly. ``bind``
+    takes inputs, and the types that it makes of some of them.
     """
     if function is None:
         why = "it runs operation by operation and traces nothing"
@@ -47,7 +48,7 @@ def _after_xla(again: Callable[[], Any], inputs: Callable[[], Any]) -> Operators
 
 
 def _after_optimizer(again: Callable[[], Any], inputs: Callable[[], Any]) -> Operators:
-    """Find the graph that runs in the metadata of the first call of a trace; later calls lack it."""
+    """Count from the metadata of the first call of a trace, which alone has the graph that runs."""
     from tensorflow.python.eager import context  # nothing public asks for the metadata of a function's call
 
     tensors = inputs()

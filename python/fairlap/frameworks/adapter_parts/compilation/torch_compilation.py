@@ -48,7 +48,7 @@ def _graphs() -> int:
 
 
 def _breaks() -> list[str]:
-    """One for each line of a program at which Dynamo stopped capturing, with its reason.
+    """List each line of a program at which Dynamo stopped capturing, with its reason.
 
     Its own counter has a break in a called function twice: once for the call, which could not be inlined, and once for
     the function.

@@ -41,7 +41,7 @@ class ServerProtocol(Protocol):
 
 
 class HttpClient:
-    """Names, shapes and types are compared with the server's metadata at once.
+    """A model on a server, whose names, shapes and types are compared with the server's metadata at once.
 
     Raises Unsupported for another model, and ServerFailed for a server that cannot be spoken to.
     """
@@ -66,7 +66,7 @@ class HttpClient:
         }
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
-        """Bind a call that encodes, too: a client has new inputs each time."""
+        """Make a call that includes the encoding, since a client has new inputs each time."""
         sent = {served: np.ascontiguousarray(inputs[name]) for name, served in self._names.inputs.items()}
         return partial(self._call, sent)
 

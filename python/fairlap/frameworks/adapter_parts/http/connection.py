@@ -73,10 +73,10 @@ class KeptConnection:
     def _response(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
-        """Send and read; a server may close a kept connection while nothing is asked of it.
+        """Send a request on the kept connection, and again on a new one where the server had closed the idle one.
 
-        A request is sent again only where that is what happened: one that was dropped must not be answered at the
-        second attempt, as if nothing had been.
+        A server may close a kept connection while nothing is asked of it. A request is sent again only where that is
+        what happened: one that was dropped must not be answered at the second attempt, as if nothing had been.
         """
         client = self._client
         if client is None or client.sock is None or _is_over(client):
@@ -121,7 +121,7 @@ class KeptConnection:
         raise self._failed(reasons[0])
 
     def _failed(self, what: str) -> ServerFailed:
-        """Close the connection after a failure, so that the next request begins with a new one."""
+        """Close the connection, so that the next request begins with a new one, and return the error."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -136,7 +136,7 @@ def _is_over(client: http.client.HTTPConnection) -> bool:
 
 
 def _reason_in(body: bytes) -> str:
-    """Return the first line of what the server wrote, or of the "error" in it."""
+    """Shorten the server's message to its first line, or to that of the "error" in it."""
     try:
         found = msgspec.json.decode(body)
         text = str(found["error"]) if isinstance(found, dict) and "error" in found else body.decode("utf-8", "replace")

@@ -67,7 +67,7 @@ class OpenInference:
         return tensors_in("outputs", answer.body, answer.headers)[0]
 
     def _about(self, root: str) -> dict[str, Any]:
-        """Read what the server says of itself; some say something of their models only."""
+        """Read the server's metadata, or return none: some servers describe only their models."""
         try:
             return self._metadata(root)
         except RefusedByServer:

@@ -26,7 +26,7 @@ class PlainJson:
         self._connection = connection
 
     def model(self) -> ServedModel | None:
-        """Describe a model without metadata: its answers alone are checked."""
+        """Return None, for lack of metadata: only the answers are checked."""
         return None
 
     def want(self, outputs: Iterable[str]) -> None:

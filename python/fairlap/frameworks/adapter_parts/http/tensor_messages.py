@@ -1,6 +1,6 @@
-"""Tensors in the messages of the open inference protocol, version 2, in requests and answers alike.
+"""Tensors in the messages of the open inference protocol, version 2.
 
-They are in JSON, or with the binary extension as raw bytes after it.
+Requests and answers write them alike: in JSON, or with the binary extension as raw bytes after it.
 
 https://github.com/kserve/open-inference-protocol; the extension is documented with Triton's HTTP protocol.
 """
@@ -42,7 +42,7 @@ class BadTensors(Exception):
 
 
 def message_of(place: str, arrays: Arrays, more: Mapping[str, Any], *, binary: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the body and its headers. ``place`` is "inputs" or "outputs"; the arrays are C-contiguous."""
+    """Encode the body and its headers; ``place`` is "inputs" or "outputs", and the arrays are C-contiguous."""
     entries: list[dict[str, Any]] = []
     for name, array in arrays.items():
         entry: dict[str, Any] = {"name": name, "shape": array.shape, "datatype": _NAMES[array.dtype.name]}
@@ -65,7 +65,7 @@ class Headers(Protocol):
 
 
 def tensors_in(place: str, body: bytes, headers: Headers) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read the tensors by name, and all that the JSON holds."""
+    """Decode the tensors by name, and everything that the JSON holds."""
     length = headers.get(JSON_LENGTH)
     if length is not None and not (length.isdecimal() and int(length) <= len(body)):
         raise BadTensors(f"{JSON_LENGTH} is {shown(length)} in a message of {len(body):,} bytes")
@@ -92,7 +92,7 @@ def tensors_in(place: str, body: bytes, headers: Headers) -> tuple[dict[str, np.
 
 
 def json_object(text: bytes) -> dict[str, Any]:
-    """Parse an object; some servers write NaN, which JSON has not."""
+    """Decode a JSON object, also one with NaN, which is not JSON but what some servers write."""
     try:
         found = msgspec.json.decode(text)
     except NOT_THE_DOCUMENT:

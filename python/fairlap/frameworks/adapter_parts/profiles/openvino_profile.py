@@ -26,9 +26,10 @@ _NO_KERNEL = ("unknown", "undef")  # what the plugin calls the kernel of a node 
 
 
 class CountedModel:
-    """Compiles the model once more with counters, and binds inputs to an inference request of it.
+    """A model that OpenVINO compiles once more, with counters.
 
-    ``compile_counted`` does the one; ``bind_to`` returns the request and the callable that runs it.
+    ``compile_counted`` compiles it, and ``bind_to`` returns an inference request of it with these inputs, and the
+    callable that runs it.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ Averages = dict[str, tuple[str, float]]
 
 
 def running_nodes(operations: Iterable[Any]) -> set[str]:
-    """List the names of nodes that have a kernel; inputs, constants and views have none."""
+    """Name the nodes that have a kernel; inputs, constants and views have none."""
     return {each.get_friendly_name() for each in operations if not _kernel(each).startswith(_NO_KERNEL)}
 
 
@@ -84,7 +85,7 @@ def averages_us(counters: Iterable[Any], running: Collection[str]) -> Averages:
 
 
 def between(before: Averages, calls_before: int, after: Averages, calls_after: int) -> dict[str, Spent]:
-    """Return what a call between these two readings spent, by type of node."""
+    """Compute what a call between these two readings spent, by type of node."""
     nodes: dict[str, list[float]] = defaultdict(list)
     for node, (kind, average_us) in after.items():
         earlier_us = before.get(node, (kind, 0.0))[1] * calls_before

@@ -35,7 +35,7 @@ class Span:
 
 
 def profiled_calls(calls: Sequence[Span], operators: Iterable[Span]) -> list[ProfiledCall]:
-    """One for each call, in order of time.
+    """Group the operators by call, in order of time.
 
     An operator belongs to the call in which it starts; those between calls, such as clean-up, belong to none.
     """

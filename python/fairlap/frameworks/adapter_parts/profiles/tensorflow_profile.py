@@ -68,7 +68,7 @@ def _text(stat: Any, stats: dict[int, str]) -> str:
 
 
 def operation_named(event_name: str) -> str:
-    """Return the type of an operation, eager or a node of a graph; empty for any other event."""
+    """Extract the type of an operation, eager or a node of a graph; empty for any other event."""
     for pattern in (_EAGER, _NODE):
         if found := pattern.match(event_name):
             return found[1]

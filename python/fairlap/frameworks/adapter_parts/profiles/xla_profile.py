@@ -8,8 +8,8 @@ _NUMBERS = re.compile(r"(\.(\d+|clone|remat\d*)|_\d+)+$")
 
 
 def operation_named(hlo: str) -> str:
-    """Shorten ``broadcast_add_fusion.12.clone`` to ``broadcast_add_fusion``.
+    """Drop the numbers: ``broadcast_add_fusion`` for ``broadcast_add_fusion.12.clone``.
 
-    The numbers differ in every compilation, and two compilations must have the same names.
+    They differ in every compilation, and two compilations must have the same names.
     """
     return _NUMBERS.sub("", hlo.removeprefix("%"))

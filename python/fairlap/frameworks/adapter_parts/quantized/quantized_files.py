@@ -36,9 +36,9 @@ class QuantizedFile:
 
 
 def quantized_file(work: Workload, tool: str, version: str, name: str, write: Callable[[Path], None]) -> QuantizedFile:
-    """``write`` makes the file; it may put others next to it.
+    """Make the file with ``write``, which may put others next to it, or take it from the cache.
 
-    What it writes is done once for the same model, weights, calibration inputs and version.
+    It is written once for the same model, weights, calibration inputs and version.
     """
     made_of = [tool, version, work.package, str(work.batch), model_key(work.package), hash_of(work.weights)]
     made_of += [hash_of(own) for own in work.calibration_sets()]
@@ -53,12 +53,12 @@ def quantized_file(work: Workload, tool: str, version: str, name: str, write: Ca
 
 
 def model_key(package: str) -> str:
-    """Make a key that a changed model does not share; the folder of a user's model is named after a hash."""
+    """Identify a model, so that a changed one is converted again; a user's model is in a folder named after a hash."""
     return package if package.startswith("/") else hash_of_model_code(package)
 
 
 def _record_in(folder: Path) -> _Record | None:
-    """Name the record that is written last, so that a folder with it is whole."""
+    """Read the record, which is written last, so that a folder with it is whole."""
     try:
         return msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
     except (OSError, *NOT_THE_DOCUMENT):

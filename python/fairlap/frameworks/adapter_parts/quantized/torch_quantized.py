@@ -14,7 +14,7 @@ _INTEGER_PRODUCTS = ("qlinear_weight_prepack_matcher_count", "qconv_weight_prepa
 
 
 def quantized(work: Workload, model: Any) -> tuple[Any, QuantizedFile]:
-    """Return the program, which torch.compile takes, and the file that holds it."""
+    """Quantize the model to a program, which torch.compile takes, and return the file that holds it too."""
     import torch
 
     try:
@@ -44,7 +44,7 @@ def quantized(work: Workload, model: Any) -> tuple[Any, QuantizedFile]:
 
 
 def _by_name(program: Any) -> Any:
-    """Map inputs by name: a program takes them as it was exported, and shows the names of places all the same."""
+    """Wrap a program to take its inputs by name, as it was exported, although it shows the names of places."""
     import torch
 
     class ByName(torch.nn.Module):  # type: ignore[misc]

@@ -7,5 +7,5 @@ from fairlap.request.scale import Rank
 
 
 def in_parts(rank: Rank | None) -> dict[str, str]:
-    """Return the setting in force of inference, which exchanges nothing."""
+    """Describe the setting in force of inference, in which ranks exchange nothing."""
     return {} if rank is None else {RANKS: f"{rank.count} ranks, each answers its part"}

@@ -50,7 +50,7 @@ class RankMesh:
         self._device = device
 
     def mapped(self, step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Return a function of the state, which all ranks have, and of the batch, of which each has its part."""
+        """Map a function of the state, which all ranks have, and of the batch, of which each has its part."""
         import jax
 
         spread = (self._copies, self._parts)
@@ -67,7 +67,7 @@ class RankMesh:
         return jax.lax.pmean(values, _AXIS)
 
     def operation(self, operation: Collective, root: int) -> Callable[[Any, Any], Any]:
-        """Return a collective operation to be mapped, of an array of which each rank has its own."""
+        """Make a collective operation to be mapped, of an array of which each rank has its own."""
         import jax
 
         def all_gather(_: Any, own: Any) -> Any:
@@ -86,7 +86,7 @@ class RankMesh:
         return self._spread(own, self._as_copies, 1)
 
     def joined(self, part: Any) -> Any:
-        """Return the batch of all ranks, given the part of this one. All parts have the same size."""
+        """Join the parts of all ranks to one batch, given this rank's part; all parts have the same size."""
         return self._spread(part, self._as_parts, self._mesh.size)
 
     def own(self, spread: Any) -> Any:

@@ -13,7 +13,7 @@ _EXCHANGES = {"cpu": "RING", "cuda": "NCCL"}
 
 @cache  # a process has one, made before any other operation
 def strategy_of(rank: Rank, device: str) -> Any:
-    """Build the strategy; it returns when all ranks have their servers, at the addresses of the rank."""
+    """Make the strategy, and return when all ranks have their servers, at the addresses of the rank."""
     import tensorflow as tf
 
     if len(rank.addresses) != rank.count:

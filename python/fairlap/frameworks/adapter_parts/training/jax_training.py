@@ -19,10 +19,11 @@ _KEPT = {"trace": BUFFER, "mu": MEAN, "nu": SQUARE}
 
 
 class JaxTraining:
-    """``loss`` takes the trained leaves, the others and a batch, and gives the loss and the others' new values.
+    """Training in JAX.
 
-    ``named`` turns trained leaves into arrays by the spec's names; ``parted`` turns such arrays into trained leaves and
-    the others. With a ``mesh`` the ranks of it take each step together, on batches that it joined.
+    ``loss`` takes the trained leaves, the others and a batch, and gives the loss and the others' new values. ``named``
+    turns trained leaves into arrays by the spec's names; ``parted`` turns such arrays into trained leaves and the
+    others. With a ``mesh`` the ranks of it take each step together, on batches that it joined.
     """
 
     def __init__(

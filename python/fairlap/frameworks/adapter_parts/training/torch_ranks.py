@@ -13,7 +13,7 @@ _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 
 
 def join(wanted: Settings) -> None:
-    """Meet the other ranks where torchrun said.
+    """Meet the other ranks at torchrun's address.
 
     Nothing leaves the group: a worker ends without exit handlers, and destroying a group while another rank still uses
     it can abort the process.
@@ -36,7 +36,7 @@ def undivided(wanted: Settings) -> str:
 
 
 def shared(model: Any, wanted: Settings) -> tuple[Any, str]:
-    """Return what is called instead of the model, and how it exchanges, read back.
+    """Wrap the model for its ranks, and describe how it exchanges, read back.
 
     The model's own parameters get the averaged gradients; ``fully_shard`` also divides them among the ranks.
     """
@@ -81,7 +81,7 @@ def whole(tensor: Any) -> Any:
 
 
 def divided_as(held: Any, tensor: Any) -> Any:
-    """Return a whole tensor, divided among ranks where the other one is; all of them have to ask for it."""
+    """Divide a whole tensor among ranks where ``held`` is divided; all of them have to ask for it."""
     from torch import distributed as dist
 
     if dist.is_available() and dist.is_initialized():

@@ -36,7 +36,7 @@ class Library:
         raise AttributeError(f"{self.name} has no function {path}")
 
     def apply(self, name: str, *values: Any) -> Any:
-        """Apply an elementary function by the name that the table of functions gives it."""
+        """Compute an elementary function by the name that the table of functions gives it."""
         return self.functions[name](*values)
 
     def hold_in(self, floats: str) -> None:
@@ -54,11 +54,11 @@ class Library:
         raise NotImplementedError
 
     def kernel(self, array: Array) -> Any:
-        """Return a weight that is only a kernel of convolutions."""
+        """Convert a weight that is only a kernel of convolutions."""
         return self.constant(array)
 
     def enter(self, value: Any) -> Any:
-        """Return a weight or an input as operators take it."""
+        """Convert a weight or an input to what operators take."""
         return value
 
     def cast(self, value: Any, dtype: str) -> Any:
@@ -74,7 +74,7 @@ class Library:
         return "float" in self.dtype_of(value)
 
     def floating(self, name: str, value: Any) -> Any:
-        """Return an elementary function of real numbers, of a value that may hold integers; in the value's type."""
+        """Compute an elementary function of real numbers, of a value that may hold integers, in the value's type."""
         if self.is_floating(value):
             return self.apply(name, value)
         return self.cast(self.apply(name, self.cast(value, "float64")), self.dtype_of(value))
@@ -169,7 +169,7 @@ class Library:
         return value if high is None else self.apply("Minimum", value, self.number_like(high, value))
 
     def number_like(self, number: float, value: Any) -> Any:
-        """Return a Python number as the library's binary functions take it together with a value."""
+        """Convert a Python number to what the library's binary functions take together with a value."""
         return number
 
     def power_of_number(self, value: Any, exponent: float) -> Any:

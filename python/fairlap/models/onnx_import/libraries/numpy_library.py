@@ -199,7 +199,7 @@ def _window_counts(
 def _shifted(
     padded: Array, place: Sequence[int], sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> Array:
-    """Return what one element of the kernel meets."""
+    """Select what one element of the kernel meets."""
     kept = tuple(
         slice(at * dilation, at * dilation + (size - 1) * stride + 1, stride)
         for at, dilation, size, stride in zip(place, dilations, sizes, strides, strict=True)

@@ -262,7 +262,7 @@ class TensorFlowLibrary(Library):
     def convolve_transposed(
         self, image: Any, kernel: Any, strides: Sequence[int], dilations: Sequence[int], group: int
     ) -> Any:
-        """Convolve with a stretched kernel of (spatial, out / group, in), since TensorFlow does not dilate here."""
+        """Convolve with a kernel (spatial, out / group, in), stretched because TensorFlow does not dilate here."""
         tf, rank = self.tf, len(strides)
         kernel = self._stretched(kernel, dilations)
         *width, outward, _ = kernel.shape

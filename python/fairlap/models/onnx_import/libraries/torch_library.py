@@ -236,7 +236,7 @@ class TorchLibrary(Library):
     def sum_pool(
         self, image: Any, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
     ) -> Any:
-        """Return a convolution with ones, channel by channel."""
+        """Sum by a convolution with ones, channel by channel."""
         channels = image.shape[1]
         ones = self.torch.ones((channels, 1, *kernel), dtype=image.dtype, device=image.device)
         return self.convolve(image, ones, None, strides, pads, dilations, channels)

@@ -21,7 +21,7 @@ def window_pads(
     pads: Sequence[int] | None,
     auto_pad: str,
 ) -> Pads:
-    """Return the padding before and after, per axis."""
+    """Compute the padding before and after, per axis."""
     rank = len(kernel)
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         found = []
@@ -43,7 +43,7 @@ def extended_pads(
     pads: Pads,
     outputs: Sequence[int],
 ) -> Pads:
-    """Pad so that there is the wanted number of windows: the last one may reach over the edge (ceil_mode)."""
+    """Extend the padding to the wanted number of windows: the last one may reach over the edge (ceil_mode)."""
     found = []
     for axis, (low, high) in enumerate(pads):
         reach = (outputs[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1

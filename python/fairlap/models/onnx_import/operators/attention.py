@@ -93,7 +93,7 @@ def _added(
     known: int,
     window: tuple[int, int],
 ) -> Any:
-    """Return what is added to the scores: zero, or minus infinity where a query shall not see a key.
+    """Compute what is added to the scores: zero, or minus infinity where a query shall not see a key.
 
     None if it is only causal or nothing, which libraries can do themselves.
     """
@@ -129,7 +129,7 @@ def _added(
 def _spelt_out(
     library: Any, query: Any, key: Any, value: Any, added: Any, factor: float, softcap: float, mode: int
 ) -> tuple[Any, Any]:
-    """Return the answer and the scores: 0 as multiplied, 1 capped, 2 masked, 3 their softmax."""
+    """Compute the answer and the scores: 0 as multiplied, 1 capped, 2 masked, 3 their softmax."""
     steps = [library.matmul(query * factor, library.transpose(key, (0, 1, 3, 2)))]
     steps.append(library.apply("Tanh", steps[0] / softcap) * softcap if softcap else steps[0])
     steps.append(steps[1] if added is None else steps[1] + added)

@@ -12,7 +12,7 @@ _AXES = {"axes": 1}
 
 
 def renumber_reduction(attributes: Attributes, order: Sequence[int]) -> Attributes | None:
-    """Return the same reduction where axes stand in another order; none if its result would be in that order too."""
+    """Describe the same reduction for axes in another order; None if its result would be in that order too."""
     rank = len(order)
     axes = attributes.get("axes")
     axes = [axis % rank for axis in ([axes] if isinstance(axes, int) else axes or [])]

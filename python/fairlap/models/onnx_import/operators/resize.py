@@ -116,7 +116,7 @@ def _nearest(places: Array, size: int, mode: str) -> tuple[int, ...]:
 
 
 def _shares(places: Array, size: int, scale: float, attributes: Attributes) -> Array:
-    """Return a matrix: for each new pixel (rows) the share of each old one."""
+    """Make a matrix of the share of each old pixel in each new one (rows)."""
     cubic = attributes["mode"] == "cubic"
     stretch = min(scale, 1.0) if attributes.get("antialias", 0) else 1.0
     reach = (2 if cubic else 1) / stretch
@@ -179,7 +179,7 @@ def _axis(library: Any, axis: int, rank: int) -> int:
 
 
 def _mixed(library: Any, image: Any, shares: Any, axis: int) -> Any:
-    """Return the product of a matrix with one axis of an image."""
+    """Multiply a matrix with one axis of an image."""
     letters = "abcdefgh"[: len(image.shape)]
     equation = f"{letters},z{letters[axis]}->{letters.replace(letters[axis], 'z')}"
     return library.einsum(equation, image, library.cast_like(shares, image))

@@ -139,7 +139,7 @@ def pad(
     mode: str = "constant",
     constant: Any = 0,
 ) -> Any:
-    """Remove what a negative padding stands for."""
+    """Pad each edge; a negative padding removes."""
     constant = constant[0] if isinstance(constant, tuple) else constant
     rank = len(value.shape)
     chosen = range(rank) if axes is None else [axis % rank for axis in axes]

@@ -41,5 +41,5 @@ __all__ = ["CONTROL_FLOW", "FAMILIES", "INTERNAL", "OPERATORS", "RECURRENT", "Op
 
 
 def claimed() -> list[str]:
-    """Return the operators of ONNX that the importer accepts."""
+    """List the operators of ONNX that the importer accepts."""
     return sorted((OPERATORS.keys() | REWRITTEN) - INTERNAL)

@@ -43,7 +43,7 @@ _KNOWN: tuple[tuple[Callable[[Array], Array], str, dict[str, str]], ...] = (
 
 
 def fuse_activation(view: GraphView, node: Node) -> Node | None:
-    """Return the longest chain that ends here, starts at one value and computes a known function of it."""
+    """Fuse the longest chain that ends here, starts at one value and computes a known function of it."""
     shape = view.shape(node.outputs[0])
     for source in _sources(view, node):
         if view.shape(source) != shape:
@@ -74,7 +74,7 @@ def _sources(view: GraphView, node: Node) -> list[str]:
 
 
 def _chain(view: GraphView, end: Node, source: str) -> list[Node] | None:
-    """Return the nodes between a value and the end, in order; None if they depend on anything else."""
+    """List the nodes between a value and the end, in order; None if they depend on anything else."""
     nodes: dict[str, Node] = {}
     waiting = [end]
     while waiting:

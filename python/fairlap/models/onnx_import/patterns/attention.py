@@ -70,10 +70,7 @@ def _without_factor(view: GraphView, name: str) -> tuple[str, float]:
 
 
 def _key(view: GraphView, name: str) -> tuple[str, bool]:
-    """Return the key, and whether its tokens come before its features.
-
-    A transposition is left out or replaced by one.
-    """
+    """Find the key, and whether its tokens come before its features; drop or replace a transposition."""
     node = view.producer(name, "Transpose")
     if node is None:
         return name, False

@@ -7,7 +7,7 @@ from fairlap.models.onnx_import.patterns.view import GraphView
 
 
 def fuse_linear(view: GraphView, node: Node) -> Node | None:
-    """Return a Gemm without factors, or a product with a weight followed by its bias."""
+    """Fuse a Gemm without factors, or a product with a weight followed by its bias."""
     return _of_gemm(view, node) if node.operator == "Gemm" else _of_sum(view, node)
 
 
@@ -34,7 +34,7 @@ def _of_sum(view: GraphView, node: Node) -> Node | None:
 
 
 def fuse_turned_matrix(view: GraphView, node: Node) -> Node | None:
-    """Return a product with a matrix that is a weight or a weight turned around."""
+    """Fuse a product with a matrix that is a weight or a weight turned around."""
     value, matrix = node.inputs
     if len(view.shape(matrix)) != 2 or len(view.shape(value)) < 2 or not view.is_floating(value):
         return None

@@ -47,7 +47,7 @@ def _standardised(view: GraphView, name: str) -> tuple[str, int, float] | None:
 
 
 def _means(view: GraphView, mean: Node, value: str) -> set[str]:
-    """Recognise the mean; some exporters compute it twice."""
+    """Find all copies of the mean, which some exporters compute twice."""
     same = {mean.outputs[0]}
     for node in view.nodes:
         if (

@@ -35,7 +35,7 @@ class GraphView:
         self.put(node)
 
     def producer(self, name: str, *operators: str) -> Node | None:
-        """Return the node that computes a value, if it is of one of these operators."""
+        """Find the node that computes a value, if it is of one of these operators."""
         node = self._producers.get(name)
         return node if node is not None and (not operators or node.operator in operators) else None
 
@@ -49,14 +49,14 @@ class GraphView:
         return "float" in self.values[name].dtype
 
     def number(self, name: str) -> float | None:
-        """Return the value of a constant of one element."""
+        """Read the value of a constant of one element."""
         array = self.known.get(name)
         if array is None or array.size != 1:
             return None
         return float(array.astype(np.float64).reshape(()))
 
     def other_and_number(self, node: Node) -> tuple[str, float] | None:
-        """Return the two inputs of a commutative operator where one is a number."""
+        """Split the two inputs of a commutative operator where one is a number."""
         left, right = node.inputs
         for other, name in ((left, right), (right, left)):
             number = self.number(name)
@@ -65,7 +65,7 @@ class GraphView:
         return None
 
     def operand(self, node: Node, attribute: str) -> Any:
-        """Return an attribute, which may be given as an input; None where it is missing or not known."""
+        """Read an attribute, which may be given as an input; None where it is missing or not known."""
         place = OPERATORS[node.operator].operands.get(attribute)
         if place is not None and place < len(node.inputs) and node.inputs[place]:
             array = self.known.get(node.inputs[place])
@@ -73,7 +73,7 @@ class GraphView:
         return node.attributes.get(attribute)
 
     def reduces_last_axes(self, node: Node) -> int | None:
-        """Return the first axis that a reduction takes, if it takes all from there on and keeps them as ones."""
+        """Find the first axis of a reduction, if it takes all from there on and keeps them as ones."""
         axes = self.operand(node, "axes")
         if axes is None or not node.attributes.get("keepdims", 1):
             return None

@@ -46,7 +46,7 @@ class HuggingFace(SourceKind):
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        """Hand the contestant the weights that were read or drawn when the model was opened."""
+        """Make the implementation, whose weights are those that were read or drawn when the model was opened."""
 
         def load() -> TorchSource:
             module, _ = module_of(LocalModel(bundle.source), with_weights=False)

@@ -1,6 +1,6 @@
 """Keras files: native on each of Keras's backends, and exported for ONNX Runtime and OpenVINO.
 
-Read in safe mode, so that no code in the file runs.
+They are read in safe mode, so that no code in the file runs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def opened_keras(
     trust: bool,
     example: Sequence[np.ndarray] | None = None,
 ) -> Opened:
-    """Open the model; ``example`` are inputs that come with it, in its order."""
+    """Open a Keras file; ``example`` are inputs that come with the model, in its order."""
     use_backend("tensorflow")
     model = KerasModel(load_keras(file, trust=trust))
     model.require_float32()

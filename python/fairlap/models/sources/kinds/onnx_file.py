@@ -63,9 +63,9 @@ class OnnxFile(SourceKind):
 
 
 def _as_it_loads(model: Any, declared: list[Any]) -> Any:
-    """Bind the sizes that the file leaves open, unless ONNX Runtime then refuses the graph.
+    """Restore the file's open sizes where a branch that is not taken does not fit the bound ones.
 
-    It does so where a branch that is not taken does not fit.
+    ONNX Runtime then refuses the whole graph.
     """
     if not any(map(graphs_in, model.graph.node)):
         return model
@@ -88,7 +88,7 @@ def _loads(model: Any) -> bool:
 
 
 def opened_graph(model: Any, source: Source, folder: Path, native: Route, declared: list[Any]) -> Opened:
-    """Write a bound graph into the folder, for every framework that reads it or gets it through the importer.
+    """Write a bound graph for every framework that reads it or gets it through the importer.
 
     ``declared`` are its inputs as the file has them.
     """
@@ -138,9 +138,10 @@ class _Reference:
 
 
 def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> tuple[_Reference, str]:
-    """Find the reference: the importer, else onnx's own evaluator where it agrees with ONNX Runtime.
+    """Make the reference, and report what the importer lacks, so that nothing can be imported.
 
-    Else it is ONNX Runtime in float32. And what the importer lacks, so that nothing can be imported.
+    The reference is by the importer; where it lacks an operator, by onnx's own evaluator where that agrees with ONNX
+    Runtime; else by ONNX Runtime in float32.
     """
     try:
         graph, forward = imported_reference(file)
@@ -167,7 +168,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
 
 
 def _tried(kind: Any, model: Any, weights: Arrays, sample: Arrays) -> tuple[Forward | None, str]:
-    """Compute the model with inputs and weights that are moved by rounding, or say why it cannot."""
+    """Compute the model with inputs and weights that are moved by rounding, or report why it cannot."""
     try:
         forward = kind(model)
         moved = outputs_of(forward, weights, sample, 0)
@@ -192,7 +193,7 @@ def _agree(double: Forward, runtime: Forward, weights: Arrays, sample: Arrays) -
 
 
 def tensors_of(model: Any, source: Source) -> list[Tensor]:
-    """Return the inputs with what may be drawn for them: as asked for, or found by tracing, or plain."""
+    """Describe the inputs with what may be drawn for them: as asked for, or found by tracing, or plain."""
     values = input_values(model)
     require_known_ranges([value.name for value in values], source)
     bounds = integer_bounds(model)
@@ -205,7 +206,7 @@ def tensors_of(model: Any, source: Source) -> list[Tensor]:
 
 
 def float_weights(model: Any) -> dict[str, np.ndarray]:
-    """Return the float32 initializers, which every framework holds by name.
+    """Select the float32 initializers, which every framework holds by name.
 
     Others are constants of the graph, and so are single numbers and exponents, as for the importer: a negative number
     to the power of 2.0000001 is not a number.

@@ -139,13 +139,13 @@ def _jax_source(source: Source, returned: Any) -> JaxSource | None:
 
 
 def _keras_model(returned: Any) -> tuple[Any, Any] | None:
-    """Return the model, and example inputs or None."""
+    """Find the model, and example inputs or None."""
     pair = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, None)
     return pair if _is_keras(pair[0]) else None
 
 
 def _opened_keras(model: Any, example: Any, source: Source, folder: Path) -> Opened:
-    """Save the model once, so that each contestant has the same weights on its own backend."""
+    """Open a model that is saved once, so that each contestant has the same weights on its own backend."""
     import keras
 
     backend = keras.backend.backend()

@@ -1,6 +1,6 @@
-"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript, whose code runs when it is read.
+"""PyTorch's files: an ExportedProgram (``.pt2``), and TorchScript.
 
-The former is checked before PyTorch reads it. Nothing in them is unpickled.
+PyTorch reads the former after it was checked; the latter's code runs when it is read. Nothing in them is unpickled.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _KEEPS_ORDER = {
 
 
 def batch_axes(model: Any, values: list[Any]) -> dict[str, int]:
-    """By input, for those whose batch is another size than the first.
+    """Find, by input, the axis of those whose batch is another size than the first.
 
     ``values`` are the inputs as the file has them, with its names of sizes. What contradicts itself is left out.
     """
@@ -52,7 +52,10 @@ def _of_recurrences(model: Any) -> Iterator[tuple[str, int]]:
 
 
 def _origins(name: str, axis: int, producers: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield what this size was, in each value that it comes from. A graph is not deeper than it has nodes."""
+    """Trace what this size was, in each value that it comes from.
+
+    A graph is not deeper than it has nodes.
+    """
     waiting, seen = [(name, axis)], set()
     while waiting:
         at = waiting.pop()

@@ -44,7 +44,7 @@ def require_room(elements: int, name: str) -> None:
 
 
 def external_files(model: Any, folder: Path) -> tuple[Path, ...]:
-    """Return the files of external data in the model's folder. Others are refused when the tensor is read."""
+    """List the files of external data in the model's folder; others are refused when the tensor is read."""
     locations = {
         entry.value for tensor in _external_tensors(model) for entry in tensor.external_data if entry.key == "location"
     }
@@ -53,7 +53,7 @@ def external_files(model: Any, folder: Path) -> tuple[Path, ...]:
 
 
 def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
-    """Return the model with its data inside and every size of its inputs known.
+    """Read the model with its data inside and every size of its inputs known.
 
     ``given`` are the shapes of the inputs that the user gives. They count where the request names no size.
     """
@@ -112,7 +112,7 @@ def save_model(model: Any, file: Path) -> None:
 
 
 def input_values(model: Any) -> list[Any]:
-    """Return the inputs that a caller gives: those without a default value."""
+    """Select the inputs that a caller gives: those without a default value."""
     defaults = {tensor.name for tensor in model.graph.initializer}
     values = [value for value in model.graph.input if value.name not in defaults]
     if not values:
@@ -121,7 +121,7 @@ def input_values(model: Any) -> list[Any]:
 
 
 def _bind_batch(value: Any, place: int, batch: int, dims: dict[str, int]) -> None:
-    """Bind the batch where the file leaves it open; elsewhere the sizes must agree."""
+    """Set this size where the file leaves it open; where it does not, the sizes must agree."""
     if not value.type.tensor_type.shape.dim:
         return
     axis = value.type.tensor_type.shape.dim[place]
@@ -141,7 +141,7 @@ def _named(value: Any, dims: Mapping[str, int]) -> bool:
 
 
 def _learn_symbols(value: Any, sizes: tuple[int, ...], dims: dict[str, int]) -> None:
-    """Let a size of one input bind the symbol for all; what does not fit is refused with the other shapes."""
+    """Bind a symbol by one input's size for all; what does not fit is refused with the other shapes."""
     for axis, size in zip(value.type.tensor_type.shape.dim, sizes, strict=False):
         if axis.dim_param and dims.setdefault(axis.dim_param, size) != size:
             raise SourceError(

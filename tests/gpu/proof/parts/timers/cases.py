@@ -24,7 +24,7 @@ class Case:
 
 
 def torch_cases(torch: Any, device: str = "cuda", gemms: tuple[int, ...] = GEMMS, added: int = _ADDED) -> list[Case]:
-    """Build the cases, whose outputs are allocated before where the operation allows it."""
+    """Make the cases, with outputs allocated before where possible: an allocation is not the kernel's time."""
     functional = torch.nn.functional
     made = partial(torch.randn, device=device, generator=torch.Generator(device).manual_seed(1))
     cases = []
@@ -46,7 +46,7 @@ def torch_cases(torch: Any, device: str = "cuda", gemms: tuple[int, ...] = GEMMS
 
 
 def jax_cases(jax: Any, gemms: tuple[int, ...] = GEMMS, added: int = _ADDED) -> list[Case]:
-    """Build the same, compiled; the chain is of separate calls, since XLA would make one kernel of it."""
+    """Make the same cases, compiled; the chain is of separate calls, since XLA would make one kernel of it."""
     numpy = jax.numpy
     keys = iter(jax.random.split(jax.random.key(1), 64))
 

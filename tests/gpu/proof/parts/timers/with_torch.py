@@ -121,7 +121,7 @@ def kernel_lengths_ns(profile: Any, kind: str = "kernel") -> list[float]:
 
 
 def nvbench() -> Iterator[tuple[str, Reading]]:
-    """Its Python package.
+    """Time by NVBench's Python package.
 
     It holds the stream by a kernel, which calls that wait would never pass: ``sync`` is off only where that is safe,
     and all of these calls only enqueue.
