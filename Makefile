@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
+  stubs docs docs-images messages clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
@@ -78,6 +78,9 @@ docs-images: $(VENV)/.dev build/release/.module  ## Draw the documentation's pic
 	$(BIN)/fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime --output build/race.json
 	$(BIN)/fairlap report build/race.json --output build/race.html
 	$(BIN)/python tests/support/chromium.py build/race.html docs/images/report.png 1100 1470
+
+messages: $(VENV)/.dev  ## List every error and warning in the source, to be read in one go.
+	$(BIN)/python tests/support/messages.py
 
 clean:  ## Remove everything that make has installed or built.
 	rm -rf $(VENV) build dist python/fairlap/engine/_native*.so

@@ -72,7 +72,7 @@ def repeated_energy(
     """
     source_number, counter_number, found = sampler.number_of(source, counter)
     if not found.counter:
-        raise InvalidRequest(f"{counter} of {source} is no counter of energy")
+        raise InvalidRequest(f"{counter} of {source} is not a counter of energy")
     check_readings(readings)
     for trial in trials:
         require_in_order(trial.begin_ns, trial.end_ns)

@@ -189,7 +189,10 @@ def _page_faults(run: _Run) -> Notice | None:
 def _major_faults(run: _Run) -> Notice | None:
     if run.totals["process_major_faults"] == 0:
         return None
-    return Notice("W_MAJOR_FAULTS", f"{run.totals['process_major_faults']:,} page faults waited for a disk")
+    return Notice(
+        "W_MAJOR_FAULTS",
+        f"{run.totals['process_major_faults']:,} page faults waited for a disk, and the samples include that",
+    )
 
 
 def _stolen(run: _Run) -> Notice | None:

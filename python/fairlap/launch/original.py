@@ -68,7 +68,7 @@ class Original:
                     raise SourceError(message, code="E_TIMEOUT")
             return msgspec.json.decode(process.stdout.readline(), type=Answered)
         except (BrokenPipeError, *NOT_THE_DOCUMENT):
-            raise SourceError(f"{self._source.text} ended the process that answers what is fed") from None
+            raise SourceError(f"{self._source.text} ended the process that computes its answers") from None
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -160,7 +160,7 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         raise InvalidRequest("a race of load is by its own times; leave out --reported", code=E_REPORT)
     if request.same_output and request.sandbox:
         raise InvalidRequest(
-            "--same-output runs the first command once outside of a sandbox; leave it or --sandbox out",
+            "--same-output runs the first command once outside of a sandbox; leave one of the two out",
             code="E_SANDBOX",
         )
     if request.same_output:

@@ -60,7 +60,7 @@ def judge(
     require_between("alpha", alpha, 0.0, 1.0)
     log_margin(margin)
     if not tables:
-        raise BadInput("there is no table to judge")
+        raise BadInput("no table was given; at least one is needed")
     found: list[Comparison] = []
     for table in tables:
         course = _Course(table, alpha / len(tables), margin, design)
@@ -77,7 +77,7 @@ def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float 
     several works may be decided after different numbers of blocks.
     """
     if not tables:
-        raise BadInput("there is no table to judge")
+        raise BadInput("no table was given; at least one is needed")
     running = replace(design, until_decided=True, ended_blind=False)
     courses = (_Course(table, alpha / len(tables), margin, running) for table in tables)
     return all(course.is_decided for course in courses)

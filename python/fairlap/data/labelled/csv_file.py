@@ -44,7 +44,7 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
     except csv.Error as error:
         raise InvalidRequest(f"{path}, line {reader.line_num}: {error}", code=CODE) from None
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise InvalidRequest(f"{path}: cells are separated by commas; save it again so", code=CODE)
+        raise InvalidRequest(f"{path} does not separate its cells with commas; save it with commas", code=CODE)
     if not rows:
         raise InvalidRequest(f"{path} has no items; a header line and a line for each item are needed", code=CODE)
     return header, rows, lines

@@ -36,11 +36,13 @@ def npz_items(path: Path, _labels: str) -> Items:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise InvalidRequest(f"{path}: {LABELS} has the shape {list(labels.shape)}; one for each item", code=CODE)
+        raise InvalidRequest(
+            f"{path}: {LABELS} has the shape {list(labels.shape)}; give one label for each item", code=CODE
+        )
     for name, array in arrays.items():
         if array.ndim < 2 or array.dtype.kind not in _NUMBERS or 0 in array.shape[1:]:
             found = f"{array.dtype} of the shape {list(array.shape)}"
-            raise InvalidRequest(f"{path}: {name} has {found}; numbers with a row for each item are read", code=CODE)
+            raise InvalidRequest(f"{path}: {name} has {found}; give numbers, with a row for each item", code=CODE)
         if len(array) != len(labels):
             raise InvalidRequest(f"{path}: {name} has {len(array):,} items, {LABELS} has {len(labels):,}", code=CODE)
     inputs = {name: _input(array) for name, array in arrays.items()}
@@ -51,7 +53,7 @@ def _labelled(path: Path, inputs: dict[str, Array], labels: Array) -> Items:
     if labels.dtype.kind == _TEXT:
         return items_with_classes(inputs, labels, path)
     if labels.dtype.kind not in _NUMBERS:
-        raise InvalidRequest(f"{path}: {LABELS} has the type {labels.dtype}; numbers and text are read", code=CODE)
+        raise InvalidRequest(f"{path}: {LABELS} has the type {labels.dtype}; save it as numbers or text", code=CODE)
     if labels.dtype.kind not in _WHOLE or not len(labels):
         return items_with_values(inputs, labels, path)
     found = np.unique(labels)

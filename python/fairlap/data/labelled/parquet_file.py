@@ -49,7 +49,7 @@ def _column(path: Path, name: str, found: Any, types: Any) -> Column:
         return np.array(found.to_pylist())
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise InvalidRequest(
-            f"{path}: the column {name!r} has the type {found.type}; numbers and text are read", code=CODE
+            f"{path}: the column {name!r} has the type {found.type}; save it as numbers or text", code=CODE
         )
     numbers = np.asarray(found.to_numpy(), dtype=np.float64)
     if not np.isfinite(numbers).all():

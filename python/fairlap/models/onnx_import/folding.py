@@ -96,7 +96,10 @@ class Folding:
                 if all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in dims):
                     tensor = Tensor(name, dtype, tuple(dim.dim_value for dim in dims))
                     if tensor.size > MOST_ELEMENTS:
-                        raise ModelFileInvalid(f"{node.operator} {node.name!r} computes {tensor.size} elements")
+                        raise ModelFileInvalid(
+                            f"{node.operator} {node.name!r} computes {tensor.size:,} elements, "
+                            f"over the limit of {MOST_ELEMENTS:,}"
+                        )
                     return tensor
             if node.operator == "Range" and all(each in self.result.known for each in node.inputs):
                 return Tensor(name, dtype, (_count(*(self.result.known[each] for each in node.inputs)),))
@@ -144,5 +147,5 @@ def _count(start: Array, limit: Array, delta: Array) -> int:
     """How many numbers a Range has."""
     first, last, step = (float(each.astype(np.float64).reshape(())) for each in (start, limit, delta))
     if not step or not np.isfinite([first, last, step]).all():
-        raise ModelFileInvalid(f"a Range from {first} to {last} by {step}")
+        raise ModelFileInvalid(f"a Range cannot count from {first} to {last} in steps of {step}")
     return max(0, math.ceil((last - first) / step))

@@ -112,7 +112,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     except Exception as error:  # of JAX's tracing and of the function itself
         raise SourceError(f"JAX cannot compile {source.text}: {cause_of(error)}") from None
     if not results:
-        raise SourceError("the function returns no arrays")
+        raise SourceError("the function returns no arrays; return one, or a tuple, list or dict of them")
     forward, casts = _in_double(run, weights, found.example)
     how = "the JAX function in float64"
     if casts:

@@ -97,10 +97,10 @@ class DoubleFunction:
             if (array.shape, array.tobytes()) in by_value
         }
         if set(self._places.values()) != set(saved.variables):
-            raise SourceError("a variable is not in the frozen graph as it is")
+            raise SourceError("TensorFlow changed a variable while it froze the graph, so its weights cannot be found")
         specs = {each.name.partition(":")[0]: each for each in frozen.inputs}
         if set(specs) != set(saved.inputs):
-            raise SourceError("the frozen graph has other inputs")
+            raise SourceError("the graph that TensorFlow froze has other inputs than the SavedModel")
         self._order = list(saved.outputs)
         wanted = _output_places(frozen, saved)
 

@@ -106,7 +106,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     with torch.no_grad():
         named = flattened(found(found.example))
     if not named:
-        raise SourceError("the model returns no tensors")
+        raise SourceError("the model returns no tensors; return one, or a tuple, list or dict of them")
     outputs = [name or "output" for name, _ in named]
     routes = {"torch": found.native, **_exported(found, outputs, folder)}
     ranges, axes, counted = _read_from_onnx(folder)

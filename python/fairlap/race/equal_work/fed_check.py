@@ -57,7 +57,7 @@ def require_data(text: str | None, works: Iterable[tuple[Work, Spec]]) -> str:
     try:
         whole = text if text == SYNTHETIC else os.path.realpath(text)  # a link to itself stays as it is
     except ValueError as error:
-        raise InvalidRequest(f"{text!r} is no path: {error}") from None
+        raise InvalidRequest(f"{text!r} is not a path: {error}") from None
     for work, spec in works:
         require_feedable(whole, fed_spec(spec, work), work)
     return whole
@@ -127,7 +127,7 @@ class Feeding:
         found = safetensors.read(proof)
         checked = sorted({match[1] for name in found if (match := _CHECKED.match(name))})
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
-            raise OtherWork("its pipeline was not proven: the proof is not whole", "E_FEED")
+            raise OtherWork("it did not report all that its pipeline fed, so equal input cannot be proven", "E_FEED")
         require_each_once(found, data.samples, materials.work.batch)
         batches = [{name.removeprefix(f"{number}/"): each for name, each in found.items()} for number in checked]
         if materials.work.mode == "train":

@@ -92,7 +92,7 @@ def _from(issue: Issue, first: int) -> Issue:
 def _speed(result: LoadGenResult) -> float:
     speed = result.figure if result.scenario == "offline" else 1 / result.latencies_s["50"]
     if speed is None:
-        raise LoadGenFailed("LoadGen reported no rate for a run of the audit")
+        raise LoadGenFailed("LoadGen reported no rate for a run of the audit; run it again, for longer")
     return speed
 
 
