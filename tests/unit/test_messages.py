@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from fairlap.cli.commands.explain import explanations
@@ -33,11 +34,12 @@ def test_every_code_is_explained() -> None:
 
 @pytest.mark.parametrize("rule", ["avoided", "long", "ends", "begins", "spaces"])
 def test_every_message_keeps_to_the_form(rule: str) -> None:
-    broken = {
+    rules: dict[str, Callable[[str], object]] = {
         "avoided": lambda text: AVOIDED.search(text),
         "long": lambda text: len(text) > LONGEST or text.count("\n") > 1,
         "ends": lambda text: text[-1:] in ".!:;, \n" and not text.endswith("..."),
         "begins": lambda text: re.match(r"(Error|Warning|The|A|An|Cannot|No|It|This)\b|\s", text),
         "spaces": lambda text: "  " in text,
-    }[rule]
+    }
+    broken = rules[rule]
     assert [f"{each.place}: {each.text}" for each in WHOLE if broken(each.text)] == []

@@ -8,7 +8,7 @@ from importlib.resources import files
 from urllib.parse import quote, urlencode
 
 from fairlap import __version__
-from fairlap.render.report.markup import Markup, joined, table, tag, trusted
+from fairlap.render.report.markup import Markup, joined, scrolling, table, tag, trusted
 from fairlap.request.work_title import work_title
 from fairlap.store.search import RunSummary, State, Wanted
 
@@ -77,7 +77,7 @@ def _runs(found: RunList) -> Markup:
     rows = [dict(zip(heads, _cells(run), strict=True)) for run in found.runs]
     return tag(
         "form",
-        tag("div", table("Runs, the newest first", heads, rows, "cards"), class_="scroll"),
+        scrolling("Runs", table("Runs, the newest first", heads, rows, "cards")),
         tag("p", tag("button", "Show chosen runs side by side", type="submit")),
         action="/across",
         method="get",

@@ -19,7 +19,7 @@ from fairlap.render.across.text import across_text
 from fairlap.render.csv_file import guarded
 from fairlap.render.decision import decision_lines
 from fairlap.render.markdown_table import as_code, table_line
-from fairlap.render.report.markup import Markup, joined, table, tag
+from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
 from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.question import Question
@@ -135,7 +135,7 @@ def _tables(found: Across) -> list[Markup]:
             for line in lines
         ]
         notes = tag("ul", (tag("li", reason) for reason in reasons(lines)), class_="caption")
-        shown = tag("div", table("Contestants of all runs", heads, rows, "cards"), class_="scroll")
+        shown = scrolling(work, table("Contestants of all runs", heads, rows, "cards"))
         sections.append(tag("section", tag("h2", work), shown, notes))
     return sections
 
@@ -158,7 +158,7 @@ def _decided(found: Across) -> Markup | None:
 def _differing(found: Across) -> Markup:
     rows = [{"about": each.about, "what": each.what, "values": joined(*_values(each))} for each in found.differing]
     shown = table("What differs", ["about", "what", "values"], rows, "cards")
-    return tag("section", tag("h2", "What differs"), tag("div", shown, class_="scroll"))
+    return tag("section", tag("h2", "What differs"), scrolling("What differs", shown))
 
 
 def _values(each: Differing) -> list[Markup]:

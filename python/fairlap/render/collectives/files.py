@@ -22,7 +22,7 @@ from fairlap.render.collectives.table import (
 )
 from fairlap.render.csv_file import guarded
 from fairlap.render.markdown_table import as_code, table_line
-from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.report.markup import Markup, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
 from fairlap.results.collectives import CollectivesResult
 from fairlap.results.row import Estimate
@@ -96,7 +96,7 @@ def _page(result: CollectivesResult) -> bytes:
 def _section(title: str, caption: str, rows: Table) -> Markup:
     heads, *lines = rows
     shown = [dict(zip(heads, line, strict=True)) for line in lines]
-    return tag("section", tag("h2", title), tag("div", table(caption, heads, shown, "cards"), class_="scroll"))
+    return tag("section", tag("h2", title), scrolling(title, table(caption, heads, shown, "cards")))
 
 
 def _chart(result: CollectivesResult) -> Markup | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.render.repeated_warnings import warning_kinds
-from fairlap.render.report.markup import Markup, joined, table, tag
+from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -160,7 +160,7 @@ def settings(work_result: WorkResult) -> Markup:
 
 def _differing(rows: list[dict[str, Markup | str]], names: list[str]) -> Markup:
     differing = table("Settings that differ", ["setting", *names], rows, class_="wide")
-    return tag("div", differing, class_="scroll", tabindex="0", role="region", aria_label="Settings that differ")
+    return scrolling("Settings that differ", differing)
 
 
 def _own_settings(name: str, own: dict[str, str], shared: list[str]) -> Markup | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlap.render.decision import MARKS, mean_text
-from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.report.markup import Markup, scrolling, table, tag
 from fairlap.results.results import Results
 
 
@@ -24,4 +24,4 @@ def decided(shown: Results) -> Markup | None:
     caption = ", ".join(found.requirements) or "no requirements"
     listed = table(f"Requirements: {caption}", ["contestant", "work", "qualifies", "why"], rows, "cards")
     sentences = (tag("p", sentence) for sentence in (*map(mean_text, found.means), *found.sentences))
-    return tag("section", tag("h2", "Decision"), sentences, tag("div", listed, class_="scroll"), id="decision")
+    return tag("section", tag("h2", "Decision"), sentences, scrolling("Requirements", listed), id="decision")

@@ -111,3 +111,8 @@ def table(
         role="table",
         class_=class_,
     )
+
+
+def scrolling(label: str, inside: Markup, class_: str = "scroll") -> Markup:
+    """Let what is wider than the screen be moved within it, by keyboard too."""
+    return tag("div", inside, class_=class_, tabindex="0", role="region", aria_label=label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.render.operators import profile_head
-from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.report.markup import Markup, scrolling, table, tag
 from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 from fairlap.results.results import Results
 
@@ -20,7 +20,7 @@ NOTE = (
 def operators(shown: Results, work: str) -> list[Markup]:
     """One table for each contestant that was profiled."""
     return [
-        tag("div", tag("h3", profile_head(each)), None if each.why else tag("div", _table(each), class_="scroll"))
+        tag("div", tag("h3", profile_head(each)), None if each.why else _table(each))
         for each in contestant_profiles(shown.run, work)
     ]
 
@@ -39,7 +39,8 @@ def _table(profile: ContestantProfile) -> Markup:
         rows.append(_row(OVERHEAD, profile.overhead_ns, profile.overhead_ns / profile.call_ns))
     heads = [head for head in _HEADS if head != "GFLOP/s" or any("GFLOP/s" in row for row in rows)]
     contestants = [profile.contestant] * len(rows)
-    return table(f"Operators of {profile.contestant}", heads, rows, contestants=contestants)
+    title = f"Operators of {profile.contestant}"
+    return scrolling(title, table(title, heads, rows, contestants=contestants))
 
 
 def _row(name: str, self_ns: float, share: float) -> dict[str, Markup | str]:

@@ -25,7 +25,7 @@ from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.decision import decided
-from fairlap.render.report.markup import Markup, joined, json_island, table, tag, trusted
+from fairlap.render.report.markup import Markup, joined, json_island, scrolling, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
@@ -35,6 +35,7 @@ from fairlap.render.report.settings_searches import settings_search
 from fairlap.request.work import Work
 from fairlap.request.work_title import work_title
 from fairlap.results.results import Results
+from fairlap.results.work_result import WorkResult
 
 _SECTIONS = {
     "load": "Latency under load",
@@ -148,14 +149,7 @@ def _answers(shown: Results) -> Markup:
     overview = None
     if len(works) > 1:
         rows = [_overview_row(shown, work) for work in works]
-        overview = tag(
-            "div",
-            table("All works", ["work", "answer"], rows),
-            class_="scroll overview",
-            tabindex="0",
-            role="region",
-            aria_label="All works",
-        )
+        overview = scrolling("All works", table("All works", ["work", "answer"], rows), "scroll overview")
     return tag(
         "section",
         tag("h2", "The answer"),
@@ -194,6 +188,12 @@ def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: st
     return tag("div", *children, data_work=chart_text(work.label), data_conditions=conditions)
 
 
+def _table_of(section: str, work_result: WorkResult, inside: Markup, *further: Markup | None) -> Markup:
+    work, conditions = work_result.work, work_result.conditions
+    whole = scrolling(f"{section}: {work.label}, {conditions}", inside)
+    return _of_work(work, whole, *further, conditions=conditions)
+
+
 def _filters(shown: Results) -> Markup:
     works, conditions = shown.works(), list(dict.fromkeys(work_result.conditions for work_result in shown.work_results))
     conditions.sort(key=lambda each: each != shown.run.plan.headline)
@@ -222,12 +222,7 @@ def _filters(shown: Results) -> Markup:
 
 def _tables(shown: Results) -> Markup:
     parts = (
-        _of_work(
-            work,
-            _scrolling(ranked_table(shown, work_result)),
-            circumstances.not_ranked(work_result),
-            conditions=work_result.conditions,
-        )
+        _table_of("Ranked", work_result, ranked_table(shown, work_result), circumstances.not_ranked(work_result))
         for work in shown.works()
         for work_result in shown.of_work(work)
     )
@@ -250,7 +245,7 @@ def _fed(shown: Results) -> Markup | None:
     if not shown.run.plan.data:
         return None
     parts = (
-        _of_work(work, _scrolling(found), conditions=work_result.conditions)
+        _table_of("Fed", work_result, found)
         for work in shown.works()
         for work_result in shown.of_work(work)
         if (found := feeding(shown, work_result)) is not None
@@ -263,7 +258,7 @@ def _batches(shown: Results) -> Markup | None:
     if not shown.run.plan.max_batch:
         return None
     parts = (
-        _of_work(work, _scrolling(found), conditions=work_result.conditions)
+        _table_of("Batches", work_result, found)
         for work in shown.works()
         for work_result in shown.of_work(work)
         if (found := batch_tries(work_result)) is not None
@@ -294,7 +289,7 @@ def _compiled(shown: Results) -> Markup | None:
     if not shown.run.compilations:
         return None
     parts = (
-        _of_work(work, _scrolling(found), conditions=work_result.conditions)
+        _table_of("Compilation", work_result, found)
         for work in shown.works()
         for work_result in shown.of_work(work)
         if (found := compilation_table(shown, work_result)) is not None
@@ -304,10 +299,6 @@ def _compiled(shown: Results) -> Markup | None:
         "took than later ones. What operators and kernels are differs between frameworks."
     )
     return tag("section", tag("h2", "Compilation"), parts, tag("p", note, class_="caption"), id="compilation")
-
-
-def _scrolling(inside: Markup) -> Markup:
-    return tag("div", inside, class_="scroll")
 
 
 def _charts(charts: Sequence[Chart]) -> list[Markup]:
@@ -342,7 +333,7 @@ def _behind(shown: Results) -> Markup:
                 for work, work_result in work_results
             ),
             (
-                _of_work(work, _scrolling(circumstances.warnings(work_result)), conditions=work_result.conditions)
+                _table_of("Warnings", work_result, circumstances.warnings(work_result))
                 for work, work_result in work_results
             ),
             id="blocks",

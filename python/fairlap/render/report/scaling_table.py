@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.report.markup import Markup, scrolling, table, tag
 from fairlap.render.scaling import (
     HEADS,
     absence_lines,
@@ -32,9 +32,9 @@ def _table(shown: Results, group: Sequence[ScalingSeries]) -> Markup:
     cells = [(row.contestant, cells_of(row)) for row in found]
     used = [place for place, _ in enumerate(HEADS) if any(row[place] for _, row in cells)]
     rows = [{HEADS[place]: row[place] for place in used if row[place]} for _, row in cells]
-    heads = [HEADS[place] for place in used]
+    heads, title = [HEADS[place] for place in used], group_title(group)
     return tag(
         "div",
-        tag("div", table(group_title(group), heads, rows, "cards", [name for name, _ in cells]), class_="scroll"),
+        scrolling(title, table(title, heads, rows, "cards", [name for name, _ in cells])),
         (tag("p", line, class_="caption") for line in (*absence_lines(found), *projection_lines(group))),
     )

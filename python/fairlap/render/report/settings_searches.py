@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.race.settings_search import SettingsSearch, SettingsTry
-from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.report.markup import Markup, scrolling, table, tag
 from fairlap.render.settings_search_text import outcome_text, settings_text
 
 _HEADS = ["round", "settings", "times the default", "time of a call", "why"]
@@ -14,17 +14,14 @@ def settings_search(search: SettingsSearch) -> Markup:
     space = "; ".join(f"{name}: {', '.join(values)}" for name, values in search.space.items()) or "nothing"
     left_out = "; ".join(f"{name} ({why})" for name, why in search.left_out.items())
     not_reached = "; ".join(settings_text(dict(each)) for each in search.not_reached)
+    tried = f"Settings tried for {search.contestant}"
     return tag(
         "div",
         tag("p", tag("strong", search.contestant), ": ", outcome_text(search), "."),
         tag("p", f"Besides the default, the space is {space}. Data seed {search.data_seed}.", class_="caption"),
         tag("p", f"Left out: {left_out}.", class_="caption") if search.left_out else None,
         tag("p", f"Not tried: {not_reached}.", class_="caption") if search.not_reached else None,
-        tag(
-            "div",
-            table(f"Settings tried for {search.contestant}", _HEADS, [_row(each) for each in search.tries], "cards"),
-            class_="scroll",
-        ),
+        scrolling(tried, table(tried, _HEADS, [_row(each) for each in search.tries], "cards")),
     )
 
 

@@ -19,7 +19,7 @@ from fairlap.history.history_text import (
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.render.charts.libraries import svg_of
 from fairlap.render.charts.look import DARK, LIGHT, Look
-from fairlap.render.report.markup import Markup, breaking, table, tag, trusted
+from fairlap.render.report.markup import Markup, breaking, scrolling, table, tag, trusted
 from fairlap.render.trends.chart import chart_of, config
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -62,8 +62,10 @@ def _section(found: TrendHistory, history: ModelHistory) -> Markup:
         "section",
         tag("h2", trend_title(found.trend)),
         tag("figure", _picture(found, on)) if _has_course(found, on) else tag("p", "A chart takes two runs."),
-        _scrolling(_changes(found)) if found.changes else tag("p", no_change_text(found, history), class_="caption"),
-        _scrolling(_series(found, on)),
+        scrolling("Changes", _changes(found))
+        if found.changes
+        else tag("p", no_change_text(found, history), class_="caption"),
+        scrolling("Contestants", _series(found, on)),
     )
 
 
@@ -117,7 +119,3 @@ def _series(found: TrendHistory, on: str) -> Markup:
             }
         )
     return table("Contestants", heads, rows)
-
-
-def _scrolling(inside: Markup) -> Markup:
-    return tag("div", inside, class_="scroll")
