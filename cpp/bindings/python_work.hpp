@@ -50,10 +50,16 @@ class PythonWork final : public loop::Work {
     if (++turn_ == calls_.size()) turn_ = 0;
     PyObject* const result = turn.run(turn.callable.ptr(), arguments_.data() + 1,
                                       positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET, keyword_names_.ptr());
-    Py_XSETREF(result_, result);
-    if (result != nullptr) [[likely]]
-      return true;
-    return keep_exception();
+    if (result == nullptr) [[unlikely]] {
+      Py_CLEAR(result_);
+      return keep_exception();
+    }
+    if (stores_result_) {
+      Py_XSETREF(result_, result);
+    } else {
+      Py_DECREF(result);  // Storing it until drop() costs 1.5 ns of 20.
+    }
+    return true;
   }
 
   bool wait() noexcept override {
@@ -65,8 +71,7 @@ class PythonWork final : public loop::Work {
   }
 
   bool drop() noexcept override {
-    if (!keeps_result_) [[likely]]
-      Py_CLEAR(result_);
+    if (stores_result_ && !keeps_result_) Py_CLEAR(result_);
     return true;
   }
 
@@ -87,7 +92,8 @@ class PythonWork final : public loop::Work {
   std::size_t turn_ = 0;
   std::vector<Callee> waiting_calls_;  // while a drawn call is made
   std::size_t waiting_turn_ = 0;
-  bool keeps_result_ = false;
+  bool stores_result_;         // until drop(): the completion is given it
+  bool keeps_result_ = false;  // beyond drop(): a drawn call's is looked at
   pybind11::object completion_;
   Drawing drawing_;
   std::vector<pybind11::object> kept_alive_;

@@ -7,6 +7,7 @@ recorded); programs read the numbers themselves.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 _TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -15,6 +16,7 @@ _MOST_DECIMALS = 6
 _MOST_DIGITS, _SAME = 12, 1e-12  # of ratios
 _DURATION_DECIMALS = 3
 _DURATION_FIGURES = 4
+_LEAST_IN_A_COLUMN, _MOST_IN_A_COLUMN = 0.1, 10_000.0  # of the unit that all durations of a column share
 _SLACK = 0.1  # a clock that steps by 10.02 ns may show tens of nanoseconds
 
 
@@ -78,6 +80,18 @@ def seconds(duration_s: float) -> str:
     return duration(duration_s * 1e9)
 
 
+def common_unit_ns(durations_ns: Iterable[float]) -> float | None:
+    """Choose the unit in which a column of durations is read, or None where each needs its own."""
+    found = [abs(each) for each in durations_ns if each and math.isfinite(each)]
+    if not found:
+        return None
+    least, most = min(found), max(found)
+    larger, smaller = _unit_of(most)[0], _unit_of(least)[0]
+    if least >= _LEAST_IN_A_COLUMN * larger:
+        return larger
+    return smaller if most < _MOST_IN_A_COLUMN * smaller else None
+
+
 def duration_interval(
     middle_ns: float, low_ns: float | None, high_ns: float | None, resolution_ns: float | None = None
 ) -> str:
@@ -86,12 +100,19 @@ def duration_interval(
 
 
 def duration_and_bounds(
-    middle_ns: float, low_ns: float | None, high_ns: float | None, resolution_ns: float | None = None
+    middle_ns: float,
+    low_ns: float | None,
+    high_ns: float | None,
+    resolution_ns: float | None = None,
+    unit_ns: float | None = None,
 ) -> tuple[str, str]:
-    """``10.02 µs`` and ``[9.98, 10.07]``, in the unit and with the digits of the middle; empty without an interval."""
+    """``10.02 µs`` and ``[9.98, 10.07]``, in the unit and with the digits of the middle; empty without an interval.
+
+    ``unit_ns`` is a unit that a whole column shares.
+    """
     if math.isnan(middle_ns):
         return "unknown", ""
-    unit_ns, unit = next((each for each in _TIME_UNITS if abs(middle_ns) >= each[0]), _TIME_UNITS[-1])
+    unit_ns, unit = _unit_of(unit_ns or middle_ns)
     resolution = resolution_ns or 0.0
     decimals = _duration_decimals(middle_ns, unit_ns, resolution)
     middle = f"{_rounded(middle_ns, resolution, unit_ns, decimals)} {unit}"
@@ -109,12 +130,17 @@ def figure(
 
 
 def figure_and_bounds(
-    value: float, unit: str, low: float | None, high: float | None, resolution_ns: float | None = None
+    value: float,
+    unit: str,
+    low: float | None,
+    high: float | None,
+    resolution_ns: float | None = None,
+    unit_ns: float | None = None,
 ) -> tuple[str, str]:
     """In ns, s or 1/s; the bounds are empty without an interval."""
     if unit != "1/s":
         middle_ns, low_ns, high_ns = (each and each * {"ns": 1.0, "s": 1e9}[unit] for each in (value, low, high))
-        return duration_and_bounds(middle_ns or 0.0, low_ns, high_ns, resolution_ns)
+        return duration_and_bounds(middle_ns or 0.0, low_ns, high_ns, resolution_ns, unit_ns)
     bounded = low is not None and high is not None and not math.isinf(high)
     return rate(value), f"[{number(low or 0.0, 4)}, {number(high or 0.0, 4)}]" if bounded else ""
 
@@ -152,6 +178,10 @@ def ratio_and_bounds(
 
 def _joined(value_and_bounds: tuple[str, str]) -> str:
     return " ".join(value_and_bounds).rstrip()
+
+
+def _unit_of(duration_ns: float) -> tuple[float, str]:
+    return next((each for each in _TIME_UNITS if abs(duration_ns) >= each[0]), _TIME_UNITS[-1])
 
 
 def _duration_decimals(duration_ns: float, unit_ns: float, resolution_ns: float) -> int:

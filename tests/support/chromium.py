@@ -50,15 +50,18 @@ class Page:
                 result: dict[str, Any] = answer["result"]
                 return result
 
-    def open(self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Load a file and wait until its program has drawn all charts."""
+    def open(
+        self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False, charts: bool = True
+    ) -> None:
+        """Load a file and wait until its program has drawn all charts, if it has a program."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
         for url in ("about:blank", path.as_uri()):
             self.send("Page.navigate", url=url)
             self.wait_for(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
-        self.wait_for("document.documentElement.dataset.drawn === 'all'")
+        if charts:
+            self.wait_for("document.documentElement.dataset.drawn === 'all'")
 
     def run(self, script: str) -> Any:
         """Evaluate an expression in the page."""

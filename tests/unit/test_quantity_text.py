@@ -6,6 +6,7 @@ import math
 
 import pytest
 from fairlap.quantity_text import (
+    common_unit_ns,
     count,
     duration,
     duration_and_bounds,
@@ -112,3 +113,32 @@ def test_what_is_printed_is_within_one_printed_digit_or_resolution(ns: float, re
     digit_ns = size_ns / 10**decimals
     assert abs(printed_ns - ns) <= max(digit_ns, 10 * resolution_ns)
     assert digit_ns >= resolution_ns / 1.3 or decimals == 0
+
+
+@pytest.mark.parametrize(
+    ("durations_ns", "texts"),
+    [
+        ((812e3, 8_103e3), ["0.812 ms", "8.103 ms"]),
+        ((95e3, 21_980e3), ["95.00 µs", "21.98 ms"]),
+        ((950e3, 2.2e9), ["950.0 µs", "2.200 s"]),
+        ((900.0, 8e3), ["0.900 µs", "8.000 µs"]),
+        ((61e3, 8e6), ["61.00 µs", "8,000 µs"]),
+        ((math.nan, 5e6), ["unknown", "5.000 ms"]),
+    ],
+)
+def test_a_column_has_one_unit_unless_a_figure_would_lose_its_digits(
+    durations_ns: tuple[float, ...], texts: list[str]
+) -> None:
+    unit_ns = common_unit_ns(durations_ns)
+    assert [duration_and_bounds(each, None, None, unit_ns=unit_ns)[0] for each in durations_ns] == texts
+
+
+@given(st.lists(st.floats(1.0, 1e13), min_size=1, max_size=6))
+def test_in_a_common_unit_every_duration_keeps_three_figures(durations_ns: list[float]) -> None:
+    unit_ns = common_unit_ns(durations_ns)
+    for ns in durations_ns:
+        text = duration_and_bounds(ns, None, None, unit_ns=unit_ns)[0]
+        shown_ns = (
+            float(text.split()[0].replace(",", "")) * {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}[text.split()[1]]
+        )
+        assert shown_ns == pytest.approx(ns, rel=0.006)

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fairlap import quantity_text
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import of_time_ns
 
 
-def judged_text(row: Row) -> str:
+def judged_text(row: Row, unit_ns: float | None = None) -> str:
     """``10.02 µs [9.98, 10.07]``, ``812/s [790, 830]``, or its modes; empty where it has none."""
     if row.modes:
-        return ", ".join(modes_texts(row))
-    return " ".join(judged_and_bounds(row)).rstrip()
+        return ", ".join(modes_texts(row, unit_ns))
+    return " ".join(judged_and_bounds(row, unit_ns)).rstrip()
 
 
-def judged_and_bounds(row: Row) -> tuple[str, str]:
+def judged_and_bounds(row: Row, unit_ns: float | None = None) -> tuple[str, str]:
     found = row.judged
     if found is None:
         return "", ""
-    return quantity_text.figure_and_bounds(found.value, row.judged_unit, found.low, found.high, _resolution_ns(row))
+    resolution_ns = _resolution_ns(row)
+    return quantity_text.figure_and_bounds(found.value, row.judged_unit, found.low, found.high, resolution_ns, unit_ns)
 
 
-def modes_texts(row: Row) -> list[str]:
+def common_unit_ns(rows: Iterable[Row]) -> float | None:
+    """Choose the unit of a table's column of judged times; None where rows need units of their own."""
+    scales = {"ns": 1.0, "s": 1e9}
+    return quantity_text.common_unit_ns(
+        row.judged.value * scales[row.judged_unit] for row in rows if row.judged and row.judged_unit in scales
+    )
+
+
+def modes_texts(row: Row, unit_ns: float | None = None) -> list[str]:
     """``10 µs in 40 %``, of each mode."""
     unit, resolution_ns = row.judged_unit, _resolution_ns(row)
     values = [
-        quantity_text.figure(of_time_ns(each.value_ns, unit), unit, None, None, resolution_ns) for each in row.modes
+        quantity_text.figure_and_bounds(of_time_ns(each.value_ns, unit), unit, None, None, resolution_ns, unit_ns)[0]
+        for each in row.modes
     ]
     return [f"{text} in {quantity_text.share(each.share)}" for text, each in zip(values, row.modes, strict=True)]
 

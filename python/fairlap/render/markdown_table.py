@@ -9,7 +9,7 @@ from functools import partial
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
-from fairlap.render.judged import judged_text
+from fairlap.render.judged import common_unit_ns, judged_text
 from fairlap.render.report.load_columns import LOAD_COLUMNS
 from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.scenario_figures import scenario_figures_text
@@ -49,15 +49,18 @@ class ShownColumn:
 
 def columns_shown(rows: Sequence[Row]) -> list[ShownColumn]:
     """Choose the columns; what rows are ranked by has the name that their scenario gives it."""
-    judged = [ShownColumn(by, partial(_judged, by)) for by in dict.fromkeys(row.judged_by for row in rows)]
+    by_judged = {
+        by: [row for row in rows if row.judged_by == by] for by in dict.fromkeys(row.judged_by for row in rows)
+    }
+    judged = [ShownColumn(by, partial(_judged, by, common_unit_ns(of))) for by, of in by_judged.items()]
     columns = [*_WHO, *judged, *_COLUMNS]
     return [column for column in columns if column.always or any(column.read(row) for row in rows)]
 
 
-def _judged(by: str, row: Row) -> str:
+def _judged(by: str, unit_ns: float | None, row: Row) -> str:
     if row.judged_by != by:
         return ""
-    return judged_text(row) or row.outcome.replace("_", " ")
+    return judged_text(row, unit_ns) or row.outcome.replace("_", " ")
 
 
 def table_line(cells: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from fairlap.printable import joined_lines
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.decision import decision_lines
 from fairlap.render.generation import generation_lines
-from fairlap.render.judged import judged_text
+from fairlap.render.judged import common_unit_ns, judged_text
 from fairlap.render.load import load_lines, threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
@@ -18,6 +18,7 @@ from fairlap.render.scaling import scaling_lines
 from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scores import learning_text, scores_text
 from fairlap.render.settings_search_text import outcome_text
+from fairlap.render.works_table import MOST_IN_FULL, works_lines
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
@@ -37,10 +38,12 @@ _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF")  # of all processes
 
 
-def text_of(results: Results) -> str:
-    """Write the whole answer, one paragraph for each work."""
-    parts = []
-    for work in results.works():
+def text_of(results: Results, *, in_full: bool = False) -> str:
+    """Write the whole answer: one paragraph for each work, or a table where there are many."""
+    works = results.works()
+    as_table = len(works) > MOST_IN_FULL and not in_full
+    parts = [joined_lines(works_lines(results))] if as_table else []
+    for work in () if as_table else works:
         lines = _order_lines(results, work)
         for work_result in results.of_work(work):
             lines += [_head(results, work_result), *_contestant_lines(work_result)]
@@ -85,8 +88,11 @@ def _head(results: Results, work_result: WorkResult) -> str:
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:
     names = {row.contestant: f"{row.contestant} {row.version or ''}".rstrip() for row in work_result.rows}
+    unit_ns = common_unit_ns(work_result.rows)
     figures = {
-        row.contestant: _figures(work_result, result, row) for result, row in work_result.with_rows() if row.judged
+        row.contestant: (_judged(row, unit_ns), _times_the_first(work_result, result))
+        for result, row in work_result.with_rows()
+        if row.judged
     }
     width = max(map(len, names.values()))
     columns = [max((len(each[column]) for each in figures.values()), default=0) for column in range(2)]
@@ -103,10 +109,9 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
     return lines
 
 
-def _figures(work_result: WorkResult, result: ContestantResult, row: Row) -> tuple[str, str]:
-    """Format what it is ranked by with its interval, and how many times that of the first."""
+def _judged(row: Row, unit_ns: float | None) -> str:
     modes = f"{len(row.modes)} modes: " if row.modes else ""
-    return f"{modes}{judged_text(row)}", _times_the_first(work_result, result)
+    return f"{modes}{judged_text(row, unit_ns)}"
 
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:

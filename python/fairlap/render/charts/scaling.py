@@ -192,7 +192,7 @@ def exchange_share() -> Chart:
         color=coloured(),
         tooltip=["contestant:N", "scale:N", alt.Tooltip("share:Q", format=".1%")],
     )
-    zero = alt.Chart(named("exchanges")).mark_rule(color=INK, strokeWidth=1).encode(y=alt.datum(0))
+    zero = alt.Chart(named("exchanges")).mark_rule(color=INK, strokeWidth=1, aria=False).encode(y=alt.datum(0))
     return Chart(
         "exchange_share",
         "Exchange",

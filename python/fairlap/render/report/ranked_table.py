@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from fairlap import quantity_text
-from fairlap.render.judged import judged_and_bounds, modes_texts
+from fairlap.render.judged import common_unit_ns, judged_and_bounds, modes_texts
 from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scenario_figures import scenario_figures_text
@@ -50,8 +51,9 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     heads += [] if apart else ["p99", "per second"]
     heads += [_TIME_OF_A_CALL] if apart or not judged.of_rounds else []
     heads += [first, "peak memory", "error"]
+    units = _Units.of(rows_of_work)
     rows = [
-        _cells(shown, result, row, longest, (judged.by, against, first)) | _under_load(row, under_load)
+        _cells(shown, result, row, longest, units, (judged.by, against, first)) | _under_load(row, under_load)
         for result, row in work_result.with_rows()
     ]
     names = [result.contestant for result, _ in work_result.with_rows()]
@@ -60,20 +62,45 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
     return table(caption, heads, rows, "ranked cards", names)
 
 
-def _cells(shown: Results, result: ContestantResult, row: Row, longest: float, heads: tuple[str, str, str]) -> Cells:
+@dataclass(frozen=True)
+class _Units:
+    """Of a table's columns of times, each of which is read in one unit where one suits all rows."""
+
+    judged_ns: float | None
+    p99_ns: float | None
+    first_ns: float | None
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Units:
+        p99 = quantity_text.common_unit_ns(row.latency_p99_ns.value for row in rows if row.latency_p99_ns)
+        first = quantity_text.common_unit_ns(1e9 * each.value for row in rows if (each := _to_first(row)))
+        return cls(common_unit_ns(rows), p99, first)
+
+
+def _to_first(row: Row) -> Estimate | None:
+    return row.time_to_first_gradient_s or row.time_to_first_inference_s
+
+
+def _time(duration_ns: float, unit_ns: float | None) -> str:
+    return quantity_text.duration_and_bounds(duration_ns, None, None, unit_ns=unit_ns)[0]
+
+
+def _cells(
+    shown: Results, result: ContestantResult, row: Row, longest: float, units: _Units, heads: tuple[str, str, str]
+) -> Cells:
     judged, against, first = heads
-    to_first = row.time_to_first_gradient_s or row.time_to_first_inference_s
+    to_first, p99 = _to_first(row), row.latency_p99_ns
     cost, memory, error = row.cost_per_1000_items, row.peak_memory_bytes, row.error_relative
     energy, tokens = row.energy_per_item_j, row.tokens_per_s
     return {
         "place": tag("span", row.place or "–", class_="place", title=row.absent.get("place")),
         "contestant": _contestant(shown, result, row),
-        judged: _judged(shown, result, row, longest),
+        judged: _judged(shown, result, row, longest, units.judged_ns),
         against: _ratio(row),
         _TIME_OF_A_CALL: _duration(row, "latency_p50_ns", row.latency_p50_ns),
-        "p99": _or_dash(row, "latency_p99_ns", row.latency_p99_ns and quantity_text.duration(row.latency_p99_ns.value)),
+        "p99": _or_dash(row, "latency_p99_ns", p99 and _time(p99.value, units.p99_ns)),
         "per second": _or_dash(row, "throughput_per_s", row.throughput_per_s and _rate(row)),
-        first: _or_dash(row, "time_to_first_inference_s", to_first and quantity_text.seconds(to_first.value)),
+        first: _or_dash(row, "time_to_first_inference_s", to_first and _time(1e9 * to_first.value, units.first_ns)),
         "peak memory": _or_dash(row, "peak_memory_bytes", memory and quantity_text.size(memory.value)),
         "error": _or_dash(row, "error_relative", None if error is None else quantity_text.relative_error(error)),
         "first token": _duration(row, "time_to_first_token_ns", row.time_to_first_token_ns),
@@ -143,16 +170,16 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     return [*trouble, *warnings, *causes_of_modes(result)]
 
 
-def _judged(shown: Results, result: ContestantResult, row: Row, longest: float) -> Markup | str:
+def _judged(shown: Results, result: ContestantResult, row: Row, longest: float, unit_ns: float | None) -> Markup | str:
     if row.judged is None:
         return _or_dash(row, "judged", None)
     if row.modes:
-        modes = (tag("span", text, class_="mode") for text in modes_texts(row))
+        modes = (tag("span", text, class_="mode") for text in modes_texts(row, unit_ns))
         return tag("span", tag("span", f"{len(row.modes)} modes: ", class_="modes"), modes, class_="time")
     share = 100 * row.judged.value / longest if longest else 0
     colour = f"--colour: var(--contestant-{shown.contestants.index(result.contestant)})"
     bar = tag("span", class_="bar", style=f"width: {share:.1f}%; {colour}", aria_hidden="true")
-    figure, bounds = judged_and_bounds(row)
+    figure, bounds = judged_and_bounds(row, unit_ns)
     return tag(
         "span",
         tag("strong", figure),

@@ -67,7 +67,7 @@ def command(
         return
     parts = [_head(run_id, state, saved)]
     if saved.processes:
-        parts += [text_of(results), joined_lines(_beneath(saved))]
+        parts += [text_of(results, in_full=True), joined_lines(_beneath(saved))]
     if errors:
         parts.append(joined_lines(_errors(saved)))
     click.echo("\n\n".join(parts))

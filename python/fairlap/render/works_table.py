@@ -1,0 +1,131 @@
+"""Many works on one screen: a line for each, a column for each contestant, every kind of warning once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.render.judged import common_unit_ns, judged_text
+from fairlap.results.results import Results
+from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.verdict import Verdict
+from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
+
+MOST_IN_FULL = 3
+"""Works that are shown one by one; more are a table."""
+
+_SIGNS = {Verdict.EQUIVALENT: " =", Verdict.INCONCLUSIVE: " ?"}
+_MEANINGS = {" =": "= equivalent to the fastest", " ?": "? undecided against the fastest"}
+
+
+def works_lines(results: Results) -> list[str]:
+    """One table for each kind of conditions."""
+    works = [each for work in results.works() for each in results.of_work(work)]
+    lines = []
+    for conditions in dict.fromkeys(each.conditions for each in works):
+        lines += _table(results, [each for each in works if each.conditions == conditions])
+    return lines
+
+
+def _table(results: Results, works: Sequence[WorkResult]) -> list[str]:
+    common, names = _parts([results.run.plan.title_of(each.work) for each in works])
+    contestants = [name for name in results.contestants if any(_result(each, name) for each in works)]
+    judged = dict.fromkeys(each.basis.judged.by for each in works)
+    unit_ns = common_unit_ns(row for each in works for row in each.rows[:1])
+    rows = [["work", *contestants, "fastest"]]
+    for name, each in zip(names, works, strict=True):
+        rows.append([name, *(_cell(each, contestant, unit_ns) for contestant in contestants), _fastest(each)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    blocks = sum(len(each.blocks.kept) for each in works)
+    where = f"{results.run.plan.device} · {works[0].conditions}"
+    head = f"{' · '.join([*common, where])}: {', '.join(judged)} of {quantity_text.count(len(works), 'work')}"
+    lines = [f"{head}, {quantity_text.count(blocks, 'complete block')}"]
+    lines += [f"  {'  '.join(map(str.ljust, row, widths))}".rstrip() for row in rows]
+    lines += [f"  {text}" for text in (_legend(rows), _winners(works)) if text]
+    return [*lines, *_warnings(works)]
+
+
+def _parts(titles: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split titles into what all have and what each has of its own."""
+    split = [title.split(" · ") for title in titles]
+    common = [part for part in split[0] if all(part in parts for parts in split)]
+    return common, [
+        " · ".join(part for part in parts if part not in common) or title
+        for parts, title in zip(split, titles, strict=True)
+    ]
+
+
+def _result(work: WorkResult, contestant: str) -> ContestantResult | None:
+    return next((each for each in work.contestants if each.contestant == contestant), None)
+
+
+def _cell(work: WorkResult, contestant: str, unit_ns: float | None) -> str:
+    """Show the figure of the first, and of the others how many times it: a dash where a contestant did not run."""
+    found = next(((result, row) for result, row in work.with_rows() if result.contestant == contestant), None)
+    if found is None:
+        return "-"
+    result, row = found
+    if row.judged is None:
+        return result.code or row.outcome
+    first = work.contestants[0].contestant
+    if contestant == first:
+        return judged_text(row, unit_ns)
+    compared = work.comparison(contestant, first)
+    if compared is None:
+        return judged_text(row, unit_ns)
+    ratio, bounds = quantity_text.ratio_and_bounds(
+        compared.ratio, compared.interval.low or None, compared.interval.high
+    )
+    return f"{ratio}× {bounds}".rstrip() + _SIGNS.get(compared.verdict, "")
+
+
+def _fastest(work: WorkResult) -> str:
+    if work.why_no_verdict:
+        return f"no verdict: {work.basis.no_verdict_code}" if work.basis.no_verdict_code else "no verdict"
+    return (work.standing.winner if work.standing else None) or "undecided"
+
+
+def _legend(rows: Sequence[Sequence[str]]) -> str:
+    cells = [cell for row in rows[1:] for cell in row[1:-1]]
+    used = [text for sign, text in _MEANINGS.items() if any(cell.endswith(sign) for cell in cells)]
+    return "; ".join(used)
+
+
+def _winners(works: Sequence[WorkResult]) -> str:
+    won = Counter(each.standing.winner for each in works if each.standing and each.standing.winner)
+    parts = [f"{name} is the fastest in {count}" for name, count in won.most_common()]
+    if open_ := len(works) - won.total():
+        parts.append(f"{open_} without a single fastest")
+    return f"Of {quantity_text.count(len(works), 'work')}: {', '.join(parts)}."
+
+
+def _warnings(works: Sequence[WorkResult]) -> list[str]:
+    """Every kind of warning once, with the number of works that have it."""
+    first: dict[str, str] = {}
+    count: Counter[str] = Counter()
+    for work in works:
+        found = {each.code: each.text for each in reversed(list(_notices(work)))}
+        for code, text in found.items():
+            first.setdefault(code, text)
+        count.update(list(found))
+    return [
+        f"  ! in {quantity_text.count(count[code], 'work')}: {text} {f'[{code}]' if code else ''}".rstrip()
+        for code, text in first.items()
+    ]
+
+
+def _notices(work: WorkResult) -> Iterator[Notice]:
+    for each in (work.busy, work.mixed, work.unknown_settings, work.curves_apart):
+        if each is not None:
+            yield each
+    for compared in work.comparisons:
+        for warning in compared.warnings:
+            if isinstance(warning, TooFewBlocks | ScatteredBlocks):
+                yield Notice(warning.code, str(warning))
+    for result, row in work.with_rows():
+        if result.trouble:
+            yield Notice(result.code, f"{result.contestant}: {result.trouble}")
+        for notice in row.warnings:
+            yield Notice(notice.code, f"{result.contestant}: {notice.text}")

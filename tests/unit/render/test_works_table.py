@@ -1,0 +1,47 @@
+"""Many works are one table: a line for each, the fastest, and every kind of warning once."""
+
+from __future__ import annotations
+
+from fairlap.render.terminal import text_of
+from fairlap.render.works_table import MOST_IN_FULL
+from fairlap.results.results import Results, results_of
+from runs_to_show import PLAIN, WRONG, run_of
+
+BATCHES = tuple(range(1, 21))
+
+
+def results(batches: tuple[int, ...] = BATCHES) -> Results:
+    return results_of(run_of(PLAIN, batches=batches, blocks=14), "r")
+
+
+def test_twenty_works_are_a_line_each() -> None:
+    lines = text_of(results()).splitlines()
+    assert len(lines) < len(BATCHES) + 10
+    for batch in BATCHES:
+        [line] = [each for each in lines if each.split()[:2] == ["batch", str(batch)]]
+        assert line.split()[-1] == "torch"  # the fastest
+        assert "2.00" in line  # times the fastest
+
+
+def test_what_all_works_share_is_in_the_head_alone() -> None:
+    head, *lines = text_of(results()).splitlines()
+    assert "mlp · infer · fp32" in head
+    assert not any("mlp" in each for each in lines)
+
+
+def test_times_of_all_works_have_one_unit_where_one_suits_them() -> None:
+    lines = text_of(results((1, 2, 3, 4))).splitlines()
+    units = {line.split()[3] for line in lines if line.startswith("  batch")}
+    assert units == {"ms"}
+
+
+def test_a_warning_of_every_work_is_printed_once() -> None:
+    text = text_of(results())
+    assert text.count("[W_torch]") == 1
+    assert text.count(f"{WRONG}: disqualified") == 1
+
+
+def test_few_works_and_a_full_answer_are_shown_one_by_one() -> None:
+    few = text_of(results(BATCHES[:MOST_IN_FULL]))
+    assert few == text_of(results(BATCHES[:MOST_IN_FULL]), in_full=True)
+    assert len(text_of(results(), in_full=True).splitlines()) > 2 * len(BATCHES)
