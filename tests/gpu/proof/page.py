@@ -10,21 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from .record import FINISHED, Json, read
+from .selection import selected
 
 _BEGIN, _END = "<!-- runs: written by tests.gpu.proof.page -->", "<!-- end of runs -->"
 _NO_RUN = "No run has been made yet, so there is no figure here."
-_SHOWN_SEPARATELY = ("step",)
+_ON_PAGE = {
+    "driver": "driver",
+    "cuda": "CUDA",
+    "gpu 0 memory": "memory",
+    "gpu 0 clock": "clock up to",
+    "gpu 0 power limit": "power limit",
+    "cpu model": "processor",
+    "cores": "cores",
+    "distribution": "system",
+    "python": "Python",
+}
 
 
 def page_of(document: Json, file_name: str) -> str:
     machine = document.get("machine", {})
+    facts = ", ".join(f"{word} {_cell(machine[name])}" for name, word in _ON_PAGE.items() if name in machine)
     packages = ", ".join(f"{name} {version}" for name, version in document.get("packages", {}).items())
     beginning = [
         f"# The GPU proof on {_cell(document['device'])}",
-        f"Written {document['written_at']} by `make gpu-proof`. [{file_name}]({file_name}) has every figure.",
-        f"Driver {_cell(machine.get('driver', 'unknown'))}, CUDA {_cell(machine.get('cuda', 'unknown'))}, "
-        f"{_cell(machine.get('cpu model', 'unknown processor'))}, {_cell(machine.get('cores', 'unknown'))} cores. "
-        f"{_cell(packages)}.",
+        f"Measured by `make gpu-proof`, {document['written_at'][:10]}: the goals, and the figures that decide "
+        f"something. [{file_name}]({file_name}) has every figure and the other facts of the machine; "
+        "[the GPU proof](index.md) explains the parts.",
+        f"Machine: {facts or 'unknown'}.",
+        f"Packages: {_cell(packages) or 'none'}.",
         "## Goals",
         _goals(document),
     ]
@@ -95,13 +108,24 @@ def _goals(document: Json) -> str:
 def _part(part: Json) -> str:
     pieces = [f"## Part {part['part']}: {part['title']}"]
     took = f" in {part['seconds']:.0f} s" if "seconds" in part else ""
-    pieces.append(f"{part['status'].capitalize()}{took}." + (f" {_cell(part['reason'])}" if part["reason"] else ""))
-    for name, rows in part["tables"].items():
-        columns = list(dict.fromkeys(key for row in rows for key in row if key not in _SHOWN_SEPARATELY))
-        pieces += [f"**{name}**", _table(columns, [[row.get(column) for column in columns] for row in rows])]
+    pieces.append(f"{part['status'].capitalize()}{took}.{_left_out(part)}")
+    for name, rows in selected(part["tables"]).items():
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        pieces += [f"**{_cell(name)}**", _table(columns, [[row.get(column) for column in columns] for row in rows])]
     if part["notes"]:
         pieces.append("\n".join(f"- {_cell(note['step'])}: {_cell(note['text'])}" for note in part["notes"]))
     return "\n\n".join(pieces)
+
+
+def _left_out(part: Json) -> str:
+    """List the steps that were not done; those that only lacked time in one sentence."""
+    left_out = part.get("left_out", [])
+    if not left_out:
+        return f" {_cell(part['reason'])}" if part["reason"] else ""
+    late = [each["step"] for each in left_out if each["for_want_of_time"]]
+    others = [f"{each['step']}: {each['reason']}" for each in left_out if not each["for_want_of_time"]]
+    sentences = [*others, *([f"No time was left for: {'; '.join(late)}"] if late else [])]
+    return "".join(f" {_cell(sentence)}." for sentence in sentences)
 
 
 def _disagreements(document: Json) -> str:
@@ -109,26 +133,16 @@ def _disagreements(document: Json) -> str:
     found = document.get("disagreements", [])
     if not found:
         return "\n\n".join([*pieces, "Nowhere, in what was measured."])
-    pieces.append("Explanations are written by people into `disagreements` in the file.")
-    rows = [
-        (
-            each["part"],
-            each["case"],
-            each["method"],
-            each["figure_ns"],
-            each["reference"],
-            each["reference_ns"],
-            f"{each['difference_share']:+.1%}",
-            each["explanation"] or "not explained yet",
-        )
-        for each in found
-    ]
-    columns = ("part", "case", "method", "ns", "reference", "ns", "differs by", "because")
-    return "\n\n".join([*pieces, _table(columns, rows)])
+    cases: dict[tuple[Any, ...], list[str]] = {}
+    for each in found:
+        key = (each["part"], each["method"], each["reference"], each["explanation"] or "not explained yet")
+        cases.setdefault(key, []).append(f"{each['case']} {each['difference_share']:+.1%}")
+    rows = [(part, method, reference, ", ".join(of), why) for (part, method, reference, why), of in cases.items()]
+    return "\n\n".join([*pieces, _table(("part", "method", "reference", "differs by", "because"), rows)])
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    head = f"| {' | '.join(columns)} |\n| {' | '.join('---' for _ in columns)} |"
+    head = f"| {' | '.join(map(_cell, columns))} |\n| {' | '.join('---' for _ in columns)} |"
     return "\n".join([head, *(f"| {' | '.join(_cell(value) for value in row)} |" for row in rows)])
 
 
