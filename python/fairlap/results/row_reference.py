@@ -41,19 +41,19 @@ _TYPES = {"text": "text", "whole": "whole number", "number": "number", "structur
 
 _HEAD = """# The row
 
-Everything that is known of one contestant on one work under one kind of conditions. This page is made from the
-definition by `python -m fairlap.results.row_reference`; [the JSON schema](row.schema.json) too.
+A row has everything that is known of one contestant on one work under one kind of conditions.
 
-- CSV and Parquet have the columns below, in this order. An estimate has three: its value, and the ends of its 95 %
-  interval.
+- CSV and Parquet have the columns below, in this order. An *estimate* has three: its value under the name below, and the
+  ends of its 95 % interval under `NAME_low` and `NAME_high`.
 - JSON and JSON Lines have the fields: there an estimate is an object with `value`, `low` and `high`, and what is JSON
-  here is a structure.
+  here is a structure. [The JSON schema](row.schema.json) describes them.
 - A value that is absent is empty in CSV and null elsewhere, never 0. The column `absent` gives the reason, by the
   field's name.
-- An interval takes at least six processes; with fewer its two ends are empty.
-- The ends of energy and power hold what the sensors leave open, too, so that they are there with any number of
-  processes: with fewer than six the lowest and the highest end of any process, from six on the low end of the interval
-  of the processes' low ends, and the high end of that of their high ends.
+- An interval takes at least six processes; with fewer its two ends are empty. Those of energy and power hold what the
+  sensors leave open too, so they are always there: with fewer than six processes the lowest and the highest end of any,
+  from six on the low end of the interval of the processes' low ends, and the high end of that of their high ends.
+
+`python -m fairlap.results.row_reference` makes this page and the schema from the definition.
 """
 
 
@@ -70,7 +70,7 @@ def dictionary_text() -> str:
     groups = dict.fromkeys(column.group for column in columns())
     for group in groups:
         lines += [f"## {group.capitalize()}", "", "| column | type | unit | absent? | meaning |", "|" + " --- |" * 5]
-        lines += [_line(column) for column in columns() if column.group == group]
+        lines += [_line(column) for column in columns() if column.group == group and column.name == column.field]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -81,7 +81,8 @@ def schema_text() -> str:
 
 def _line(column: Column) -> str:
     may_be_absent = "yes" if column.nullable else "no"
-    return f"| `{column.name}` | {_TYPES[column.kind]} | {unit_of(column)} | {may_be_absent} | {column.meaning} |"
+    kind = "estimate" if column.is_estimate else _TYPES[column.kind]
+    return f"| `{column.name}` | {kind} | {unit_of(column)} | {may_be_absent} | {column.meaning} |"
 
 
 def write_reference(folder: Path) -> None:
