@@ -81,9 +81,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     ranks: Annotated[int, _about("Processes that shared each step or batch; each had these threads.", "work")]
     hosts: Annotated[list[str], _about("Hosts that the ranks were spread over; none for this machine alone.", "work")]
-    scale: Annotated[
-        str, _about("These three in words, where the work was raced at several scales; else empty.", "work")
-    ]
+    scale: Annotated[str, _about("Threads, ranks and hosts in words, if the work was raced at several scales.", "work")]
     scaling: Annotated[
         str,
         _about(
@@ -146,13 +144,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         str, _about("The format of that report, and the benchmark in it if one was named; else empty.", "latency")
     ]
     latency_p50_ns: Annotated[Estimate | None, _about("Median time of a call, over processes.", "latency")]
-    latency_p90_ns: Annotated[Estimate | None, _about("Nine of ten calls are quicker.", "latency")]
-    latency_p99_ns: Annotated[Estimate | None, _about("Ninety-nine of a hundred calls are quicker.", "latency")]
+    latency_p90_ns: Annotated[Estimate | None, _about("90th percentile of the time of a call.", "latency")]
+    latency_p99_ns: Annotated[Estimate | None, _about("99th percentile of the time of a call.", "latency")]
     modes: Annotated[
-        list[ModeOfProcesses], _about("Groups of processes with nothing in between; one is none.", "latency")
+        list[ModeOfProcesses],
+        _about("Groups of processes with nothing between them; empty if there is one group.", "latency"),
     ]
     method: Annotated[str | None, _about("How the latency was measured.", "latency")]
-    resolution_ns: Annotated[float | None, _about("Below this the method cannot see.", "latency")]
+    resolution_ns: Annotated[float | None, _about("The smallest difference that the method resolves.", "latency")]
     host_issue_ns: Annotated[Estimate | None, _about("From the call being entered to its return.", "latency")]
     device_span_ns: Annotated[Estimate | None, _about("From event to event on the device's stream.", "latency")]
     context_span_ns: Annotated[
@@ -175,7 +174,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         Estimate | None, _about("Mean time of a token after the first one, the median over answers.", "generation")
     ]
     token_gap_p99_ns: Annotated[
-        Estimate | None, _about("Ninety-nine of a hundred tokens follow the one before sooner.", "generation")
+        Estimate | None, _about("99th percentile of the time from one token to the next.", "generation")
     ]
     tokens_per_s: Annotated[
         Estimate | None,
@@ -424,10 +423,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     latency_at_largest_rate_p50_ns: Annotated[
         Estimate | None, _about("Median latency of a request at this rate, from when it was due.", "load")
     ]
-    latency_at_largest_rate_p90_ns: Annotated[Estimate | None, _about("Nine of ten requests are quicker.", "load")]
-    latency_at_largest_rate_p99_ns: Annotated[
-        Estimate | None, _about("Ninety-nine of a hundred requests are quicker.", "load")
-    ]
+    latency_at_largest_rate_p90_ns: Annotated[Estimate | None, _about("90th percentile of this latency.", "load")]
+    latency_at_largest_rate_p99_ns: Annotated[Estimate | None, _about("99th percentile of this latency.", "load")]
     issue_lateness_p99_ns: Annotated[
         Estimate | None,
         _about("How late requests were issued at this rate, the 99th percentile; it counts as latency.", "load"),
@@ -436,15 +433,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     first_token_at_largest_rate_p50_ns: Annotated[
         Estimate | None, _about("Median time to the first token there, from when the request was due.", "load")
     ]
-    first_token_at_largest_rate_p99_ns: Annotated[
-        Estimate | None, _about("The first token of ninety-nine of a hundred requests comes sooner.", "load")
-    ]
+    first_token_at_largest_rate_p99_ns: Annotated[Estimate | None, _about("99th percentile of this time.", "load")]
     output_token_at_largest_rate_p50_ns: Annotated[
         Estimate | None, _about("Mean time of a request's tokens after the first, the median request.", "load")
     ]
-    output_token_at_largest_rate_p99_ns: Annotated[
-        Estimate | None, _about("The tokens of ninety-nine of a hundred requests come quicker.", "load")
-    ]
+    output_token_at_largest_rate_p99_ns: Annotated[Estimate | None, _about("99th percentile of this time.", "load")]
     tokens_at_largest_rate_per_s: Annotated[
         Estimate | None, _about("Tokens in a second: the largest rate times those of a request.", "load")
     ]

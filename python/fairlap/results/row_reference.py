@@ -43,8 +43,8 @@ _HEAD = """# The row
 
 A row has everything that is known of one contestant on one work under one kind of conditions.
 
-- CSV and Parquet have the columns below, in this order. An *estimate* has three: its value under the name below, and the
-  ends of its 95 % interval under `NAME_low` and `NAME_high`.
+- CSV and Parquet have the columns below, in this order. An *estimate* has three: its value under the name below, and
+  the ends of its 95 % interval under `NAME_low` and `NAME_high`.
 - JSON and JSON Lines have the fields: there an estimate is an object with `value`, `low` and `high`, and what is JSON
   here is a structure. [The JSON schema](row.schema.json) describes them.
 - A value that is absent is empty in CSV and null elsewhere, never 0. The column `absent` gives the reason, by the
