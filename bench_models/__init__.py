@@ -1,1 +1,1 @@
-"""Models that mean the same work in every framework. One folder each; see docs/models.md."""
+"""Models that mean the same work in every framework. One folder each; see docs/reference/models.md."""
