@@ -186,8 +186,9 @@ def _unit_of(duration_ns: float) -> tuple[float, str]:
 
 def _duration_decimals(duration_ns: float, unit_ns: float, resolution_ns: float) -> int:
     """How many decimals show four figures, and none below the resolution."""
-    whole_digits = 1 if duration_ns == 0 else max(1, math.floor(math.log10(abs(duration_ns) / unit_ns)) + 1)
-    wanted = min(_DURATION_DECIMALS, max(0, _DURATION_FIGURES - whole_digits))
+    whole_digits = 1 if duration_ns == 0 else math.floor(math.log10(abs(duration_ns) / unit_ns)) + 1
+    most = _DURATION_DECIMALS if unit_ns == 1.0 else _DURATION_FIGURES  # below 1 only in the unit of a column
+    wanted = min(most, max(0, _DURATION_FIGURES - whole_digits))
     if resolution_ns <= 0:
         return wanted
     honest = math.floor(math.log10(unit_ns / resolution_ns) + _SLACK)
