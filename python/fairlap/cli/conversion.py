@@ -50,9 +50,10 @@ def converted(
     from fairlap.frameworks.registry import framework_named
     from fairlap.models.sources.bundle import bundle_in, route_to
     from fairlap.race.equal_work.materials import materials_for
-    from fairlap.race.plan_from_request import plan_of, sources_named
+    from fairlap.race.plan_from_request import plan_of
     from fairlap.race.race import Race
     from fairlap.race.run import Run
+    from fairlap.race.works_from_request import sources_named
     from fairlap.request.names import Contestants
     from fairlap.request.race_request import RaceRequest
     from fairlap.request.units import Seconds

@@ -1,0 +1,253 @@
+"""The works that a request asks for: its models, each in every mode, precision and batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fairlap import quantity_text
+from fairlap.engine.arguments import whole_number
+from fairlap.errors import InvalidRequest
+from fairlap.launch.opened_source import opened
+from fairlap.models.registry import Model, find, workload_names
+from fairlap.models.sources.registry import kind_of
+from fairlap.models.spec import Spec
+from fairlap.models.task_metrics import require_installed
+from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn
+from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
+from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
+from fairlap.race.equal_work.start_weights import start_weights
+from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
+from fairlap.race.operations import is_operation
+from fairlap.race.plan import usual_data_seeds
+from fairlap.race.scales import at_scales
+from fairlap.request.race_request import (
+    MOST_BATCH,
+    RaceRequest,
+)
+from fairlap.request.scale import Scale
+from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
+from fairlap.request.training import Training, optimizer_in, schedule_in
+from fairlap.request.work import Mode, Precision, StartWeights, Work
+
+
+def works_asked(
+    request: RaceRequest, scales: Sequence[Scale], notify: Callable[[str], None]
+) -> list[tuple[Work, Spec]]:
+    """Every combination, each once, with its model. A combination that the model does not support is refused."""
+    _require_training_settings(request)
+    found: list[tuple[Work, Spec]] = []
+    unscaled: list[Work] = []
+    for model in request.models:
+        for work, spec in _works_of(request, model, notify):
+            for precision in work.precisions:
+                require_offered(spec, work.in_precision(precision))
+            work = with_load(request, work, spec)
+            if work in unscaled:
+                raise InvalidRequest(f"{work.label} is given twice")
+            unscaled.append(work)
+            found += [(each, spec) for each in at_scales(work, spec, scales)]
+    works = [work for work, _ in found]
+    _require_use_of_bindings(request, works)
+    _require_known_dims(request)
+    if (request.optimizer or request.schedule) and not any(work.training for work in works):
+        raise InvalidRequest("an optimizer and a schedule are for --mode train")
+    return found
+
+
+def sources_named(request: RaceRequest, model: str) -> list[Source]:
+    """Name a user's own model, once for each of the requested shapes; none for the name of a model."""
+    if model in workload_names() or kind_of(model) is None:
+        return []
+    batch = request.batch
+    batches = batch if isinstance(batch, tuple) else () if batch is None else (batch,)
+    inputs = _absolute(request.inputs) if request.inputs else ""
+    whole = Source(
+        model,
+        _absolute(model),
+        str(Path.cwd()),
+        dims=dims_in(request.dims or ""),
+        ranges=tuple(map(range_in, request.ranges)),
+        inputs=inputs,
+        trust=request.trust,
+        among_others=len(request.models) > 1,
+        metrics=_metrics(request),
+        labels=str(Path(request.labels).absolute()) if request.labels else "",
+    )
+    shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
+    return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
+
+
+def modes_asked(request: RaceRequest) -> tuple[Mode, ...]:
+    return request.mode if isinstance(request.mode, tuple) else (request.mode,)
+
+
+def precisions_asked(request: RaceRequest) -> tuple[Precision, ...]:
+    """Each once. Raises InvalidRequest for what no contestant could do."""
+    found = request.precision if isinstance(request.precision, tuple) else (request.precision,)
+    if "tf32" in found and request.device == "cpu":
+        raise InvalidRequest("tf32 is a way of multiplying on NVIDIA GPUs; a CPU has none: add --device cuda")
+    if "int8" in found and "grad" in modes_asked(request):
+        raise InvalidRequest("int8 is for inference; a quantized model has no gradients: leave out --mode grad")
+    if request.max_drop is not None and "fp32" not in found:
+        raise InvalidRequest("--max-drop compares with fp32; race it too, such as --precision fp32,bf16")
+    if request.max_drop is not None and len(set(found)) < 2:
+        raise InvalidRequest("--max-drop bounds what other precisions lose; name them, such as --precision fp32,bf16")
+    return tuple(dict.fromkeys(found))
+
+
+def data_seeds_asked(request: RaceRequest) -> tuple[int, ...]:
+    """Choose the seeds that draw the data: one, unless several sets of weights help.
+
+    A race that is fed draws its data once, and a user's model has its own weights, so one seed draws the rest. So it
+    does for operations: what they take long for is their sizes, and some have weights of gigabytes. A server has one
+    set of weights.
+    """
+    if request.data_seed is not None:
+        return (request.data_seed,)
+    one = request.data is not None or any(kind_of(model) or is_operation(model) for model in request.models)
+    one = one or any(name.url for name in request.contestants)
+    usual = usual_data_seeds(request.to_score)
+    return usual[:1] if one else usual
+
+
+def metrics_named(request: RaceRequest) -> tuple[str, ...]:
+    """Each once."""
+    return tuple(dict.fromkeys((request.metric,) if isinstance(request.metric, str) else request.metric))
+
+
+def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
+    sources = sources_named(request, model)
+    if sources and request.start_from is not None:
+        raise InvalidRequest("--start-from is for built-in models; your own has its weights", code=E_START_FROM)
+    if not sources:
+        named = find(model)
+        usual = named.spec.default_batch if request.load is None else BATCH_OF_A_REQUEST
+        works = _combinations(request, named.spec.name, usual)
+        if request.to_score is not None:
+            found = _learning(request, named, works, notify)
+        else:
+            found = [(_with_training(request, work, named.spec), named.spec) for work in works]
+        return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in found]
+    found = []
+    for source in sources:
+        _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
+        if source.batch not in (None, bundle.batch):
+            raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")
+        works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))
+        read = msgspec.structs.replace(source, files=bundle.files)
+        found += [(msgspec.structs.replace(work, source=read), bundle.spec) for work in works]
+    return found
+
+
+def _why_other_batch(source: Source, bound: int) -> str:
+    asked = f"{source.name}: --batch is {source.batch}"
+    if source.inputs and not source.shapes and not source.dims:
+        return (
+            f"{asked}, but --inputs has {quantity_text.count(bound, 'item')}; give inputs of that batch, or no --batch"
+        )
+    return f"{asked}, but its inputs are bound to {bound}; give --batch or the sizes, not both"
+
+
+def _metrics(request: RaceRequest) -> tuple[str, ...]:
+    names = metrics_named(request)
+    for name in names:
+        require_installed(name)
+    if bool(names) != bool(request.labels) or (names and not request.inputs):
+        raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code="E_METRIC")
+    return names
+
+
+def _absolute(text: str) -> str:
+    """Make a path absolute, of ``file.py:function`` the file's; a module is unchanged."""
+    if text.startswith(PREFIX_OF_TRANSFORMERS):
+        return PREFIX_OF_TRANSFORMERS + str(Path(text.removeprefix(PREFIX_OF_TRANSFORMERS)).absolute())
+    file, colon, function = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        return f"{Path(file).absolute()}:{function}"
+    is_module = colon and not os.path.exists(text)  # noqa: PTH110  (a Path raises where the text is too long)
+    return text if is_module else str(Path(text).absolute())
+
+
+def _require_known_dims(request: RaceRequest) -> None:
+    """Refuse dimensions that none of several models has; a single model refuses those that it lacks itself."""
+    if len(request.models) == 1 or not request.dims:
+        return
+    named: set[str] = set()
+    for source in (source for model in request.models for source in sources_named(request, model)):
+        _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]))
+        named.update(bundle.dims)
+    if unknown := [name for name, _ in dims_in(request.dims) if name not in named]:
+        raise InvalidRequest(
+            f"none of the models has a dimension named {', '.join(unknown)}", code="E_MODEL_DIMENSIONS"
+        )
+
+
+def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
+    if any(work.source for work in works):
+        return
+    if request.labels:
+        raise InvalidRequest("--labels is for a model of your own with your data", code="E_METRIC")
+    if request.metric and request.to_score is None:
+        raise InvalidRequest(
+            "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
+            code="E_METRIC",
+        )
+    options = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs, "range": request.ranges}
+    if given := [name for name, value in {**options, "trust": request.trust}.items() if value]:
+        raise InvalidRequest(
+            f"--{given[0]} is for a model of your own; built-in models have fixed inputs", code="E_SHAPES"
+        )
+
+
+def _learning(
+    request: RaceRequest, model: Model, works: Sequence[Work], notify: Callable[[str], None]
+) -> list[tuple[Work, Spec]]:
+    """Works that are trained to a score, with their data and the model in the sizes of the data."""
+    for work in works:
+        require_offered(model.spec, work)
+        if work.mode != "train":
+            raise InvalidRequest("--to-score is for --mode train", code=E_TO_SCORE)
+    if request.train_on is not None and not request.train_on.strip():
+        raise InvalidRequest("--train-on is empty; name a data set or a file", code="E_DATA")
+    fraction = 1.0 if request.fraction is None else float(request.fraction)
+    data, spec = data_to_learn(model, request.train_on or "", fraction, notify)
+    return [(msgspec.structs.replace(_with_training(request, work, spec), train_on=data), spec) for work in works]
+
+
+def _require_training_settings(request: RaceRequest) -> None:
+    """Before data and models are read, which may take long."""
+    if request.optimizer is not None:
+        optimizer_in(request.optimizer)
+    if request.schedule is not None:
+        schedule_in(request.schedule)
+
+
+def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
+    if work.mode != "train":
+        return work
+    optimizer = spec.training.optimizer if request.optimizer is None else optimizer_in(request.optimizer)
+    schedule = spec.training.schedule if request.schedule is None else schedule_in(request.schedule)
+    return msgspec.structs.replace(work, training=Training(optimizer, schedule))
+
+
+def _start(request: RaceRequest, spec: Spec) -> StartWeights | None:
+    if request.start_from is None:
+        return None
+    if set(modes_asked(request)) != {"train"}:
+        raise InvalidRequest("--start-from is for --mode train alone", code=E_START_FROM)
+    return start_weights(request.start_from, spec)
+
+
+def _combinations(request: RaceRequest, model: str, default_batch: int, batches: tuple[int, ...] = ()) -> list[Work]:
+    modes, precisions = modes_asked(request), precisions_asked(request)
+    batch = default_batch if request.batch is None else request.batch
+    batches = batches or (batch if isinstance(batch, tuple) else (batch,))
+    for each in batches:
+        whole_number("batch", each, least=1, most=MOST_BATCH)
+    if request.across_precisions:
+        return [Work(model, batch, mode, precisions[0], together=precisions) for mode in modes for batch in batches]
+    return [Work(model, batch, mode, precision) for mode in modes for precision in precisions for batch in batches]
