@@ -8,8 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from fairlap.data.labelled.built_in import BUILT_IN, labelled_set
-from fairlap.data.labelled.characters import ALPHABET, text_of
+from fairlap.data.labelled.built_in import ALPHABET, BUILT_IN, labelled_set, text_of
 from fairlap.data.labelled.labelled_set import LabelledSet
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
