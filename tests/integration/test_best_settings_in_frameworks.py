@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.allocators import LIBRARIES, allocator_file
-from fairlap.machine.numa import available_cores_by_node
+from fairlap.machine.processor import available_cores_by_node
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi.responses import Response
 
 from fairlap.machine.serving.guard import Door, Request
 from fairlap.machine.serving.guard import Guard as AnyGuard
-from fairlap.machine.serving.peer import user_of_peer
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,6 +31,8 @@ _HEADERS = {
     "cache-control": "no-store",
 }
 _MOST_SHOWN = 300
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LOCAL, _REMOTE, _USER = 1, 2, 7  # columns
 
 
 def refusal(path: str, status: int, code: str, message: str) -> Response:
@@ -96,10 +99,34 @@ def _is_of_another_user(scope: Scope) -> bool:
     """Tell whether a process of this machine asks that is neither of the server's user nor of root."""
     client, server = scope["client"], scope["server"]
     try:
-        user = user_of_peer((client[0], client[1]), server[1])
+        user = _user_of_peer((client[0], client[1]), server[1])
     except (TypeError, ValueError):  # not a connection of TCP
         return False
     return user not in (None, 0, os.geteuid())
+
+
+def _user_of_peer(peer: tuple[str, int], server_port: int) -> int | None:
+    """Find the user of a peer on this machine.
+
+    None for another machine, and where the kernel does not list its sockets as Linux does.
+    """
+    address = ipaddress.ip_address(peer[0])
+    mapped = getattr(address, "ipv4_mapped", None)
+    if not (mapped or address).is_loopback:
+        return None
+    for table in _TABLES:
+        try:
+            lines = table.read_text("ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for columns in map(str.split, lines):
+            if _port(columns[_LOCAL]) == peer[1] and _port(columns[_REMOTE]) == server_port:
+                return int(columns[_USER])
+    return None
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)
 
 
 def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

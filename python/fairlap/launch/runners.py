@@ -17,7 +17,7 @@ from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_process import python_worker
-from fairlap.machine.numa import available_cores_by_node
+from fairlap.machine.processor import available_cores_by_node
 from fairlap.request.names import THREADS, ContestantName
 from fairlap.request.server_address import server_address
 from fairlap.request.work import Mode, Precision

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text
-from fairlap.machine.root import Root, kilobytes, numbers_listed
+from fairlap.machine.root import THIS_MACHINE, Root, kilobytes, numbers_listed
 
 _CPUS = "sys/devices/system/cpu"
 # Arm's processors give numbers for names; these are the ones in servers and in common boards.
@@ -22,6 +22,7 @@ _ARM_PARTS: Mapping[tuple[str, str], str] = {
     ("0xc0", "0xac3"): "Ampere-1",
     ("0xc0", "0xac4"): "Ampere-1a",
 }
+_NODES = "sys/devices/system/node"
 
 
 def processor_facts(root: Root) -> dict[str, str]:
@@ -62,6 +63,19 @@ def allowed(root: Root) -> list[int]:
         if line.startswith("Cpus_allowed_list:"):
             return numbers_listed(line.partition(":")[2])
     return []
+
+
+def cores_by_node(root: Root = THIS_MACHINE) -> dict[int, tuple[int, ...]]:
+    """List the cores near to each part of the memory; empty where the system does not describe its NUMA nodes."""
+    found = {node: numbers_listed(root.text(f"{_NODES}/node{node}/cpulist")) for node in _nodes(root)}
+    return {node: tuple(sorted(cores)) for node, cores in found.items() if cores}
+
+
+def available_cores_by_node(root: Root = THIS_MACHINE) -> dict[int, tuple[int, ...]]:
+    """Of the cores that this process may use."""
+    here = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    found = {node: tuple(core for core in cores if core in here) for node, cores in cores_by_node(root).items()}
+    return {node: cores for node, cores in found.items() if cores}
 
 
 def _described(root: Root) -> dict[str, str]:
@@ -114,8 +128,12 @@ def _sockets(root: Root) -> str:
 
 
 def _numa_nodes(root: Root) -> str:
-    nodes = numbers_listed(root.text("sys/devices/system/node/online"))
+    nodes = _nodes(root)
     return str(len(nodes)) if nodes else ""
+
+
+def _nodes(root: Root) -> list[int]:
+    return numbers_listed(root.text(f"{_NODES}/online"))
 
 
 def _caches(root: Root) -> str:

@@ -1,4 +1,4 @@
-"""The energy of one region, from the native sampler, and the power of the idle machine before a race.
+"""The energy and the peak power of one region, from the native sampler, and the power of the idle machine.
 
 ``FAIRLAP_SENSOR_ROOT`` names a folder to use in place of ``/``, ``FAIRLAP_LIBNVML`` a library to use in place of the
 driver's: for other sensors, and for tests.
@@ -10,15 +10,17 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from fairlap.machine.cuda_devices import board_of
 from fairlap.meters.energy_sensors import Sensor, sensors_for
-from fairlap.meters.sampled_peaks import peak_power_w, readings_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from fairlap.engine._native import Readings
     from fairlap.engine.telemetry import Energy
 
@@ -34,6 +36,7 @@ _BOARD_SETTLED_AFTER_S = 0.25  # a board's counter steps every tenth of a second
 _BOARD_GAIN_SHARE = 0.05
 _BOARD_STALE_NS = 125_000_000
 _BUSY = "utilisation_percent"
+_SHORTEST_STEP_NS = 50_000_000  # counters step in milliseconds: over less, a step is mostly rounding
 
 
 class EnergyRead(msgspec.Struct, frozen=True):
@@ -204,3 +207,37 @@ def idle_power(device: str, report: Callable[[str], None]) -> Sensed:
 def _power(read: EnergyRead, seconds: float) -> IdlePower:
     watts, low_w, high_w = (None if each is None else each / seconds for each in (read.joules, read.low_j, read.high_j))
     return IdlePower(read.sensor, watts, low_w, high_w, read.why)
+
+
+def readings_of(
+    readings: Any, source: int, field: int, begin_ns: int, end_ns: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Select times and values of one field that were read within the region, without failed readings."""
+    import numpy as np
+
+    rows = np.asarray(readings)
+    chosen = (rows["source"] == source) & (rows["field"] == field) & (rows["state"] == 0)
+    rows = rows[chosen & (rows["time_ns"] >= begin_ns) & (rows["time_ns"] <= end_ns)]
+    return rows["time_ns"], rows["value"]
+
+
+def peak_power_w(
+    times_ns: npt.NDArray[np.int64], values: npt.NDArray[np.float64], *, counter: bool, wraps_at: float = 0.0
+) -> float | None:
+    """Find the highest reading, or a joule counter's steepest rise over at least 50 ms. None with too few."""
+    if not counter:
+        return float(values.max()) if values.size else None
+    steepest: float | None = None
+    first = 0
+    for place in range(1, len(values)):
+        while times_ns[place] - times_ns[first + 1] >= _SHORTEST_STEP_NS:
+            first += 1
+        passed_ns = int(times_ns[place] - times_ns[first])
+        if passed_ns < _SHORTEST_STEP_NS:
+            continue
+        joules = float(values[place] - values[first])
+        if joules < 0:
+            joules += wraps_at
+        watts = joules / (passed_ns / 1e9)
+        steepest = watts if steepest is None else max(steepest, watts)
+    return steepest

@@ -184,9 +184,7 @@ def test_a_framework_and_a_driver_make_a_result_stale(monkeypatch: pytest.Monkey
     run.machine = {"driver": "550", "kernel": "6.1"}
     for process in run.processes:
         process.version = "2.0"
-    monkeypatch.setattr(
-        "fairlap.history.versions._version_now", lambda framework, _: {"torch": "2.1"}.get(framework, "")
-    )
+    monkeypatch.setattr("fairlap.history.stale._version_now", lambda framework, _: {"torch": "2.1"}.get(framework, ""))
     assert [str(each) for each in changed_since(run, {"driver": "560", "kernel": "6.1"})] == ["torch 2.0 -> 2.1"]
     run.plan = replace(run.plan, device="cuda:0")
     names = {each.name for each in changed_since(run, {"driver": "560", "kernel": "6.1"})}
@@ -197,7 +195,7 @@ def test_a_contestant_that_did_not_start_has_no_result_to_renew(monkeypatch: pyt
     run = a_run(listed="torch,jax")
     for process in run.processes:
         process.version = "2.0" if process.contestant == "torch" else ""
-    monkeypatch.setattr("fairlap.history.versions._version_now", lambda _framework, _device: "2.0")
+    monkeypatch.setattr("fairlap.history.stale._version_now", lambda _framework, _device: "2.0")
     assert changed_since(run, run.machine) == ()
 
 

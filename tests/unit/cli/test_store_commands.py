@@ -225,7 +225,7 @@ def test_a_version_that_reports_more_of_itself_is_the_same(monkeypatch: pytest.M
     run = a_run(listed="torch,jax")
     run.machine = machine_facts()
     now = {"torch": "2.1", "jax": "0.10.2"}
-    monkeypatch.setattr("fairlap.history.versions._version_now", lambda framework, _device: now[framework])
+    monkeypatch.setattr("fairlap.history.stale._version_now", lambda framework, _device: now[framework])
 
     def differences(version: dict[str, str]) -> list[str]:
         for process in run.processes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.cli.commands.explain import explanations
-from fairlap.machine.doctor import confinement
+from fairlap.machine.doctor import examination
 from fairlap.machine.doctor.examination import CHECKS, Check, findings_of
 from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text
 from fairlap.machine.doctor.observation import BusyProcess, Observed
@@ -121,9 +121,9 @@ def test_neighbours_are_weighed_by_the_cores_that_they_take(
 def test_what_a_sandbox_lacks_is_a_note(
     monkeypatch: pytest.MonkeyPatch, version: int, filters: bool, severity: Severity
 ) -> None:
-    monkeypatch.setattr(confinement, "landlock_version", lambda: version)
-    monkeypatch.setattr(confinement, "has_seccomp", lambda: filters)
-    [finding] = confinement.check_sandbox(Examined(THIS_MACHINE, {}, _QUIET, _NO_GPU))
+    monkeypatch.setattr(examination, "landlock_version", lambda: version)
+    monkeypatch.setattr(examination, "has_seccomp", lambda: filters)
+    [finding] = examination.check_sandbox(Examined(THIS_MACHINE, {}, _QUIET, _NO_GPU))
     assert finding.severity == severity
     assert finding.code in ("", *explanations())
     assert exit_status([finding]) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fairlap.meters.sampled_peaks import peak_power_w
+from fairlap.meters.energy import peak_power_w
 
 MS = 1_000_000
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlap.machine.doctor.clock_speed import check_clock, check_governor, check_thermal, check_turbo
-from fairlap.machine.doctor.confinement import check_sandbox
 from fairlap.machine.doctor.finding import SEVERITIES, Examined, Finding
 from fairlap.machine.doctor.gpus import check_gpus
 from fairlap.machine.doctor.memory_settings import (
@@ -18,8 +17,37 @@ from fairlap.machine.doctor.observation import observe
 from fairlap.machine.doctor.shared_cores import check_hardware_threads, check_neighbours, check_quota, check_steal
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.root import THIS_MACHINE
+from fairlap.machine.sandbox import has_seccomp, landlock_version
 
 Check = Callable[[Examined], list[Finding]]
+
+_WHOLE_LANDLOCK = 3  # the first version that refuses to truncate files too
+
+
+def check_sandbox(seen: Examined) -> list[Finding]:
+    """Look at what this kernel confines processes with that read models of others."""
+    if not seen.root.is_this_machine:
+        return []
+    version, filters = landlock_version(), has_seccomp()
+    lacking = []
+    if version == 0:
+        lacking.append("no Landlock, so it reaches the files of this user")
+    elif version < _WHOLE_LANDLOCK:
+        lacking.append(f"Landlock {version}, so it can truncate files of this user")
+    if not filters:
+        lacking.append("no seccomp filters, so it reaches the network and starts programs")
+    if not lacking:
+        return [Finding("sandbox", "good", f"Landlock {version} and seccomp confine what reads a model of others")]
+    return [
+        Finding(
+            "sandbox",
+            "note",
+            "; ".join(lacking),
+            "a model that is opened without --trust is kept from running code by the checks of its kind alone",
+            "Linux 6.2 or later with landlock in /sys/kernel/security/lsm, or open such models in a container",
+        )
+    ]
+
 
 CHECKS: tuple[Check, ...] = (
     check_neighbours,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fairlap import quantity_text
 from fairlap.frameworks.registry import framework_named
 from fairlap.machine import allocators
-from fairlap.machine.numa import available_cores_by_node
+from fairlap.machine.processor import available_cores_by_node
 from fairlap.machine.root import THIS_MACHINE, Root
 from fairlap.race.settings_search import alternatives
 from fairlap.request.names import THREADS, ContestantName
