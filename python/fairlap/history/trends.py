@@ -13,22 +13,10 @@ from fairlap.store.figures import RecordedFigure
 
 
 @dataclass(frozen=True)
-class Point:
-    """One run of a contestant."""
-
-    run: str
-    began_at: str
-    version: str
-    value_ns: float
-    low_ns: float | None
-    high_ns: float | None
-
-
-@dataclass(frozen=True)
 class Series:
     contestant: str  # without a version, unless two versions took part in one run
     framework: str
-    points: tuple[Point, ...]  # in the order of the runs
+    points: tuple[RecordedFigure, ...]  # in the order of the runs
 
 
 @dataclass(frozen=True)
@@ -96,11 +84,11 @@ def _series_of(figures: list[RecordedFigure]) -> tuple[Series, ...]:
         name = unversioned(each.contestant)
         together |= {name} if (each.run, name) in seen else set()
         seen.add((each.run, name))
-    points: dict[tuple[str, str], list[Point]] = defaultdict(list)
+    points: dict[tuple[str, str], list[RecordedFigure]] = defaultdict(list)
     for each in figures:
         name = unversioned(each.contestant)
         key = (each.contestant if name in together else name, each.framework)
-        points[key].append(Point(each.run, each.began_at, each.version, each.value_ns, each.low_ns, each.high_ns))
+        points[key].append(each)
     return tuple(Series(*key, tuple(own)) for key, own in sorted(points.items()))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from fairlap.history.changes import Change, changes_in
 from fairlap.history.machine_drift import Control, machine_drift
-from fairlap.history.trends import Point, Series, Trend
+from fairlap.history.trends import Series, Trend
+from fairlap.store.figures import RecordedFigure
 
 from .recording import recorded
 from .rules import Rule
@@ -120,8 +121,11 @@ def changes_claimed(logs: np.ndarray, upgraded: int = RUNS) -> list[Change]:
     return changes_in(trend, {}, margin=0.01)
 
 
-def _point(run: str, log: float, *, new: bool) -> Point:
-    return Point(run, run, "2" if new else "1", float(np.exp(log)), None, None)
+def _point(run: str, log: float, *, new: bool) -> RecordedFigure:
+    version, value_ns, work = "2" if new else "1", float(np.exp(log)), "work"
+    return RecordedFigure(
+        run, run, "a", "a", "fp32", version, work, "as-found", 1, "cpu", "wall_ns", "ns", value_ns, None, None
+    )
 
 
 def false_causes(rng: np.random.Generator, count: int, noise: Noise) -> tuple[Counter[str], int]:
