@@ -43,18 +43,6 @@ class StoreIsDamaged(StoreError):
     code = "E_STORE_DAMAGED"
 
 
-class StoreIsNewer(StoreError):
-    """A newer fairlap has written it."""
-
-    code = "E_STORE_NEWER"
-
-
-class StoreIsOlder(StoreError):
-    """An early version of fairlap wrote the store."""
-
-    code = "E_STORE_OLDER"
-
-
 class NoSuchRun(InvalidRequest):
     """The name fits no run, or several."""
 

@@ -21,8 +21,6 @@ from fairlap.store.errors import (
     NoSuchRun,
     StoreError,
     StoreIsFull,
-    StoreIsNewer,
-    StoreIsOlder,
     StoreIsReadOnly,
     primary_code,
     readable_errors,
@@ -258,14 +256,16 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
     [[schema]] = db.execute("PRAGMA user_version")
     newest = FIRST_SCHEMA + len(STEPS) - 1
     if schema > newest:
-        raise StoreIsNewer(
+        raise StoreError(
             f"{path} was written by a newer fairlap (schema {schema}; this one knows up to {newest});"
-            " update fairlap, or set FAIRLAP_STORE to another file"
+            " update fairlap, or set FAIRLAP_STORE to another file",
+            code="E_STORE_NEWER",
         )
     if 0 < schema < FIRST_SCHEMA:
-        raise StoreIsOlder(
+        raise StoreError(
             f"{path} has schema {schema} of an early fairlap, which this version cannot read;"
-            " move it away, or set FAIRLAP_STORE to another file"
+            " move it away, or set FAIRLAP_STORE to another file",
+            code="E_STORE_OLDER",
         )
     return max(0, int(schema) - FIRST_SCHEMA + 1)
 

@@ -15,7 +15,7 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.store import opening
 from fairlap.store import schema as store_schema
-from fairlap.store.errors import NoSuchRun, StoreError, StoreIsDamaged, StoreIsNewer, StoreIsReadOnly
+from fairlap.store.errors import NoSuchRun, StoreError, StoreIsDamaged, StoreIsReadOnly
 from fairlap.store.repair import repair_store
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
@@ -100,8 +100,9 @@ def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
     for reading in (True, False):
-        with pytest.raises(StoreIsNewer, match="99"):
+        with pytest.raises(StoreError, match="99") as refused:
             open_store(path, reading=reading)
+        assert refused.value.code == "E_STORE_NEWER"
     assert path.read_bytes() == before
 
 

@@ -6,7 +6,7 @@ Machines that come at the same time take turns: all of it happens in one transac
 from __future__ import annotations
 
 from fairlap.errors import InvalidRequest
-from fairlap.store.errors import NoSuchRun, StoreIsNewer, StoreIsReadOnly
+from fairlap.store.errors import NoSuchRun, StoreError, StoreIsReadOnly
 from fairlap.store.schema import APPLICATION_ID, FIRST_SCHEMA, RESULTS, STEPS, add_columns, lacking_columns
 from fairlap.store.shared.address import Address
 from fairlap.store.shared.connection import Connection
@@ -55,9 +55,10 @@ def _schema(db: Connection, address: Address) -> int | None:
         )
     [[schema]] = db.execute("SELECT schema FROM fairlap.store")
     if schema > _NEWEST:
-        raise StoreIsNewer(
+        raise StoreError(
             f"{address.shown} was brought up to date by a newer fairlap (schema {schema}; this one knows up to"
-            f" {_NEWEST}); update fairlap on this machine"
+            f" {_NEWEST}); update fairlap on this machine",
+            code="E_STORE_NEWER",
         )
     return int(schema)
 
