@@ -153,7 +153,7 @@ class Jax(Framework):
         )
 
     def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
-        from fairlap.frameworks.adapter_parts.ranks.jax_collectives import collectives
+        from fairlap.frameworks.adapter_parts.ranks.jax_ranks import collectives
 
         with phase("import"):
             import jax

@@ -159,7 +159,7 @@ class TensorFlow(Framework):
         )
 
     def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
-        from fairlap.frameworks.adapter_parts.ranks.tensorflow_collectives import collectives
+        from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import collectives
 
         with phase("import"):
             import tensorflow as tf

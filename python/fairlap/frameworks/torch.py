@@ -21,6 +21,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
 )
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
+from fairlap.frameworks.adapter_parts.ranks.torch_ranks import FSDP, join, shared, undivided, whole
 from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.torch_settings import (
     integers_in_force,
@@ -28,7 +29,6 @@ from fairlap.frameworks.adapter_parts.torch_settings import (
     require_fitting,
     settings_in_force,
 )
-from fairlap.frameworks.adapter_parts.training.torch_ranks import FSDP, join, shared, undivided, whole
 from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     RANKS,
@@ -151,7 +151,7 @@ class Torch(Framework):
         )
 
     def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
-        from fairlap.frameworks.adapter_parts.ranks.torch_collectives import collectives
+        from fairlap.frameworks.adapter_parts.ranks.torch_ranks import collectives
 
         with phase("import"):
             import torch

@@ -18,11 +18,11 @@ from fairlap.frameworks.adapter_parts.profiles.jax_profile import spans_in
 from fairlap.frameworks.adapter_parts.profiles.profiled_spans import (
     CALL,
     Span,
+    hlo_operation,
     profiled_calls,
     self_times,
     write_chrome_trace,
 )
-from fairlap.frameworks.adapter_parts.profiles.xla_profile import operation_named
 from fairlap.frameworks.contract import Spent
 
 
@@ -85,7 +85,7 @@ def test_the_name_of_a_compiled_kernel_is_the_same_after_another_compilation(eve
     ],
 )
 def test_the_name_of_an_operation_of_xla_is_the_same_after_another_compilation(hlo: str, name: str) -> None:
-    assert operation_named(hlo) == name
+    assert hlo_operation(hlo) == name
 
 
 ONNXRUNTIME = b"""[

@@ -8,8 +8,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fairlap.errors import NotAvailable
-from fairlap.frameworks.adapter_parts.profiles.profiled_spans import CALL, Span, profiled_calls, write_chrome_trace
-from fairlap.frameworks.adapter_parts.profiles.xla_profile import operation_named
+from fairlap.frameworks.adapter_parts.profiles.profiled_spans import (
+    CALL,
+    Span,
+    hlo_operation,
+    profiled_calls,
+    write_chrome_trace,
+)
 from fairlap.frameworks.contract import ProfiledCall
 
 NAME = "jax.profiler"
@@ -48,5 +53,5 @@ def spans_in(data: Any) -> Iterator[tuple[Span, bool]]:
                 if event.duration_ns <= 0:
                     continue
                 operation = next((value for name, value in event.stats if name == "hlo_op"), None)
-                name = event.name if operation is None else operation_named(str(operation))
+                name = event.name if operation is None else hlo_operation(str(operation))
                 yield Span(name, line.name, event.start_ns, event.duration_ns), operation is not None

@@ -6,6 +6,7 @@ the time of the call. Where operators run in parallel, every thread's time count
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,8 @@ from fairlap.machine.atomic_files import write_output
 
 CALL = "fairlap.call"
 """The name of the span that a profiled call is wrapped in."""
+
+_NUMBERS = re.compile(r"(\.(\d+|clone|remat\d*)|_\d+)+$")
 
 
 @dataclass(frozen=True)
@@ -114,3 +117,11 @@ def write_chrome_trace(path: Path, spans: Iterable[Span], profiler: str) -> None
 
 def _named(what: str, name: str, thread: int = 0) -> dict[str, object]:
     return {"name": what, "ph": "M", "pid": 1, "tid": thread, "args": {"name": name}}
+
+
+def hlo_operation(hlo: str) -> str:
+    """Drop the numbers of XLA's names: ``broadcast_add_fusion`` for ``broadcast_add_fusion.12.clone``.
+
+    They differ in every compilation, and two compilations must have the same names.
+    """
+    return _NUMBERS.sub("", hlo.removeprefix("%"))

@@ -9,8 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fairlap.errors import NotAvailable
-from fairlap.frameworks.adapter_parts.profiles.profiled_spans import CALL, Span, profiled_calls, write_chrome_trace
-from fairlap.frameworks.adapter_parts.profiles.xla_profile import operation_named as hlo_operation
+from fairlap.frameworks.adapter_parts.profiles.profiled_spans import (
+    CALL,
+    Span,
+    hlo_operation,
+    profiled_calls,
+    write_chrome_trace,
+)
 from fairlap.frameworks.contract import ProfiledCall
 
 NAME = "tf.profiler"

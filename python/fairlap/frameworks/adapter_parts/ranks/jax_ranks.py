@@ -7,11 +7,12 @@ batch, or a copy of the state.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.contract import device_number
+from fairlap.frameworks.contract import RANKS, Collectives, Settings, device_number
 from fairlap.request.scale import Collective, Rank
 
 _AXIS = "ranks"
@@ -110,3 +111,32 @@ class RankMesh:
             return jax.make_array_from_single_device_arrays(shape, sharding, [jax.device_put(array, self._device)])
 
         return jax.tree.map(whole, arrays)
+
+
+def collectives(wanted: Settings, own_device: Callable[[], Any]) -> Collectives:
+    """Compile collective operations over the mesh.
+
+    JAX has no broadcast for arrays of processes: like ``multihost_utils.broadcast_one_to_all``, this one adds up the
+    array of one rank and zeros of the others.
+    """
+    import jax
+
+    assert wanted.rank is not None
+    join(wanted.rank, wanted.device)
+    mesh = RankMesh(own_device())
+    nothing = mesh.copied(np.zeros((), np.float32))
+
+    @cache
+    def compiled(operation: Collective, root: int) -> Any:
+        return jax.jit(mesh.mapped(mesh.operation(operation, root)))
+
+    def bind(operation: Collective, array: Any, root: int) -> Callable[[], Any]:
+        return partial(compiled(operation, root), nothing, mesh.joined(array))
+
+    return Collectives(
+        bind,
+        jax.block_until_ready,
+        lambda result: np.asarray(mesh.own(result)),
+        {RANKS: mesh.in_force},
+        jax.distributed.shutdown,
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
-from fairlap.frameworks.contract import RANKS, Unsupported
-from fairlap.request.scale import Rank
+from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported
+from fairlap.request.scale import Collective, Rank
 
 _EXCHANGES = {"cpu": "RING", "cuda": "NCCL"}
 
@@ -42,3 +43,29 @@ def mean_over_ranks(values: list[Any]) -> list[Any]:
 def in_force(strategy: Any) -> dict[str, str]:
     over = strategy.extended._communication_options.implementation.value.lower()  # nothing public reports it
     return {RANKS: f"MultiWorkerMirroredStrategy, {over}, {strategy.num_replicas_in_sync} ranks"}
+
+
+def collectives(wanted: Settings) -> Collectives:
+    """Make collective operations as a graph under the strategy has them."""
+    import tensorflow as tf
+
+    assert wanted.rank is not None
+    strategy = strategy_of(wanted.rank, wanted.device)
+
+    @cache
+    def traced(operation: Collective, elements: int) -> Any:
+        def exchanged(own: Any) -> Any:
+            context, own = tf.distribute.get_replica_context(), tf.identity(own)  # an argument has no device
+            if operation == "all_gather":
+                return context.all_gather(own, axis=0)
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, own)
+
+        function = tf.function(lambda own: strategy.run(exchanged, (own,)), autograph=False)
+        return function.get_concrete_function(tf.TensorSpec((elements,), tf.float32))
+
+    def bind(operation: Collective, array: Any, root: int) -> Callable[[], Any]:
+        if operation == "broadcast":
+            raise Unsupported("tf.distribute has no broadcast that its users could call")
+        return partial(traced(operation, array.size), tf.constant(array))
+
+    return Collectives(bind, None, lambda result: result.numpy(), in_force(strategy))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, copied, named_outputs, trained_names
-from fairlap.frameworks.adapter_parts.training.torch_ranks import divided_as, own_bytes, whole
+from fairlap.frameworks.adapter_parts.ranks.torch_ranks import divided_as, own_bytes, whole
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload

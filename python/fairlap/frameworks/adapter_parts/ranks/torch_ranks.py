@@ -1,11 +1,12 @@
-"""PyTorch's own ways to share a step of training among ranks: DistributedDataParallel and ``fully_shard`` (FSDP)."""
+"""PyTorch on several processes: DistributedDataParallel, ``fully_shard`` (FSDP) and collective operations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from fairlap.frameworks.contract import Settings, Unsupported
+from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported
+from fairlap.request.scale import Collective
 
 FSDP = "fsdp"
 
@@ -96,3 +97,32 @@ def own_bytes(tensor: Any) -> int:
     """Of a divided tensor, the part that is here."""
     to_local: Callable[[], Any] | None = getattr(tensor, "to_local", None)
     return int((tensor if to_local is None else to_local()).nbytes)
+
+
+def collectives(wanted: Settings) -> Collectives:
+    import torch.distributed as dist
+
+    join(wanted)
+
+    def bind(operation: Collective, array: Any, root: int) -> Callable[[], Any]:
+        import torch
+
+        tensor = torch.from_numpy(array).to(wanted.device)
+        gathered = torch.zeros(dist.get_world_size() * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
+
+        def all_reduce() -> Any:
+            dist.all_reduce(tensor)
+            return tensor
+
+        def all_gather() -> Any:
+            dist.all_gather_into_tensor(gathered, tensor)
+            return gathered
+
+        def broadcast() -> Any:
+            dist.broadcast(tensor, root)
+            return tensor
+
+        return {"all_reduce": all_reduce, "all_gather": all_gather, "broadcast": broadcast}[operation]
+
+    in_force = {RANKS: f"torch.distributed, {dist.get_backend()}, {dist.get_world_size()} ranks"}
+    return Collectives(bind, None, lambda result: result.cpu().numpy(), in_force)
