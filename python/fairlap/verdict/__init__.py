@@ -1,166 +1,105 @@
 """The referee: blocks of measurements in, verdicts out.
 
 Pure functions on arrays. Nothing here reads a file, knows a framework, or imports SciPy or
-statsmodels before the one function that needs it runs.
+statsmodels before the one function that needs it runs. A name that is imported as itself is public to type checkers.
 """
 
-from fairlap.verdict.blocks import (
-    BadInput,
-    BadOption,
-    BlockTable,
-    Figures,
-    NotFinite,
-    NotPositive,
-    OneBlock,
-    OneContestant,
-    OneSample,
-    UnequalBlocks,
-    UnlikeQuantities,
-    block_table,
-    one_quantity,
-)
-from fairlap.verdict.comparison import Comparison, Interval, Verdict
-from fairlap.verdict.detectable_effects import blocks_needed, blocks_to_claim, power
-from fairlap.verdict.exact_tests.rank_sum import shift
-from fairlap.verdict.exact_tests.signed_rank import blocks_to_reach
-from fairlap.verdict.figures.censored import median_time
-from fairlap.verdict.figures.conventional_statistics import MeanAndSpread, Welch, means_and_spreads, welch
-from fairlap.verdict.figures.estimates import (
-    ContestantFigure,
-    ProcessFigure,
-    contestant_figure,
-    process_figure,
-    throughput,
-)
-from fairlap.verdict.figures.modes import Mode, ModeCause, Modes, find_modes, mode_causes
-from fairlap.verdict.figures.rounds import block_figures, halves_of_rounds
-from fairlap.verdict.figures.steady_state import Course, SteadyState, course_of_all, steady_state
-from fairlap.verdict.judge import decided, design_so_far, judge, too_few_blocks
-from fairlap.verdict.late_share import LateShareTest
-from fairlap.verdict.looks import Design, Look, looks, possible_looks
-from fairlap.verdict.metric import (
-    COMPILE_TIME,
-    LATENCY,
-    METRICS_OF_CALLS,
-    REPORTED_TIME,
-    THROUGHPUT,
-    TIME_PER_REQUEST,
-    TIME_TO_FIRST_GRADIENT,
-    TIME_TO_SCORE,
-    Metric,
-)
-from fairlap.verdict.noisy_blocks import GateLimits, GateOutcome, noise_gate
-from fairlap.verdict.regression import Change, Regression, compare_runs
-from fairlap.verdict.scaling.bounded_fit import Bounded
-from fairlap.verdict.scaling.latency_bandwidth import LatencyBandwidth, latency_bandwidth
-from fairlap.verdict.scaling.ranks import WORTH_A_WARNING, Straggler, difference, slowest_rank
-from fairlap.verdict.scaling.universal_scalability import TooFewScales, UniversalScalability, universal_scalability
-from fairlap.verdict.sentence import ComparisonText, blocks_to_decide, modes_sentence, sentence, slowdown_sentence
-from fairlap.verdict.several_works import GeometricMean, geometric_mean_ratio
-from fairlap.verdict.slowdown import MAX_SLOWDOWN, Gate, Slowdown, slowdown, slowdown_of, times_as_long
-from fairlap.verdict.standing import Place, Standing, standing
-from fairlap.verdict.stopping import StoppingAdvice, StoppingRule, advise
-from fairlap.verdict.warnings import StatisticalWarning
-from fairlap.verdict.worthwhile_rounds import SEGMENT, RacedBlock, worthwhile_rounds
-
-__all__ = [
-    "COMPILE_TIME",
-    "LATENCY",
-    "MAX_SLOWDOWN",
-    "METRICS_OF_CALLS",
-    "REPORTED_TIME",
-    "SEGMENT",
-    "THROUGHPUT",
-    "TIME_PER_REQUEST",
-    "TIME_TO_FIRST_GRADIENT",
-    "TIME_TO_SCORE",
-    "WORTH_A_WARNING",
-    "BadInput",
-    "BadOption",
-    "BlockTable",
-    "Bounded",
-    "Change",
-    "Comparison",
-    "ComparisonText",
-    "ContestantFigure",
-    "Course",
-    "Design",
-    "Figures",
-    "Gate",
-    "GateLimits",
-    "GateOutcome",
-    "GeometricMean",
-    "Interval",
-    "LateShareTest",
-    "LatencyBandwidth",
-    "Look",
-    "MeanAndSpread",
-    "Metric",
-    "Mode",
-    "ModeCause",
-    "Modes",
-    "NotFinite",
-    "NotPositive",
-    "OneBlock",
-    "OneContestant",
-    "OneSample",
-    "Place",
-    "ProcessFigure",
-    "RacedBlock",
-    "Regression",
-    "Slowdown",
-    "Standing",
-    "StatisticalWarning",
-    "SteadyState",
-    "StoppingAdvice",
-    "StoppingRule",
-    "Straggler",
-    "TooFewScales",
-    "UnequalBlocks",
-    "UniversalScalability",
-    "UnlikeQuantities",
-    "Verdict",
-    "Welch",
-    "advise",
-    "block_figures",
-    "block_table",
-    "blocks_needed",
-    "blocks_to_claim",
-    "blocks_to_decide",
-    "blocks_to_reach",
-    "compare_runs",
-    "contestant_figure",
-    "course_of_all",
-    "decided",
-    "design_so_far",
-    "difference",
-    "find_modes",
-    "geometric_mean_ratio",
-    "halves_of_rounds",
-    "judge",
-    "latency_bandwidth",
-    "looks",
-    "means_and_spreads",
-    "median_time",
-    "mode_causes",
-    "modes_sentence",
-    "noise_gate",
-    "one_quantity",
-    "possible_looks",
-    "power",
-    "process_figure",
-    "sentence",
-    "shift",
-    "slowdown",
-    "slowdown_of",
-    "slowdown_sentence",
-    "slowest_rank",
-    "standing",
-    "steady_state",
-    "throughput",
-    "times_as_long",
-    "too_few_blocks",
-    "universal_scalability",
-    "welch",
-    "worthwhile_rounds",
-]
+from fairlap.verdict.blocks import BadInput as BadInput
+from fairlap.verdict.blocks import BadOption as BadOption
+from fairlap.verdict.blocks import BlockTable as BlockTable
+from fairlap.verdict.blocks import Figures as Figures
+from fairlap.verdict.blocks import NotFinite as NotFinite
+from fairlap.verdict.blocks import NotPositive as NotPositive
+from fairlap.verdict.blocks import OneBlock as OneBlock
+from fairlap.verdict.blocks import OneContestant as OneContestant
+from fairlap.verdict.blocks import OneSample as OneSample
+from fairlap.verdict.blocks import UnequalBlocks as UnequalBlocks
+from fairlap.verdict.blocks import UnlikeQuantities as UnlikeQuantities
+from fairlap.verdict.blocks import block_table as block_table
+from fairlap.verdict.blocks import one_quantity as one_quantity
+from fairlap.verdict.comparison import Comparison as Comparison
+from fairlap.verdict.comparison import Interval as Interval
+from fairlap.verdict.comparison import Verdict as Verdict
+from fairlap.verdict.detectable_effects import blocks_needed as blocks_needed
+from fairlap.verdict.detectable_effects import blocks_to_claim as blocks_to_claim
+from fairlap.verdict.detectable_effects import power as power
+from fairlap.verdict.exact_tests.rank_sum import shift as shift
+from fairlap.verdict.exact_tests.signed_rank import blocks_to_reach as blocks_to_reach
+from fairlap.verdict.figures.censored import median_time as median_time
+from fairlap.verdict.figures.conventional_statistics import MeanAndSpread as MeanAndSpread
+from fairlap.verdict.figures.conventional_statistics import Welch as Welch
+from fairlap.verdict.figures.conventional_statistics import means_and_spreads as means_and_spreads
+from fairlap.verdict.figures.conventional_statistics import welch as welch
+from fairlap.verdict.figures.estimates import ContestantFigure as ContestantFigure
+from fairlap.verdict.figures.estimates import ProcessFigure as ProcessFigure
+from fairlap.verdict.figures.estimates import contestant_figure as contestant_figure
+from fairlap.verdict.figures.estimates import process_figure as process_figure
+from fairlap.verdict.figures.estimates import throughput as throughput
+from fairlap.verdict.figures.modes import Mode as Mode
+from fairlap.verdict.figures.modes import ModeCause as ModeCause
+from fairlap.verdict.figures.modes import Modes as Modes
+from fairlap.verdict.figures.modes import find_modes as find_modes
+from fairlap.verdict.figures.modes import mode_causes as mode_causes
+from fairlap.verdict.figures.rounds import block_figures as block_figures
+from fairlap.verdict.figures.rounds import halves_of_rounds as halves_of_rounds
+from fairlap.verdict.figures.steady_state import Course as Course
+from fairlap.verdict.figures.steady_state import SteadyState as SteadyState
+from fairlap.verdict.figures.steady_state import course_of_all as course_of_all
+from fairlap.verdict.figures.steady_state import steady_state as steady_state
+from fairlap.verdict.judge import decided as decided
+from fairlap.verdict.judge import design_so_far as design_so_far
+from fairlap.verdict.judge import judge as judge
+from fairlap.verdict.judge import too_few_blocks as too_few_blocks
+from fairlap.verdict.late_share import LateShareTest as LateShareTest
+from fairlap.verdict.looks import Design as Design
+from fairlap.verdict.looks import Look as Look
+from fairlap.verdict.looks import looks as looks
+from fairlap.verdict.looks import possible_looks as possible_looks
+from fairlap.verdict.metric import COMPILE_TIME as COMPILE_TIME
+from fairlap.verdict.metric import LATENCY as LATENCY
+from fairlap.verdict.metric import METRICS_OF_CALLS as METRICS_OF_CALLS
+from fairlap.verdict.metric import REPORTED_TIME as REPORTED_TIME
+from fairlap.verdict.metric import THROUGHPUT as THROUGHPUT
+from fairlap.verdict.metric import TIME_PER_REQUEST as TIME_PER_REQUEST
+from fairlap.verdict.metric import TIME_TO_FIRST_GRADIENT as TIME_TO_FIRST_GRADIENT
+from fairlap.verdict.metric import TIME_TO_SCORE as TIME_TO_SCORE
+from fairlap.verdict.metric import Metric as Metric
+from fairlap.verdict.noisy_blocks import GateLimits as GateLimits
+from fairlap.verdict.noisy_blocks import GateOutcome as GateOutcome
+from fairlap.verdict.noisy_blocks import noise_gate as noise_gate
+from fairlap.verdict.regression import Change as Change
+from fairlap.verdict.regression import Regression as Regression
+from fairlap.verdict.regression import compare_runs as compare_runs
+from fairlap.verdict.scaling.bounded_fit import Bounded as Bounded
+from fairlap.verdict.scaling.latency_bandwidth import LatencyBandwidth as LatencyBandwidth
+from fairlap.verdict.scaling.latency_bandwidth import latency_bandwidth as latency_bandwidth
+from fairlap.verdict.scaling.ranks import WORTH_A_WARNING as WORTH_A_WARNING
+from fairlap.verdict.scaling.ranks import Straggler as Straggler
+from fairlap.verdict.scaling.ranks import difference as difference
+from fairlap.verdict.scaling.ranks import slowest_rank as slowest_rank
+from fairlap.verdict.scaling.universal_scalability import TooFewScales as TooFewScales
+from fairlap.verdict.scaling.universal_scalability import UniversalScalability as UniversalScalability
+from fairlap.verdict.scaling.universal_scalability import universal_scalability as universal_scalability
+from fairlap.verdict.sentence import ComparisonText as ComparisonText
+from fairlap.verdict.sentence import blocks_to_decide as blocks_to_decide
+from fairlap.verdict.sentence import modes_sentence as modes_sentence
+from fairlap.verdict.sentence import sentence as sentence
+from fairlap.verdict.sentence import slowdown_sentence as slowdown_sentence
+from fairlap.verdict.several_works import GeometricMean as GeometricMean
+from fairlap.verdict.several_works import geometric_mean_ratio as geometric_mean_ratio
+from fairlap.verdict.slowdown import MAX_SLOWDOWN as MAX_SLOWDOWN
+from fairlap.verdict.slowdown import Gate as Gate
+from fairlap.verdict.slowdown import Slowdown as Slowdown
+from fairlap.verdict.slowdown import slowdown as slowdown
+from fairlap.verdict.slowdown import slowdown_of as slowdown_of
+from fairlap.verdict.slowdown import times_as_long as times_as_long
+from fairlap.verdict.standing import Place as Place
+from fairlap.verdict.standing import Standing as Standing
+from fairlap.verdict.standing import standing as standing
+from fairlap.verdict.stopping import StoppingAdvice as StoppingAdvice
+from fairlap.verdict.stopping import StoppingRule as StoppingRule
+from fairlap.verdict.stopping import advise as advise
+from fairlap.verdict.warnings import StatisticalWarning as StatisticalWarning
+from fairlap.verdict.worthwhile_rounds import SEGMENT as SEGMENT
+from fairlap.verdict.worthwhile_rounds import RacedBlock as RacedBlock
+from fairlap.verdict.worthwhile_rounds import worthwhile_rounds as worthwhile_rounds
