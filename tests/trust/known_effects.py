@@ -2,9 +2,8 @@
 
 import numpy as np
 from fairlap.verdict.detectable_effects import detectable_log_effect
-from fairlap.verdict.exact_tests.equivalence import p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import correct_differences
-from fairlap.verdict.exact_tests.signed_rank import centre, interval, p_two_sided, walsh_averages
+from fairlap.verdict.exact_tests.signed_rank import centre, interval, p_equivalent, p_two_sided, walsh_averages
 
 from .figure import Figure, allowed_share, needed_share, seeded
 from .generators import TIME_LINES, Floats, run_blocks

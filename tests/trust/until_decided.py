@@ -11,9 +11,8 @@ from math import comb
 
 import numpy as np
 from fairlap.verdict import Design, Verdict, block_table, decided, judge, looks
-from fairlap.verdict.exact_tests.equivalence import p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import correct_differences, holm
-from fairlap.verdict.exact_tests.signed_rank import centre, p_two_sided, walsh_averages
+from fairlap.verdict.exact_tests.signed_rank import centre, p_equivalent, p_two_sided, walsh_averages
 
 from .figure import Figure, allowed_share, seeded
 from .generators import PROCESS_SPREAD, TIME_LINES, Floats, run_blocks

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fairlap import quantity_text, verdict
 from fairlap.scenarios.callable_turns import Arm
 from fairlap.verdict.blocks import BlockTable, require_between
-from fairlap.verdict.exact_tests.equivalence import log_margin
+from fairlap.verdict.exact_tests.signed_rank import log_margin
 
 _FEWEST_BLOCKS_TO_TARGET = 12
 

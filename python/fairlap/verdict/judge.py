@@ -30,9 +30,8 @@ from fairlap.verdict.blocks import BadInput, BlockTable, Floats, require_between
 from fairlap.verdict.comparison import Comparison, Interval, Verdict
 from fairlap.verdict.detectable_effects import blocks_to_claim, detectable_log_effect
 from fairlap.verdict.exact_tests import signed_rank
-from fairlap.verdict.exact_tests.equivalence import equivalence_interval, log_margin, p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import Corrected, correct_differences, holm, levels_that_agree
-from fairlap.verdict.exact_tests.signed_rank import sign_interval
+from fairlap.verdict.exact_tests.signed_rank import equivalence_interval, log_margin, p_equivalent, sign_interval
 from fairlap.verdict.figures.modes import find_modes
 from fairlap.verdict.looks import Design, level_of_an_extra_look, looks
 from fairlap.verdict.slowdown import Gate

@@ -31,8 +31,8 @@ import numpy as np
 from fairlap.verdict.blocks import Counts, Flags, Floats
 from fairlap.verdict.detectable_effects import power
 from fairlap.verdict.exact_tests import signed_rank
-from fairlap.verdict.exact_tests.equivalence import log_margin, p_equivalent
 from fairlap.verdict.exact_tests.multiplicity import holm
+from fairlap.verdict.exact_tests.signed_rank import log_margin, p_equivalent
 from fairlap.verdict.slowdown import Gate
 from fairlap.verdict.stopping import folding
 

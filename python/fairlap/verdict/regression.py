@@ -23,8 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from fairlap.verdict.blocks import BadOption, Floats, OneBlock, log_of_positive, require_between
-from fairlap.verdict.exact_tests.equivalence import log_margin
-from fairlap.verdict.exact_tests.signed_rank import ROUNDING
+from fairlap.verdict.exact_tests.signed_rank import ROUNDING, log_margin
 from fairlap.verdict.warnings import EnvironmentDiffers, NotInterleaved, StatisticalWarning, TooFewBlocks
 
 

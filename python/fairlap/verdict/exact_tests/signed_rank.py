@@ -17,6 +17,10 @@ Every function works on the last axis, so thousands of experiments can be comput
 The sign test's interval for a median is wider and assumes even less: no symmetry of the differences under
 inequality. Where it and the signed-rank interval disagree about the side of zero, the differences are skewed and the
 reader should know.
+
+Equivalence is shown by two one-sided tests of whether the centre is inside the margin on both sides (Schuirmann). Each
+side is tested at the full level, which is the same as asking whether the interval of confidence 1 - 2 x level is
+strictly inside the margin. A difference that was merely not found is not equivalence.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from math import comb
 
 import numpy as np
 
-from fairlap.verdict.blocks import Counts, Floats
+from fairlap.verdict.blocks import Counts, Floats, require_between
 
 
 def cut_from_each_end(n: int, level: float) -> int:
@@ -145,3 +149,21 @@ def blocks_to_reach(level: float) -> int:
     while 2.0 ** (1 - n) > level:
         n += 1
     return n
+
+
+def log_margin(margin: float) -> float:
+    """Make a margin mean the same from either side: 0.02 reaches from 1/1.02 to 1.02."""
+    require_between("margin", margin, 0.0, 1.0)
+    return float(np.log1p(margin))
+
+
+def p_equivalent(walsh: Floats, margin: float) -> Floats:
+    """Compute the p value for "the centre is inside the margin": the worse of the two one-sided ones."""
+    edge = log_margin(margin)
+    p: Floats = np.maximum(p_above(walsh, -edge), p_below(walsh, edge))
+    return p
+
+
+def equivalence_interval(walsh: Floats, levels: Floats | float) -> tuple[Floats, Floats]:
+    """Compute the interval that is strictly inside the margin exactly where the two tests show equivalence."""
+    return interval(walsh, 2 * np.asarray(levels))

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from fairlap.verdict.blocks import BadOption
 from fairlap.verdict.exact_tests import signed_rank
-from fairlap.verdict.exact_tests.equivalence import equivalence_interval, log_margin, p_equivalent
-from fairlap.verdict.exact_tests.signed_rank import cut_from_each_end, sign_interval
+from fairlap.verdict.exact_tests.signed_rank import (
+    cut_from_each_end,
+    equivalence_interval,
+    log_margin,
+    p_equivalent,
+    sign_interval,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon  # type: ignore[import-untyped,unused-ignore]
