@@ -20,9 +20,10 @@ class Library:
     channels_last = False
     floats = "float32"  # what the file's float32 is held in
 
-    def __init__(self, modules: Sequence[Any]) -> None:
+    def __init__(self, module: Any, *others: Any) -> None:
+        self.module = module
         self.functions: dict[str, Callable[..., Any]] = {
-            name: self._found(getattr(function, self.name), modules) for name, function in FUNCTIONS.items()
+            name: self._found(getattr(function, self.name), (module, *others)) for name, function in FUNCTIONS.items()
         }
 
     def _found(self, path: str, modules: Sequence[Any]) -> Callable[..., Any]:
@@ -184,23 +185,45 @@ class Library:
             start += size
         return parts
 
-    # The functions that every library must have.
+    # The functions that most modules have under one name.
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        raise NotImplementedError
+        return self.module.reshape(value, shape)
 
     def transpose(self, value: Any, perm: Sequence[int]) -> Any:
-        raise NotImplementedError
+        return self.module.transpose(value, perm)
 
+    def flip(self, value: Any, axes: Sequence[int]) -> Any:
+        return self.module.flip(value, tuple(axes))
+
+    def broadcast(self, value: Any, shape: Sequence[int]) -> Any:
+        return self.module.broadcast_to(value, shape)
+
+    def full_like(self, value: Any, number: float) -> Any:
+        return self.module.full_like(value, number)
+
+    def argument(self, value: Any, axis: int, largest: bool) -> Any:
+        return (self.module.argmax if largest else self.module.argmin)(value, axis)
+
+    def accumulate(self, kind: str, value: Any, axis: int) -> Any:
+        return (self.module.cumsum if kind == "sum" else self.module.cumprod)(value, axis, dtype=value.dtype)
+
+    def tile(self, value: Any, repeats: Sequence[int]) -> Any:
+        return self.module.tile(value, repeats)
+
+    def where(self, condition: Any, value: Any, other: Any) -> Any:
+        return self.module.where(condition, value, other)
+
+    def einsum(self, equation: str, *values: Any) -> Any:
+        return self.module.einsum(equation, *values)
+
+    def determinant(self, value: Any) -> Any:
+        return self.module.linalg.det(value)
+
+    # The functions that every library must have.
     def matmul(self, left: Any, right: Any) -> Any:
         raise NotImplementedError
 
-    def where(self, condition: Any, value: Any, other: Any) -> Any:
-        raise NotImplementedError
-
     def reduce(self, kind: str, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-        raise NotImplementedError
-
-    def full_like(self, value: Any, number: float) -> Any:
         raise NotImplementedError
 
     def arange(self, size: int) -> Any:
@@ -215,45 +238,26 @@ class Library:
 class ArrayModule(Library):
     """A library whose module has NumPy's functions."""
 
-    def __init__(self, module: Any, *others: Any) -> None:
-        self.module = module
-        super().__init__((module, *others))
-
-    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        return self.module.reshape(value, shape)
-
-    def transpose(self, value: Any, perm: Sequence[int]) -> Any:
-        return self.module.transpose(value, perm)
-
-    def broadcast(self, value: Any, shape: Sequence[int]) -> Any:
-        return self.module.broadcast_to(value, shape)
-
-    def tile(self, value: Any, repeats: Sequence[int]) -> Any:
-        return self.module.tile(value, repeats)
-
     def concat(self, values: Sequence[Any], axis: int) -> Any:
         return self.module.concatenate(values, axis)
-
-    def flip(self, value: Any, axes: Sequence[int]) -> Any:
-        return self.module.flip(value, tuple(axes))
-
-    def where(self, condition: Any, value: Any, other: Any) -> Any:
-        return self.module.where(condition, value, other)
-
-    def full_like(self, value: Any, number: float) -> Any:
-        return self.module.full_like(value, number)
 
     def arange(self, size: int) -> Any:
         return self.module.arange(size)
 
-    def argument(self, value: Any, axis: int, largest: bool) -> Any:
-        return (self.module.argmax if largest else self.module.argmin)(value, axis=axis)
-
-    def accumulate(self, kind: str, value: Any, axis: int) -> Any:
-        return (self.module.cumsum if kind == "sum" else self.module.cumprod)(value, axis=axis, dtype=value.dtype)
-
     def gather(self, value: Any, places: Any, axis: int) -> Any:
         return self.module.take(value, places, axis=axis)
 
+    def take_rows(self, value: Any, places: Any) -> Any:
+        return self.module.take(value, places, axis=0)
+
     def matmul(self, left: Any, right: Any) -> Any:
         return self.module.matmul(left, right)
+
+    def _extreme(self, value: Any, *, lowest: bool) -> Any:
+        """Return the lowest or the highest number of the value's type."""
+        if value.dtype == bool:
+            return not lowest
+        if self.is_floating(value):
+            return -math.inf if lowest else math.inf
+        limits = self.module.iinfo(value.dtype)
+        return limits.min if lowest else limits.max

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,7 +52,7 @@ class JaxLibrary(ArrayModule):
     def reduce(self, kind: str, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         initial: dict[str, Any] = {}
         if kind in ("max", "min") and not all(value.shape[axis] for axis in axes):
-            initial = {"initial": _extreme(self.jnp, value.dtype, lowest=kind == "max")}
+            initial = {"initial": self._extreme(value, lowest=kind == "max")}
         function = getattr(self.jnp, _REDUCTIONS[kind])
         return function(value, axis=axes, keepdims=keepdims, **initial).astype(value.dtype)
 
@@ -68,17 +67,8 @@ class JaxLibrary(ArrayModule):
     def take(self, value: Any, places: Sequence[int], axis: int) -> Any:
         return self.jnp.take(value, np.asarray(places, np.int32), axis=axis)
 
-    def take_rows(self, value: Any, places: Any) -> Any:
-        return self.jnp.take(value, places, axis=0)
-
     def scatter(self, value: Any, places: Any, updates: Any, reduction: str) -> Any:
         return getattr(value.at[places], _SCATTERS[reduction])(updates)
-
-    def einsum(self, equation: str, *values: Any) -> Any:
-        return self.jnp.einsum(equation, *values)
-
-    def determinant(self, value: Any) -> Any:
-        return self.jnp.linalg.det(value)
 
     def softmax(self, value: Any, axis: int) -> Any:
         return self.jax.nn.softmax(value, axis=axis)
@@ -137,7 +127,7 @@ class JaxLibrary(ArrayModule):
     def max_pool(
         self, image: Any, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
     ) -> Any:
-        lowest = np.asarray(_extreme(self.jnp, image.dtype, lowest=True), image.dtype)
+        lowest = np.asarray(self._extreme(image, lowest=True), image.dtype)
         return self._pooled(self.jax.lax.max, lowest, image, kernel, strides, pads, dilations)
 
     def sum_pool(
@@ -160,12 +150,3 @@ class JaxLibrary(ArrayModule):
 def _dimension_numbers(rank: int) -> tuple[str, str, str]:
     spatial = "DHW"[-rank:]
     return f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"
-
-
-def _extreme(jnp: Any, dtype: Any, *, lowest: bool) -> Any:
-    if dtype == np.bool_:
-        return not lowest
-    if jnp.issubdtype(dtype, jnp.floating):
-        return -math.inf if lowest else math.inf
-    limits = jnp.iinfo(dtype)
-    return limits.min if lowest else limits.max

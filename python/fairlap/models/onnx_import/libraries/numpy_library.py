@@ -70,7 +70,7 @@ class NumPyLibrary(ArrayModule):
             shape = [
                 1 if axis in axes else size for axis, size in enumerate(value.shape) if axis not in axes or keepdims
             ]
-            return np.full(shape, _extreme(value.dtype, lowest=kind == "max"), value.dtype)
+            return np.full(shape, self._extreme(value, lowest=kind == "max"), value.dtype)
         if kind == "mean":
             return np.asarray(np.mean(value, axis=axes, keepdims=keepdims)).astype(value.dtype)
         return np.asarray(_REDUCTIONS[kind](value, axis=axes, keepdims=keepdims)).astype(value.dtype)
@@ -84,9 +84,6 @@ class NumPyLibrary(ArrayModule):
 
     def take(self, value: Array, places: Sequence[int], axis: int) -> Array:
         return np.take(value, np.asarray(places, np.int64), axis)
-
-    def take_rows(self, value: Array, places: Array) -> Array:
-        return value[places]
 
     def scatter(self, value: Array, places: Array, updates: Array, reduction: str) -> Array:
         result = value.copy()
@@ -153,7 +150,7 @@ class NumPyLibrary(ArrayModule):
     def max_pool(
         self, image: Array, kernel: Sequence[int], strides: Sequence[int], pads: Any, dilations: Sequence[int]
     ) -> Array:
-        lowest = _extreme(image.dtype, lowest=True)
+        lowest = self._extreme(image, lowest=True)
         padded = np.pad(image, [(0, 0), (0, 0), *pads], constant_values=lowest)
         return self._pooled(np.maximum, padded, kernel, strides, dilations)
 
@@ -176,15 +173,6 @@ class NumPyLibrary(ArrayModule):
 def is_floating(dtype: np.dtype[Any]) -> bool:
     """Also for bfloat16, which NumPy does not know as a floating-point type."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
-
-
-def _extreme(dtype: np.dtype[Any], *, lowest: bool) -> Any:
-    if dtype.kind == "b":
-        return not lowest
-    if is_floating(dtype):
-        return -math.inf if lowest else math.inf
-    limits = np.iinfo(dtype)
-    return limits.min if lowest else limits.max
 
 
 def _window_counts(

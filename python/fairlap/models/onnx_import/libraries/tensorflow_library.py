@@ -28,7 +28,7 @@ class TensorFlowLibrary(Library):
         import tensorflow as tf
 
         self.tf = tf
-        super().__init__((tf, tf.math, tf.nn))
+        super().__init__(tf, tf.math, tf.nn)
 
     def constant(self, array: Array) -> Any:
         return self.tf.constant(array)
@@ -69,18 +69,6 @@ class TensorFlowLibrary(Library):
             return self.tf.cast(wide, left.dtype)
         return self.tf.truncatemod(left, right)
 
-    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        return self.tf.reshape(value, shape)
-
-    def transpose(self, value: Any, perm: Sequence[int]) -> Any:
-        return self.tf.transpose(value, perm)
-
-    def broadcast(self, value: Any, shape: Sequence[int]) -> Any:
-        return self.tf.broadcast_to(value, shape)
-
-    def tile(self, value: Any, repeats: Sequence[int]) -> Any:
-        return self.tf.tile(value, repeats)
-
     def concat(self, values: Sequence[Any], axis: int) -> Any:
         return self.tf.concat(values, axis)
 
@@ -94,9 +82,6 @@ class TensorFlowLibrary(Library):
         if not any(edge for pair in pads for edge in pair):
             return value
         return self.tf.pad(value, pads, constant_values=self.tf.constant(number, value.dtype))
-
-    def where(self, condition: Any, value: Any, other: Any) -> Any:
-        return self.tf.where(condition, value, other)
 
     def full_like(self, value: Any, number: float) -> Any:
         return self.tf.fill(value.shape, self.tf.constant(number, value.dtype))
@@ -124,9 +109,6 @@ class TensorFlowLibrary(Library):
 
     def log_sum_exp(self, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         return self.tf.reduce_logsumexp(value, axes, keepdims)
-
-    def argument(self, value: Any, axis: int, largest: bool) -> Any:
-        return (self.tf.argmax if largest else self.tf.argmin)(value, axis)
 
     def accumulate(self, kind: str, value: Any, axis: int) -> Any:
         return (self.tf.cumsum if kind == "sum" else self.tf.math.cumprod)(value, axis)
@@ -175,12 +157,6 @@ class TensorFlowLibrary(Library):
         if bias is None:
             return product
         return self.tf.nn.bias_add(product, bias) if len(bias.shape) == 1 else product + bias
-
-    def einsum(self, equation: str, *values: Any) -> Any:
-        return self.tf.einsum(equation, *values)
-
-    def determinant(self, value: Any) -> Any:
-        return self.tf.linalg.det(value)
 
     def softmax(self, value: Any, axis: int) -> Any:
         return self.tf.nn.softmax(value, axis)

@@ -22,7 +22,7 @@ class TorchLibrary(Library):
 
         self.torch, self.functional, self.device = torch, functional, device
         self.unsigned = (torch.uint16, torch.uint32, torch.uint64)
-        super().__init__((torch, functional))
+        super().__init__(torch, functional)
         for name, function in self.functions.items():
             if name in _OF_INTEGERS:
                 self.functions[name] = partial(_widening, self, function)
@@ -54,9 +54,6 @@ class TorchLibrary(Library):
     def softplus(self, value: Any) -> Any:
         return self.functional.softplus(value)
 
-    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
-        return value.reshape(shape)
-
     def transpose(self, value: Any, perm: Sequence[int]) -> Any:
         return value.permute(perm)
 
@@ -72,19 +69,10 @@ class TorchLibrary(Library):
     def split(self, value: Any, sizes: Sequence[int], axis: int) -> Any:
         return value.split(list(sizes), axis)
 
-    def flip(self, value: Any, axes: Sequence[int]) -> Any:
-        return value.flip(axes)
-
     def pad(self, value: Any, pads: Sequence[tuple[int, int]], number: float) -> Any:
         if not any(edge for pair in pads for edge in pair):
             return value
         return self.functional.pad(value, [edge for pair in reversed(pads) for edge in pair], value=number)
-
-    def where(self, condition: Any, value: Any, other: Any) -> Any:
-        return self.torch.where(condition, value, other)
-
-    def full_like(self, value: Any, number: float) -> Any:
-        return self.torch.full_like(value, number)
 
     def arange(self, size: int) -> Any:
         return self.torch.arange(size, device=self.device)
@@ -114,12 +102,6 @@ class TorchLibrary(Library):
     def log_sum_exp(self, value: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         return self.torch.logsumexp(value, axes, keepdims)
 
-    def argument(self, value: Any, axis: int, largest: bool) -> Any:
-        return (self.torch.argmax if largest else self.torch.argmin)(value, axis)
-
-    def accumulate(self, kind: str, value: Any, axis: int) -> Any:
-        return (self.torch.cumsum if kind == "sum" else self.torch.cumprod)(value, axis, dtype=value.dtype)
-
     def top_k(self, value: Any, k: int, axis: int, largest: bool) -> Any:
         ordered, places = self.torch.sort(value, dim=axis, descending=largest, stable=True)
         return ordered.narrow(axis, 0, k), places.narrow(axis, 0, k)
@@ -145,12 +127,6 @@ class TorchLibrary(Library):
 
     def matmul(self, left: Any, right: Any) -> Any:
         return _widening(self, self.torch.matmul, left, right)
-
-    def einsum(self, equation: str, *values: Any) -> Any:
-        return self.torch.einsum(equation, *values)
-
-    def determinant(self, value: Any) -> Any:
-        return self.torch.linalg.det(value)
 
     def linear(self, value: Any, weight: Any, bias: Any, turned: bool) -> Any:
         return self.functional.linear(value, weight if turned else weight.t(), bias)
