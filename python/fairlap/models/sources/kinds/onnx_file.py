@@ -26,8 +26,7 @@ from fairlap.models.sources.onnx_graphs.binding import (
     save_model,
 )
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
-from fairlap.models.sources.onnx_graphs.reference import DoubleGraph
-from fairlap.models.sources.onnx_graphs.runtime_reference import RuntimeGraph, session_of
+from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
