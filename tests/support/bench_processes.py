@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.processes.conditions import CONTROLLED_MEMORY
+from fairlap.race.processes.block_worker import CONTROLLED_MEMORY
 
 
 def measured_in_processes(

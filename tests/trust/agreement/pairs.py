@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fairlap.race.processes.conditions import CONTROLLED_MEMORY, OFFLINE
+from fairlap.race.processes.block_worker import CONTROLLED_MEMORY, OFFLINE
 from fairlap.verdict.exact_tests import signed_rank
 
 from .cases import Case, Row

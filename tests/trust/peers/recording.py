@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fairlap.race.processes.conditions import CONTROLLED_MEMORY
+from fairlap.race.processes.block_worker import CONTROLLED_MEMORY
 
 from .work import SAMPLES
 

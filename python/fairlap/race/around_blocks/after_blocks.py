@@ -24,7 +24,7 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Plan
 from fairlap.race.processes.at_scale import runner_for
 from fairlap.race.processes.bench import Bench
-from fairlap.race.processes.request_for_worker import request_for
+from fairlap.race.processes.block_worker import request_for
 from fairlap.race.progress import Progress
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult

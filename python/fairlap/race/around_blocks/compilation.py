@@ -26,8 +26,7 @@ from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
-from fairlap.race.processes.block_worker import block_worker
-from fairlap.race.processes.request_for_worker import request_for
+from fairlap.race.processes.block_worker import block_worker, request_for
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize, Resized

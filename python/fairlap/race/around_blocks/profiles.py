@@ -24,8 +24,7 @@ from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.at_scale import runner_for
-from fairlap.race.processes.block_worker import block_worker
-from fairlap.race.processes.request_for_worker import request_for
+from fairlap.race.processes.block_worker import block_worker, request_for
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import Outcome, ProcessResult
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls, Profiled

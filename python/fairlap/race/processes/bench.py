@@ -7,14 +7,41 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fairlap.launch.worker_lost import WorkerLost
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.meters.energy import Sensed
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.kept_weights import KeptWeights
 from fairlap.race.equal_work.scores import Scores
-from fairlap.race.processes.overheads import Overheads
+from fairlap.race.plan import Plan
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.untimed.profile_messages import Overhead
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """The overhead of a call of each contestant, measured once in a race, in a process whose other work is done."""
+
+    _asked: set[tuple[str, str, str]] = field(default_factory=set)  # contestants, works and conditions
+
+    def measured(self, worker: WorkerProcess, result: ProcessResult, plan: Plan) -> bool:
+        """Measure the overhead; return False if the worker was lost over it: only its memory is then unknown."""
+        whose = (result.contestant, result.work, result.conditions)
+        if result.call_cost is None or whose in self._asked:
+            return True
+        self._asked.add(whose)
+        if worker.hello.language != "python":
+            result.overhead_absent = "its worker is a program in another language, which may implement only one model"
+            return True
+        try:
+            found = worker.ask(Overhead(), within_s=plan.limits.answer_s)
+        except WorkerLost as lost:
+            result.overhead_absent = lost.message
+            return False
+        result.overhead_ns, result.overhead_absent = found.call_ns, found.why
+        return True
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,35 @@
-"""The worker of one contestant in a block, with the environment and the cores that the block drew."""
+"""The worker of one contestant in a block, its environment, and what it is asked to prepare.
+
+The C library gives freed memory back to the kernel, or not, depending on the layout of the heap, which the hash seed
+shifts. The same net then runs in two modes a factor of two apart. Under ``controlled`` conditions the environment takes
+that draw away from every contestant alike; ``as-found`` leaves it in, since it is what users get.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.race.plan import Block, Limits
-from fairlap.race.processes.conditions import environment_of
+from fairlap.machine.passed_environment import own_environment
+from fairlap.race.equal_work.materials import UNSEEN, Materials
+from fairlap.race.plan import Block, Limits, Plan
+from fairlap.race.processes.sandbox import sandbox_of
+from fairlap.scenarios.ranks_messages import RankLimits
+from fairlap.worker import protocol
+from fairlap.worker.process_options import KEPT_MEMORY
+
+CONTROLLED_MEMORY: Mapping[str, str] = {**KEPT_MEMORY, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+OFFLINE: Mapping[str, str] = {
+    "ORT_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "DO_NOT_TRACK": "1",
+    "OPENVINO_TELEMETRY": "0",
+}
+"""Telemetry and network access of frameworks are off under all conditions."""
+
+PADDING = "FAIRLAP_PADDING"
 
 
 def block_worker(
@@ -29,4 +51,46 @@ def block_worker(
         greeted=greeted,
         ends_by_s=ends_by_s,
         longest_request_s=longest_request_s,
+    )
+
+
+def environment_of(block: Block, wanted: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """Build the whole environment of one worker.
+
+    It is the user's own without secrets but those that are ``passed``, what the adapter wants, and what the block drew.
+    """
+    variables = {**own_environment(passed), **OFFLINE, **wanted}
+    variables["PYTHONHASHSEED"] = str(block.hash_seed)
+    variables[PADDING] = "x" * block.padding_bytes
+    if block.conditions == "controlled":
+        variables.update(CONTROLLED_MEMORY)
+    return variables
+
+
+def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks: bool = False) -> protocol.Prepare:
+    """Ask for one contestant on one piece of work, as the plan has it."""
+    work, limits = materials.work, plan.limits
+    inputs = str(materials.inputs_file("inputs"))
+    return protocol.Prepare(
+        framework=runner.adapter,
+        workload=materials.package,
+        batch=work.batch,
+        threads=runner.name.threads(plan.threads_of(work)),
+        weights=str(materials.weights_file),
+        inputs=inputs,
+        changed=str(materials.inputs_file("changed")),
+        unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
+        calibration=tuple(map(str, materials.calibration_files)),
+        labels=None if materials.spec.loss == "mean_square" else inputs,
+        mode=work.mode,
+        precision=work.precision,
+        training=work.training,
+        sizes=work.sizes,
+        variant=runner.name.variant,
+        device=plan.device,
+        options=runner.name.framework_options,
+        scale=work.scale,
+        limits=RankLimits(limits.start_s, limits.prepare_s, limits.answer_s, limits.measure_s),
+        sandbox=sandbox_of(plan, materials, runner),
+        bind_ranks=bind_ranks,
     )

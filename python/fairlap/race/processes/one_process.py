@@ -29,9 +29,8 @@ from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
-from fairlap.race.processes.block_worker import block_worker
+from fairlap.race.processes.block_worker import block_worker, request_for
 from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
-from fairlap.race.processes.request_for_worker import request_for
 from fairlap.scenarios.process_result import Outcome, ProcessResult
 from fairlap.worker import protocol
 

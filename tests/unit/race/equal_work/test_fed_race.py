@@ -29,7 +29,7 @@ from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
 from fairlap.race.plan_reach import allow
-from fairlap.race.processes.request_for_worker import request_for
+from fairlap.race.processes.block_worker import request_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import FORMATS

@@ -13,7 +13,7 @@ import pytest
 from command_line import invoke, refusal
 from fairlap.errors import FairlapError
 from fairlap.race.plan import Block
-from fairlap.race.processes.conditions import environment_of
+from fairlap.race.processes.block_worker import environment_of
 from fairlap.store.opening import store_path
 from runs_for_rows import a_run
 
