@@ -17,7 +17,7 @@ from fairlap.request.scale import Scale
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.worker.ranks.remote_shell import SHELL
+from fairlap.worker.ranks.launchers import SHELL
 from one_block import processes_of_one_block
 from two_hosts import HOSTS, name_on, processes_on, two_hosts, why_no_hosts
 

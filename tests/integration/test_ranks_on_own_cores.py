@@ -10,7 +10,7 @@ import pytest
 from fairlap.request.scale import Scale
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Conditions, Work
-from fairlap.worker.ranks.own_cores import CORES, cores_for
+from fairlap.worker.ranks.placement import CORES, cores_for
 from one_block import processes_of_one_block
 from ranked_installed import install_ranked
 

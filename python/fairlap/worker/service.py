@@ -26,7 +26,7 @@ from fairlap.worker import over_http
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Quit, Reply, Request
-from fairlap.worker.ranks.own_cores import cores_of
+from fairlap.worker.ranks.placement import cores_of
 from fairlap.worker.slowdown import slowed
 
 if TYPE_CHECKING:

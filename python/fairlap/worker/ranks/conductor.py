@@ -43,8 +43,7 @@ from fairlap.worker.protocol import (
 )
 from fairlap.worker.ranks import lost, merging
 from fairlap.worker.ranks.launchers import Folders, Launching, NoLauncher, base_environment, launches
-from fairlap.worker.ranks.own_cores import cores_for
-from fairlap.worker.ranks.placement import draw_addresses, listener_for, places_of
+from fairlap.worker.ranks.placement import cores_for, draw_addresses, listener_for, places_of
 from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
 from fairlap.worker.service import framework_class
 

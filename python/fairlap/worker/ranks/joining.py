@@ -7,7 +7,7 @@ import socket
 
 from fairlap.worker.guardian import RANKS_TOKEN
 from fairlap.worker.protocol import Join, line_of
-from fairlap.worker.ranks.own_cores import bind
+from fairlap.worker.ranks.placement import bind
 
 RANK = "FAIRLAP_RANK"
 """The number of a rank that fairlap itself starts."""

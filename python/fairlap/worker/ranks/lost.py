@@ -9,8 +9,8 @@ import signal
 from fairlap import quantity_text
 from fairlap.errors import shortened
 from fairlap.worker.protocol import Failed, FailedCode
+from fairlap.worker.ranks.launchers import NOT_SEEN, NOT_SEEN_LINE
 from fairlap.worker.ranks.ranks import Connected, Launched, Ranks
-from fairlap.worker.ranks.remote_shell import NOT_SEEN, NOT_SEEN_LINE
 
 E_RANK: FailedCode = "E_RANK"
 E_HOST: FailedCode = "E_HOST"

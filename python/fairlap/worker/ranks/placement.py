@@ -1,16 +1,25 @@
-"""Which rank runs on which host, and the addresses at which ranks find each other and their conductor."""
+"""Which rank runs on which host and cores, and the addresses at which ranks find each other and their conductor.
+
+Ranks of this machine have cores of their own, as many as they have threads. Where they share cores, the kernel may put
+two of them on one core for tens of steps, and the other core idles: on two cores, a step of two ranks of PyTorch then
+took 12 ms instead of 8.4.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _LOOPBACK = "127.0.0.1"
 _PORTS_ELSEWHERE = range(20000, 30000)  # below those that systems hand out by themselves
+
+CORES = "FAIRLAP_CORES_OF_RANKS"
+"""Those of rank 0, of rank 1 and so on: ``0,1/2,3``."""
 
 
 @dataclass(frozen=True)
@@ -87,3 +96,25 @@ def conductor_host_for(place: Place) -> str:
 def listener_for(places: Sequence[Place]) -> socket.socket:
     alone = all(place.is_here for place in places)
     return socket.create_server((_LOOPBACK if alone else "", 0), backlog=sum(place.ranks for place in places) + 8)
+
+
+def cores_for(ranks: int, threads: int, available: Collection[int]) -> dict[str, str]:
+    """Set the variable that gives the ranks their cores; none where there are too few cores."""
+    if ranks * threads > len(available):
+        return {}
+    cores = sorted(available)
+    own = [cores[number * threads : (number + 1) * threads] for number in range(ranks)]
+    return {CORES: "/".join(",".join(map(str, each)) for each in own)}
+
+
+def bind(rank: int) -> None:
+    """Before anything starts threads, which inherit the cores."""
+    own = cores_of(rank)
+    if own:
+        os.sched_setaffinity(0, own)
+
+
+def cores_of(rank: int) -> list[int]:
+    """Return the cores of a rank; none where it is not bound."""
+    by_rank = os.environ.get(CORES, "")
+    return [int(core) for core in by_rank.split("/")[rank].split(",")] if by_rank else []

@@ -3,8 +3,8 @@ from __future__ import annotations
 import socket
 
 import pytest
+from fairlap.worker.ranks.launchers import script
 from fairlap.worker.ranks.placement import draw_addresses, places_of
-from fairlap.worker.ranks.remote_shell import script
 
 
 @pytest.mark.parametrize(
