@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fairlap.scenarios.untimed.device_profile import kernel_named
-from fairlap.scenarios.untimed.operator_kinds import kind_of
+from fairlap.scenarios.untimed.profile import kind_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fairlap.frameworks.contract import ProfiledCall, Spent
-from fairlap.scenarios.untimed.operator_kinds import kind_of
-from fairlap.scenarios.untimed.profile import profile_of
+from fairlap.scenarios.untimed.profile import kind_of, profile_of
 
 
 def test_a_profile_has_the_medians_of_the_faster_half_of_its_calls_and_the_longest_operator_first() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -12,7 +14,6 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, ProfiledCall, Unsupported
 from fairlap.models.arrays import Arrays
 from fairlap.scenarios.held import Held
-from fairlap.scenarios.untimed.operator_kinds import kind_of
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile, ProfileCalls, Profiled
 
 _Each = TypeVar("_Each")
@@ -99,3 +100,39 @@ def _completing(call: Callable[[], Any], done: Callable[[Any], Any] | None) -> C
         return result
 
     return completed
+
+
+_KINDS = (  # the first that fits: a fused convolution is a convolution
+    ("dispatch", "dynamo|aotdispatcher|compiledfunction|torch-compiled region"),
+    ("fused", "fusion|fused_computation|cpp_fused|^triton_"),
+    ("attention", "attention|sdpa|flash"),
+    ("conversion", "quantize"),
+    ("convolution", "conv(?!ert)"),
+    ("matmul", r"matmul|gemm|gemv|addmm|\bb?mm\b|_mm\b|baddbmm|linear|fullyconnected|einsum|dense|\bdot\b|dot_general"),
+    ("normalisation", r"norm|\bmvn\b"),
+    ("pooling", "pool|select_and_scatter"),
+    ("optimizer", "optimizer|adam|sgd"),
+    ("fused", "fus|subgraph|compiledfxgraph"),
+    ("softmax", "softmax"),
+    ("random", "random|rng|dropout|bernoulli"),
+    ("indexing", r"gather|scatter|embedding|index|slice|lookup|one_?hot|take|aten select\b"),
+    ("reduction", r"reduce|\bsum\b|mean|argmax|argmin|\bmax\b|\bmin\b|cumsum|topk|sort|crossentropy|nll_loss"),
+    (
+        "copy",
+        "copy|readvariable|transpose|permute|reorder|reshape|view|expand|concat|\\bcat\\b|split|cast|convert|contiguous|clone|"
+        "\\bto\\b|pad|memcpy|memset|as_strided|\\bt\\b|squeeze|flatten|bitcast|identity|empty|zeros|fill",
+    ),
+    (
+        "elementwise",
+        "add|sub|mul|div|relu|gelu|sigmoid|tanh|exp|log|sqrt|erf|pow|clamp|maximum|minimum|neg|abs|where|select|silu|"
+        "eltwise|square|bias|compare|threshold|swish|lerp|math",
+    ),
+)
+_PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _KINDS)
+
+
+@cache
+def kind_of(name: str) -> str:
+    """Find what kind of work an operator does from its name in any framework; empty where the name does not say."""
+    words = name.lower().replace("::", " ")
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(words)), "")
