@@ -10,9 +10,13 @@ from fairlap import quantity_text
 
 @dataclass(frozen=True)
 class StatisticalWarning:
-    """The base of every warning: `code` is for programs, `str(warning)` for people."""
+    """The base of every warning: `code` is for programs, `str(warning)` for people, made of `form` and the fields."""
 
     code: ClassVar[str]
+    form: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return self.form.format(**vars(self))
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,7 @@ class NoSpread(StatisticalWarning):
     """Noise that cannot be seen is not absent, so neither equality nor a small effect can be trusted."""
 
     code = "W_NO_SPREAD"
-
-    def __str__(self) -> str:
-        return "every block gave exactly the same ratio; the clock is too coarse to show the noise"
+    form = "every block gave exactly the same ratio; the clock is too coarse to show the noise"
 
 
 @dataclass(frozen=True)
@@ -57,34 +59,24 @@ class ScatteredBlocks(StatisticalWarning):
     """The ratio is the middle of those of the blocks, and may be far from the ratio of two medians over processes."""
 
     code = "W_SCATTERED_BLOCKS"
+    form = (
+        "the ratios of single blocks differ {factor:.2g}-fold, so the medians of all processes may show another ratio"
+    )
     factor: float
-
-    def __str__(self) -> str:
-        return (
-            f"the ratios of single blocks differ {self.factor:.2g}-fold, so the medians of all processes may show "
-            "another ratio"
-        )
 
 
 @dataclass(frozen=True)
 class ModesUnderneath(StatisticalWarning):
     code = "W_MODES"
+    form = "processes of {contestant} fall into {modes} modes, and the ratio is between theirs; compare the modes"
     contestant: str
     modes: int
-
-    def __str__(self) -> str:
-        return (
-            f"processes of {self.contestant} fall into {self.modes} modes, and the ratio is between theirs; "
-            "compare the modes"
-        )
 
 
 @dataclass(frozen=True)
 class CircularOrder(StatisticalWarning):
     code = "W_CIRCULAR_ORDER"
-
-    def __str__(self) -> str:
-        return "the comparisons form a circle, so no contestant is unbeaten; read them pair by pair"
+    form = "the comparisons form a circle, so no contestant is unbeaten; read them pair by pair"
 
 
 @dataclass(frozen=True)
@@ -100,29 +92,23 @@ class FewSamplesBeyond(StatisticalWarning):
 @dataclass(frozen=True)
 class NoSteadyState(StatisticalWarning):
     code = "W_NO_STEADY_STATE"
-
-    def __str__(self) -> str:
-        return "the process reached no steady state; the figure is of its last quarter"
+    form = "the process reached no steady state; the figure is of its last quarter"
 
 
 @dataclass(frozen=True)
 class TooShortToClassify(StatisticalWarning):
     code = "W_TOO_SHORT"
+    form = "a steady state cannot be recognised in fewer than {needed} samples (got {samples})"
     samples: int
     needed: int
-
-    def __str__(self) -> str:
-        return f"a steady state cannot be recognised in fewer than {self.needed} samples (got {self.samples})"
 
 
 @dataclass(frozen=True)
 class ManyBlocksDropped(StatisticalWarning):
     code = "W_NOISY_BLOCKS"
+    form = "{dropped} of {of} blocks were dropped as noisy; the machine is busy"
     dropped: int
     of: int
-
-    def __str__(self) -> str:
-        return f"{self.dropped} of {self.of} blocks were dropped as noisy; the machine is busy"
 
 
 @dataclass(frozen=True)
@@ -138,9 +124,7 @@ class NotInterleaved(StatisticalWarning):
 @dataclass(frozen=True)
 class EnvironmentDiffers(StatisticalWarning):
     code = "W_ENVIRONMENT_DIFFERS"
+    form = "{what} differs: {before} before, {after} after"
     what: str
     before: str
     after: str
-
-    def __str__(self) -> str:
-        return f"{self.what} differs: {self.before} before, {self.after} after"
