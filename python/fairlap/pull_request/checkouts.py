@@ -88,17 +88,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     The change may have written hooks, a monitor and filters there, when its code ran.
     """
     try:
-        return subprocess.run(
-            ["git", *_HARMLESS, *_without_filters(folder), *arguments],
-            cwd=folder,
-            env=_of_git(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=_GIT_LIMIT_S,
-            check=False,
-        )
+        return _git_with_filters(folder, *_without_filters(folder), *arguments)
     except FileNotFoundError:
         raise NoBaseline("git is not installed, so the base cannot be checked out") from None
     except subprocess.TimeoutExpired:
@@ -107,11 +97,18 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _without_filters(folder: Path) -> list[str]:
     """Empty the filters of this repository; those of the user, such as of git-lfs, stay."""
-    command = ["git", *_HARMLESS, "config", "--local", "--name-only", "-z", "--get-regexp", r"^filter\."]
-    listed = subprocess.run(
-        command,
+    listed = _git_with_filters(folder, "config", "--local", "--name-only", "-z", "--get-regexp", r"^filter\.")
+    drivers = sorted({name.rpartition(".")[0] for name in listed.stdout.split("\0") if name})
+    settings = ("clean=", "smudge=", "process=", "required=false")
+    return [word for driver in drivers for setting in settings for word in ("-c", f"{driver}.{setting}")]
+
+
+def _git_with_filters(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Hand on the environment without secrets, with what tells git how to log in."""
+    return subprocess.run(
+        ["git", *_HARMLESS, *arguments],
         cwd=folder,
-        env=_of_git(),
+        env=own_environment([name for name in os.environ if name.startswith("GIT_")]),
         capture_output=True,
         text=True,
         errors="replace",
@@ -119,14 +116,6 @@ def _without_filters(folder: Path) -> list[str]:
         timeout=_GIT_LIMIT_S,
         check=False,
     )
-    drivers = sorted({name.rpartition(".")[0] for name in listed.stdout.split("\0") if name})
-    settings = ("clean=", "smudge=", "process=", "required=false")
-    return [word for driver in drivers for setting in settings for word in ("-c", f"{driver}.{setting}")]
-
-
-def _of_git() -> dict[str, str]:
-    """Hand on the environment without secrets, with what tells git how to log in."""
-    return own_environment([name for name in os.environ if name.startswith("GIT_")])
 
 
 def _require(done: subprocess.CompletedProcess[str], what: str) -> None:
