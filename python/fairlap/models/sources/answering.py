@@ -18,12 +18,11 @@ import msgspec
 from fairlap.errors import FairlapError, described
 from fairlap.machine.guardian import guarded
 from fairlap.models import safetensors
-from fairlap.models.sources.confinement import confine_to, explained
+from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.opening import hashes_of
 from fairlap.models.sources.proof import outputs_of, plain_outputs, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
-from fairlap.models.sources.replies import replies
 from fairlap.models.spec import Tolerance
 from fairlap.request.source import Source
 

@@ -1,11 +1,13 @@
-"""The sandbox of a process that reads a user's model, beneath the checks of each kind."""
+"""A process that reads a user's model: its sandbox, beneath the checks of each kind, and its replies."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from fairlap.errors import shortened
 from fairlap.machine.confined_home import moved_home
@@ -63,3 +65,15 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 def _was_refused(error: BaseException) -> bool:
     return isinstance(error, PermissionError) or _REFUSED.search(str(error)) is not None
+
+
+def replies() -> BinaryIO:
+    """Take the standard output for replies alone: what a model prints goes to standard error from now on.
+
+    Where memory runs out, the kernel ends this process and not its parent.
+    """
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    kept = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return kept

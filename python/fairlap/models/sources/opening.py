@@ -33,7 +33,7 @@ from fairlap.models.sources.bundle import (
     weights_file,
     write_bundle,
 )
-from fairlap.models.sources.confinement import confine_to, explained
+from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
 from fairlap.models.sources.inputs import (
     Sets,
@@ -59,7 +59,6 @@ from fairlap.models.sources.proof import (
     unnoticed_notice,
 )
 from fairlap.models.sources.registry import place_of, require_kind
-from fairlap.models.sources.replies import replies
 from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
 from fairlap.models.task_metrics import require_labels
 from fairlap.request.source import Source
