@@ -1,4 +1,4 @@
-"""The data that a race accepts, and one line with a code for everything that a user can get wrong."""
+"""The data that a race accepts, the pipeline that feeds it, and one line for everything that a user can get wrong."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from fairlap.data import datasets as fed_data
 from fairlap.data.datasets import drawn_data, require_feedable, users_data
+from fairlap.data.pipeline import Job
+from fairlap.data.pipeline_choice import Choice, choice_in, without_choice
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.models.spec import Integers, Spec, Tensor
 from fairlap.request.work import Work
@@ -194,3 +196,52 @@ def _renamed(files: Any, folder: Path) -> Spec:
     for name, file in files.items():
         file.rename(folder / f"{name}.npy")
     return WORDS
+
+
+@pytest.mark.parametrize(
+    ("options", "framework", "chosen"),
+    [
+        ({}, "jax", Choice("fairlap")),
+        ({"feed": "fairlap"}, "torch", Choice("fairlap")),
+        ({"feed": "dataloader"}, "torch", Choice("dataloader", 0)),
+        ({"feed": "dataloader", "workers": "2"}, "torch", Choice("dataloader", 2)),
+        ({"feed": "tfdata"}, "tensorflow", Choice("tfdata")),
+        ({"workers": "9"}, "executorch", Choice("fairlap")),
+    ],
+)
+def test_a_pipeline_is_chosen_by_option(options: dict[str, str], framework: str, chosen: Choice) -> None:
+    assert choice_in(options, framework) == chosen
+
+
+@pytest.mark.parametrize(
+    ("options", "framework", "values"),
+    [
+        ({"feed": "dali"}, "torch", "fairlap, dataloader, tfdata .*dali"),
+        ({"feed": "dataloader"}, "jax", "feeds torch, not jax"),
+        ({"feed": "tfdata"}, "torch", "feeds tensorflow, not torch"),
+        ({"feed": "dataloader", "workers": "-1"}, "torch", "0 to 64"),
+        ({"feed": "dataloader", "workers": "65"}, "torch", "0 to 64"),
+        ({"feed": "dataloader", "workers": "many"}, "torch", "many"),
+        ({"feed": "tfdata", "workers": "2"}, "tensorflow", "feed=dataloader"),
+        ({"feed": "fairlap", "workers": "2"}, "torch", "feed=dataloader"),
+    ],
+)
+def test_what_cannot_feed_is_refused(options: dict[str, str], framework: str, values: str) -> None:
+    with pytest.raises(InvalidRequest, match=values):
+        choice_in(options, framework)
+
+
+def test_a_framework_gets_its_own_options_only() -> None:
+    assert without_choice({"feed": "dataloader", "workers": "2", "mode": "fast"}) == {"mode": "fast"}
+    assert without_choice({"workers": "2"}) == {"workers": "2"}
+
+
+@pytest.mark.parametrize(("workers", "count"), [(0, "0 workers"), (1, "1 worker"), (2, "2 workers")])
+def test_one_worker_is_reported_in_the_singular(tmp_path: Path, workers: int, count: str) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not here; `make test` installs it and runs this")
+    from fairlap.data.torch_pipeline import DataLoaderPipeline
+
+    np.save(tmp_path / "x.npy", np.zeros((8, 2), np.float32))
+    pipeline = DataLoaderPipeline(Job({"x": str(tmp_path / "x.npy")}, 8, 4, seed=1), workers)
+    assert pipeline.description == f"DataLoader with {count}"
+    pipeline.close()

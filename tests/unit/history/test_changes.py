@@ -1,15 +1,20 @@
-"""Changes of contestants and of the machine, in stores with known ones."""
+"""Changes of contestants and of the machine: where they are in a series, and in stores with known ones."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from fairlap.history.change_points import FEWEST_RUNS, change_points
 from fairlap.history.changes import Change
+from fairlap.history.machine_drift import Control, machine_drift
 from fairlap.history.model_history import history_of
 from fairlap.history.trends import unversioned
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.store import open_store
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from runs_for_rows import MACHINE
 from stored_histories import ALL, NEW, OLD, daily_run, stored
 
@@ -166,3 +171,85 @@ def test_what_is_not_in_the_store_is_an_error_with_what_is(
     stored(tmp_path / "s", [daily_run(0)])
     with open_store(tmp_path / "s", reading=True) as store, pytest.raises(NoSuchRun, match=named):
         history_of(store, model, on=on, since=since, margin=0.01)
+
+
+def noise(runs: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 0.01, runs)
+
+
+def test_every_planted_step_is_found_at_its_run() -> None:
+    logs = noise(120)
+    logs[40:] += 0.06
+    logs[90:] -= 0.09
+    assert change_points(logs) == [40, 90]
+
+
+def test_single_slow_runs_are_no_change() -> None:
+    logs = noise(120)
+    logs[[20, 50, 51, 80]] += 0.5
+    assert change_points(logs) == []
+
+
+@pytest.mark.parametrize("runs", [0, 1, FEWEST_RUNS - 1])
+def test_a_short_series_has_no_change(runs: int) -> None:
+    assert change_points(np.linspace(0, 5, runs)) == []
+
+
+def test_series_without_noise_are_judged_too() -> None:
+    assert change_points(np.zeros(50)) == []
+    assert change_points(np.repeat([0.0, 0.1], 25)) == [25]
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 1000), st.floats(0.1, 10), st.floats(-20, 20))
+def test_neither_the_unit_nor_the_size_of_the_noise_matters(seed: int, scale: float, level: float) -> None:
+    logs = noise(60, seed)
+    logs[30:] += 0.05
+    assert change_points(scale * logs + level) == change_points(logs)
+
+
+RUNS = 60
+EVERY = np.arange(RUNS)
+
+
+def step(size: float, at: int) -> np.ndarray:
+    stepped: np.ndarray = np.where(np.arange(RUNS) >= at, size, 0.0)
+    return stepped
+
+
+def centred(drift: np.ndarray) -> np.ndarray:
+    shifted: np.ndarray = drift - drift[0]
+    return shifted
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_a_drift_that_all_controls_share_is_found_exactly(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    drift = rng.normal(0, 0.05, RUNS)
+    found = machine_drift([Control(place, EVERY, drift + place) for place in range(count)], RUNS)
+    assert centred(found) == pytest.approx(centred(drift), abs=1e-6)
+
+
+def test_one_control_that_changed_alone_does_not_move_the_drift_of_three() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.001, (3, RUNS))
+    noise[0] += step(0.2, 30)
+    found = machine_drift([Control(place, EVERY, own) for place, own in enumerate(noise)], RUNS)
+    assert abs(np.median(found[30:]) - np.median(found[:30])) < 0.002
+
+
+def test_a_control_that_got_another_version_adds_no_step() -> None:
+    drift = step(0.1, 20)
+    old, new = EVERY < 40, EVERY >= 40
+    upgraded = [Control("old", EVERY[old], drift[old]), Control("new", EVERY[new], drift[new] + 0.3)]
+    steady = Control("steady", EVERY, drift)
+    assert centred(machine_drift([*upgraded, steady], RUNS)) == pytest.approx(drift, abs=1e-6)
+    # Without another one that ties the versions together, the drift goes on from where it was.
+    assert centred(machine_drift(upgraded, RUNS)) == pytest.approx(drift, abs=1e-6)
+
+
+def test_runs_without_a_control_have_no_drift() -> None:
+    some = EVERY[10:50]
+    found = machine_drift([Control("a", some, np.zeros(40)), Control("once", EVERY[:1], np.zeros(1))], RUNS)
+    assert np.isfinite(found).tolist() == [10 <= run < 50 for run in EVERY]
+    assert np.isnan(machine_drift([], RUNS)).all()

@@ -1,13 +1,17 @@
-"""Facts read from machines made of files."""
+"""Facts of a machine: read from files, counted from quotas and variables, and compared with those of another."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from fairlap.machine.control_group import cores_worth, throttled
+from fairlap.machine.differences import comparable_facts, differences, differences_text, lasting
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.gpu import Gpus
 from fairlap.machine.root import Root, kilobytes, numbers_listed
+from fairlap.machine.variables import NOT_KEPT, kept, variable_facts
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
 
@@ -125,3 +129,128 @@ def test_the_kernels_lists_are_read_and_garbage_is_empty(text: str, numbers: lis
 @pytest.mark.parametrize(("text", "size"), [("32K", 32), ("1024 kB", 1024), ("2M", 2048), ("1G", 1 << 20), ("x", None)])
 def test_sizes_are_read_with_their_units(text: str, size: int | None) -> None:
     assert kilobytes(text) == size
+
+
+_POD = "sys/fs/cgroup/kubepods.slice/pod1"
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        (BARE_METAL, 8),
+        (CONTAINER_V2, 1),  # 1.5 cores
+        (CONTAINER_V1, 1),  # half a core
+        (CONTAINER_V2 | {f"{_POD}/cpu.max": "400000 100000\n"}, 4),
+        (CONTAINER_V2 | {f"{_POD}/cpu.max": "3200000 100000\n"}, 8),
+        (CONTAINER_V2 | {f"{_POD}/cpu.max": "max 100000\n"}, 8),
+    ],
+)
+def test_threads_follow_the_quota(tmp_path: Path, files: Files, cores: int) -> None:
+    assert cores_worth(8, built(tmp_path, files)) == cores
+
+
+def test_what_a_quota_further_up_stops_is_counted(tmp_path: Path) -> None:
+    files = CONTAINER_V2 | {
+        f"{_POD}/cpu.stat": "nr_periods 100\nnr_throttled 30\nthrottled_usec 2000000\n",
+        f"{_POD}/inner/cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
+    }
+    found = throttled(built(tmp_path, files))
+    assert found is not None
+    assert (found.periods, found.throttled_periods, found.seconds) == (100, 30, 2.0)
+
+
+def test_only_variables_that_affect_speed_are_recorded() -> None:
+    given = {"OMP_NUM_THREADS": "2", "HOME": "/home/me", "AWS_SECRET_ACCESS_KEY": "x", "TF_VAR_password": "x"}
+    assert variable_facts(given) == {"variable OMP_NUM_THREADS": "2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NVIDIA_API_KEY", "nvapi-123"),
+        ("ORT_ACCESS_TOKEN", "abc"),
+        ("JAX_DB_PASSWORD", "abc"),
+        ("MKL_LICENSE_FILE", "27000@host"),
+        ("XLA_FLAGS", "--cache_token=abc"),
+        ("TORCH_HUB_CREDENTIALS", "abc"),
+        ("LD_PRELOAD", "x.so password: abc"),
+    ],
+)
+def test_a_value_that_looks_like_a_secret_is_not_recorded(name: str, value: str) -> None:
+    assert variable_facts({name: value}) == {f"variable {name}": NOT_KEPT}
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("https://me:pw@host/path", "https://host/path"),
+        ("https://me:p/w@host/path", "https://host/path"),
+        ("https://me:p#?w@host/path", "https://host/path"),
+        ("s3://bucket/cache?sig=abc&x=1", "s3://bucket/cache"),
+        ("--a=1,https://t@host/x#frag --b", "--a=1,https://host/x --b"),
+        ("", "set, but empty"),
+    ],
+)
+def test_addresses_lose_their_login_and_their_query(value: str, stored: str) -> None:
+    assert kept("JAX_COMPILATION_CACHE_DIR", value) == stored
+
+
+def test_bytes_that_are_not_valid_utf8_can_be_stored() -> None:
+    facts = variable_facts({"OMP_\udcff": "1", "XLA_FLAGS": "a\udcfe", "LD_PRELOAD": ""})
+    assert msgspec.json.decode(msgspec.json.encode(facts)) == facts
+    assert facts["variable XLA_FLAGS"] == "a?"
+
+
+def test_a_long_value_is_cut_with_its_length() -> None:
+    value = kept("XLA_FLAGS", "a" * 5000)
+    assert len(value) < 600
+    assert "5000" in value
+
+
+_NOW = {"memory": "16 GiB", "kernel": "6.1"}
+
+
+def test_a_difference_names_both_values() -> None:
+    before, after = {"kernel": "6.1", "cores": "2"}, {"kernel": "6.8", "cores": "2", "governor": "powersave"}
+    texts = [str(each) for each in differences(before, after)]
+    assert texts == ["governor not recorded -> powersave", "kernel 6.1 -> 6.8"]
+
+
+def test_facts_of_the_moment_differ_only_on_request() -> None:
+    before, after = {"steal so far": "0.1%", "gpu 0 clock": "210 MHz"}, {"steal so far": "0.2%", "gpu 0 clock": "300"}
+    assert differences(before, after) == []
+    assert len(differences(before, after, momentary=True)) == 2
+
+
+def test_facts_that_an_older_fairlap_did_not_look_for_are_only_counted() -> None:
+    _, listed, counted = differences_text({"kernel": "6.1"}, _NOW | {"kernel": "6.8", "swap": "none"}).splitlines()
+    assert (listed, " 2 facts " in counted) == ("  kernel 6.1 -> 6.8", True)
+
+
+def test_a_fingerprint_depends_only_on_lasting_facts() -> None:
+    passing = {"steal so far": "1%", "variable OMP_NUM_THREADS": "2", "package torch": "2.13.0", "git changes": "none"}
+    assert lasting(_NOW | passing) == _NOW
+
+
+def test_facts_that_only_a_newer_fairlap_records_are_ignored() -> None:
+    old, new = comparable_facts({"kernel": "6.1"}, {"kernel": "6.1", "memory": "16 GiB", "variable OMP_A": "1"}, "cpu")
+    assert old == new == {"kernel": "6.1"}
+
+
+def test_a_variable_that_only_one_run_set_is_a_difference() -> None:
+    old, new = comparable_facts(_NOW, _NOW | {"variable OMP_WAIT_POLICY": "passive"}, "cpu")
+    assert [str(each) for each in differences(old, new)] == ["variable OMP_WAIT_POLICY not set -> passive"]
+
+
+def test_a_governor_that_one_run_could_not_read_is_a_difference() -> None:
+    old, new = comparable_facts(_NOW | {"governor": "powersave"}, _NOW, "cpu")
+    assert differences(old, new)[0].name == "governor"
+
+
+def test_a_gpu_counts_only_in_a_race_on_it() -> None:
+    before = {"driver": "1", "gpu 0": "A100", "gpu 1": "H100", "gpu 1 power limit": "700 W"}
+    after = {"driver": "2", "gpu 0": "B200", "gpu 1": "H200", "gpu 1 power limit": "600 W"}
+    assert comparable_facts(before, after, "cpu") == ({}, {})
+    old, new = comparable_facts(before, after, "cuda:1")
+    assert old == {"driver": "1", "gpu": "H100", "gpu power limit": "700 W"}
+    assert new == {"driver": "2", "gpu": "H200", "gpu power limit": "600 W"}

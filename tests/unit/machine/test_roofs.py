@@ -1,13 +1,15 @@
-"""The roofs of a machine: which arrays are measured, and what is kept."""
+"""The roofs of a machine: which arrays are measured, on how many threads, and what is kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import msgspec
+import numpy as np  # noqa: F401  (loads the library)
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.machine import processor, roofs
+from fairlap.machine import arithmetic_peak, processor, roofs
+from fairlap.machine.matrix_threads import one_thread_for_matrices
 from fairlap.machine.processor import DataCache
 from fairlap.machine.roofs import Roof, Roofs, cache_working_sets, kept_roofs, roofs_of
 from fairlap.machine.root import Root
@@ -144,3 +146,33 @@ def test_arrays_that_memory_has_no_room_for_are_not_measured(monkeypatch: pytest
     assert msgspec.json.decode(msgspec.json.encode(found), type=Roofs) == found
     for roof in (*found.operations_per_s.values(), *found.bytes_per_s.values()):
         assert 0 < roof.low <= roof.value <= roof.high
+
+
+@pytest.mark.parametrize(("product", "native"), [(3e11, 2e11), (2e11, 3e11)])
+def test_the_higher_of_both_measurements_counts(monkeypatch: pytest.MonkeyPatch, product: float, native: float) -> None:
+    monkeypatch.setattr(arithmetic_peak, "_measured", 0.0)
+    monkeypatch.setattr(arithmetic_peak, "_product", lambda: product)
+    monkeypatch.setattr(arithmetic_peak, "_native", lambda: native)
+    assert arithmetic_peak.operations_per_second() == 3e11
+
+
+def test_measuring_again_never_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arithmetic_peak, "_measured", 0.0)
+    figures = iter([3e11, 1e11])
+    monkeypatch.setattr(arithmetic_peak, "_product", lambda: next(figures))
+    monkeypatch.setattr(arithmetic_peak, "_native", lambda: 0.5e11)
+    assert arithmetic_peak.operations_per_second() == 3e11
+    assert arithmetic_peak.operations_per_second(again=True) == 3e11
+
+
+def test_matrices_have_one_thread_and_then_as_many_as_before() -> None:
+    threadpoolctl = pytest.importorskip("threadpoolctl", reason="it comes with scikit-learn")
+
+    def threads() -> list[int]:
+        return [each["num_threads"] for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"]
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with one_thread_for_matrices():
+            assert set(threads()) <= {1}
+        assert threads() == before

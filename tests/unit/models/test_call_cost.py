@@ -1,14 +1,19 @@
-"""What a call has to do at least follows from the spec: its operations, and the bytes that must move."""
+"""What a call has to do at least follows from the spec, and the references do what is published."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import fairlap.bench_models.bert_base.spec as bert_base
+import numpy as np
 import pytest
+from fairlap.bench_models.bert_base.reference import apply_layer
 from fairlap.models.call_cost import call_cost
 from fairlap.models.registry import find
 from fairlap.request.training import AdamW, Sgd, Training
 from fairlap.request.work import Work
+from workloads_of_models import workload_of
 
 
 def test_an_inference_multiplies_as_published_and_moves_weights_inputs_and_outputs_once() -> None:
@@ -82,3 +87,45 @@ def test_operations_of_which_some_are_not_counted_are_absent_and_the_reason_name
     assert cost.operations is None
     assert "DFT" in cost.counted
     assert cost.moved_bytes > 0
+
+
+class Counted(np.ndarray[Any, Any]):
+    """An array that counts the products of every matrix multiplication that it or its offspring takes part in."""
+
+    products = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **others: Any) -> Any:
+        plain = [_plain(each) for each in inputs]
+        if "out" in others:
+            others["out"] = tuple(_plain(each) for each in others["out"])
+        result = getattr(ufunc, method)(*plain, **others)
+        if ufunc is np.matmul:
+            Counted.products += result.size * plain[0].shape[-1]
+        return result.view(Counted) if isinstance(result, np.ndarray) else result
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Counted) else value
+
+
+@pytest.mark.parametrize(
+    "model", ["attention", "characters", "conv2d", "gemm", "gpt2_decode", "gpt2_prefill", "mlp", "mnist", "tabular"]
+)
+def test_the_reference_multiplies_as_often_as_published(model: str) -> None:
+    work = workload_of(model, batch=2)
+    Counted.products = 0
+    weights = {name: array.view(Counted) for name, array in work.weights.items()}
+    work.implementation_of_reference().forward(weights, work.inputs)
+    published = find(model).spec.gmacs_per_item
+    assert published is not None
+    assert Counted.products == round(2 * published * 1e9)
+
+
+def test_a_layer_of_bert_base_multiplies_as_often_as_its_spec_says() -> None:
+    first = bert_base.LAYER_NAMES[0]
+    held = [weight for weight in bert_base.SPEC.weights if weight.name.startswith(f"{first}.")]
+    weights = {weight.name: np.ones(weight.shape, np.float32).view(Counted) for weight in held}
+    hidden = np.ones((2, bert_base.LENGTH, bert_base.HIDDEN), np.float32).view(Counted)
+    Counted.products = 0
+    apply_layer(weights, first, hidden, np.ones((2, 1, 1, bert_base.LENGTH), bool))
+    assert Counted.products == 2 * bert_base.macs_per_layer()

@@ -1,12 +1,15 @@
-"""Weights, inputs and labels come from the seed and the array's own name, and from nothing else."""
+"""Arrays come from the seed and their own names, are rounded to the nearest, and are told apart by their hash."""
 
 from __future__ import annotations
+
+import hashlib
+import struct
 
 import numpy as np
 import pytest
 from fairlap.errors import NotAvailable
 from fairlap.models.arrays import hash_of
-from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
+from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
 from fairlap.models.registry import find
 from fairlap.models.spec import Constant, Fill, Integers, Normal, Spec, Tensor, Uniform, Weight
 from hypothesis import given
@@ -82,3 +85,67 @@ def test_labels_are_classes_of_the_first_output_one_for_each_row() -> None:
 
 def test_a_loss_without_classes_has_no_labels() -> None:
     assert draw_labels(spec_of(), 9, 0) is None
+
+
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**126), max_value=2.0**126)
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [
+        (1.0, 1.0),
+        (1.0 + 2**-8, 1.0),  # halfway, and 1 is the even one
+        (1.0 + 3 * 2**-8, 1.0 + 2**-6),
+        (1.0 + 2**-8 + 2**-20, 1.0 + 2**-7),
+        (-1.0 - 2**-9, -1.0),
+        (0.0, 0.0),
+    ],
+)
+def test_a_value_goes_to_the_nearest_bfloat16(value: float, rounded: float) -> None:
+    assert rounded_to_bfloat16(np.array([value], np.float32))[0] == rounded
+
+
+@given(FLOATS)
+def test_rounding_moves_by_at_most_half_a_step_and_only_once(value: float) -> None:
+    once = rounded_to_bfloat16(np.array([value], np.float32))
+    assert abs(float(once[0]) - value) <= max(abs(value) * 2**-8, 1e-40)
+    assert once.view(np.uint32)[0] & 0xFFFF == 0
+    np.testing.assert_array_equal(rounded_to_bfloat16(once), once)
+
+
+W = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_the_hash_is_one_that_any_language_can_compute() -> None:
+    text = b"b <f4 [1]\n" + struct.pack("<f", 2.5) + b"w <f4 [2, 3]\n" + struct.pack("<6f", 0, 1, 2, 3, 4, 5)
+    assert hash_of({"w": W, "b": np.array([2.5], np.float32)}) == hashlib.sha256(text).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"v": W},
+        {"w": W.astype(np.float64)},
+        {"w": W.reshape(3, 2)},
+        {"w": W.T},
+        {"w": np.negative(W)},
+        {"w": np.where(W == 0, -W, W)},
+        {"w": np.nextafter(W, np.float32(9))},
+        {"w": W, "b": W},
+        {},
+    ],
+)
+def test_another_name_type_shape_or_value_gives_another_hash(other: dict[str, np.ndarray]) -> None:
+    assert hash_of(other) != hash_of({"w": W})
+
+
+def test_a_single_number_is_not_a_row_of_one() -> None:
+    assert hash_of({"w": np.ones((), np.float32)}) != hash_of({"w": np.ones(1, np.float32)})
+
+
+def test_order_of_names_byte_order_and_strides_do_not_matter() -> None:
+    b = np.zeros((0, 4), np.float32)
+    expected = hash_of({"w": W, "b": b})
+    assert hash_of({"b": b, "w": np.asfortranarray(W)}) == expected
+    assert hash_of({"b": b, "w": W.astype(">f4")}) == expected
+    assert hash_of({"b": b, "w": np.repeat(W, 2, axis=1)[:, ::2]}) == expected

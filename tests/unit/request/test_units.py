@@ -1,14 +1,20 @@
-"""Shares, durations and devices as users write them."""
+"""Shares, durations, devices, shapes, optimizers and schedules as users write them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.request.load import LoadRequest, load_of
 from fairlap.request.names import Device
+from fairlap.request.source import Source, dims_in, range_in, shapes_in
+from fairlap.request.training import AdamW, Schedule, Sgd, Training, optimizer_in, schedule_in
 from fairlap.request.units import LargestSlowdown, Seconds, Share, array_sizes_in
+from hypothesis import given
+from hypothesis import strategies as st
 from runs_of_precisions import planned
 
 
@@ -80,3 +86,122 @@ def test_what_is_given_twice_is_refused(option: str, twice: tuple[object, ...]) 
     with pytest.raises(InvalidRequest, match=f"--{option}") as refused:
         planned(**{option: twice})
     assert refused.value.code == "E_REQUEST"
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("ids:8x128,mask:[8,128]", (("ids", (8, 128)), ("mask", (8, 128)))),
+        ("data[1,3,224,224]", (("data", (1, 3, 224, 224)),)),
+        ("x=3", (("x", (3,)),)),
+        ("scalar:[]", (("scalar", ()),)),
+        ("serving_default_x:0:1x2", (("serving_default_x:0", (1, 2)),)),
+        ("", ()),
+    ],
+)
+def test_shapes(text: str, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
+    assert shapes_in(text) == shapes
+
+
+def test_dims_and_ranges() -> None:
+    assert dims_in("batch=8, sequence:128") == (("batch", 8), ("sequence", 128))
+    assert range_in("ids:0..30521") == ("ids", 0, 30521)
+    assert range_in("offset=-3..4") == ("offset", -3, 4)
+    assert range_in("pixels:-0.5..2e2") == ("pixels", -0.5, 200.0)
+
+
+@pytest.mark.parametrize("text", ["ids", "ids:", "ids:8x", "ids:0x3", "ids:8x128,ids:8x128", "x:99999999999", "a:-1"])
+def test_what_is_no_shape_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        shapes_in(text)
+    assert refused.value.code == "E_SHAPES"
+
+
+@pytest.mark.parametrize("text", ["batch", "batch=", "=8", "batch=0", "batch=-1", "batch=8,batch=9", "batch=1.5"])
+def test_what_is_no_dimension_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        dims_in(text)
+    assert refused.value.code == "E_SHAPES"
+
+
+@pytest.mark.parametrize("text", ["ids", "ids:5", "ids:5..3", "ids:a..b", ":0..3"])
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        range_in(text)
+    assert refused.value.code == "E_SHAPES"
+
+
+def test_works_of_one_file_have_names_of_their_own() -> None:
+    plain = Source("m.onnx", "/m.onnx")
+    bound = [
+        Source("m.onnx", "/m.onnx", shapes=shapes_in("x:2x3")),
+        Source("m.onnx", "/m.onnx", shapes=shapes_in("x:4x3")),
+        Source("m.onnx", "/m.onnx", dims=dims_in("n=2")),
+        Source("m.onnx", "/m.onnx", batch=2),
+    ]
+    assert plain.name == "m.onnx"
+    assert len({each.name for each in (plain, *bound)}) == 5
+
+
+def test_what_is_left_out_has_its_usual_value() -> None:
+    assert optimizer_in("sgd:lr=0.1,momentum=0.9") == Sgd(0.1, 0.9, 0.0)
+    assert optimizer_in("adamw") == AdamW(0.001, 0.9, 0.999, 1e-8, 0.01)
+    assert schedule_in("cosine:steps=100,warmup=10") == Schedule("cosine", 10, 100)
+    assert schedule_in("constant:warmup=5") == Schedule("constant", 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "adam",
+        "sgd:lr",
+        "sgd:lr=fast",
+        "sgd:beta1=0.9",
+        "sgd:lr=0",
+        "sgd:momentum=1",
+        "adamw:epsilon=0",
+        "sgd:lr=nan",
+        "sgd:lr=1e39",
+        "sgd:lr=0.1,lr=0.2",
+    ],
+)
+def test_what_is_no_optimizer_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        optimizer_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["steps", "cosine", "cosine:steps=10,warmup=10", "linear:steps=5,floor=2", "cosine:steps=1.5", "cosine:steps=1e30"],
+)
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        schedule_in(text)
+
+
+def test_a_schedule_warms_up_and_falls_to_its_floor() -> None:
+    cosine = Schedule("cosine", warmup=2, steps=6, floor=0.1)
+    assert [cosine.at(step) for step in (0, 1, 2, 4, 6, 100)] == pytest.approx([0.5, 1.0, 1.0, 0.55, 0.1, 0.1])
+    linear = Schedule("linear", steps=4)
+    assert [linear.at(step) for step in (0, 1, 4)] == pytest.approx([1.0, 0.75, 0.0])
+    assert Schedule().at(12345) == 1.0
+
+
+@pytest.mark.parametrize(
+    "schedule", [Schedule(), Schedule("constant", 3), Schedule("cosine", 2, 6, 0.1), Schedule("linear", 0, 4)]
+)
+def test_a_traced_schedule_is_the_same(schedule: Schedule) -> None:
+    traced = [float(schedule.at_traced(np.float64(step), np)) for step in range(8)]
+    assert traced == pytest.approx([schedule.at(step) for step in range(8)])
+
+
+@given(
+    st.floats(1e-6, 10), st.floats(0, 0.99), st.floats(0, 1), st.sampled_from(["constant", "cosine", "linear"]),
+    st.integers(0, 50), st.integers(51, 1000),
+)  # fmt: skip
+def test_training_survives_json(lr: float, momentum: float, decay: float, kind: str, warmup: int, steps: int) -> None:
+    schedule = Schedule(kind, warmup, 0 if kind == "constant" else steps)  # type: ignore[arg-type]
+    training = Training(Sgd(lr, momentum, decay), schedule)
+    assert msgspec.json.decode(msgspec.json.encode(training), type=Training) == training
+    assert training.text.startswith("sgd:lr=")

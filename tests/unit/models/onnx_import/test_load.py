@@ -1,4 +1,4 @@
-"""Loading: dimensions are bound, weights keep their names, and what cannot be imported is refused by name."""
+"""Loading: dimensions are bound, weights keep their names, functions are expanded, and the rest is refused by name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.onnx_import import Graph, build, load_graph
+from fairlap.models.onnx_import.errors import ModelFileInvalid
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -156,3 +157,44 @@ def test_a_file_of_another_size_than_its_shape_takes_no_memory(tmp_path: Path) -
     model.graph.initializer[0].dims[0] = 2**40
     path.write_bytes(model.SerializeToString())
     assert _code_of(path, dimensions={"batch": 1}) == "E_MODEL_FILE"
+
+
+DOMAIN = "of.the.file"
+
+
+def file_with(tmp_path: Path, functions: dict[str, list[tuple[str, str]]], called: str) -> Path:
+    """Write a file whose functions are chains of nodes, each a domain and an operator of one input and one output."""
+    from onnx import TensorProto, helper
+
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+
+    def chain(nodes: list[tuple[str, str]]) -> list[Any]:
+        names = ["x", *(f"t{place}" for place in range(len(nodes) - 1)), "y"]
+        return [
+            helper.make_node(operator, [names[place]], [names[place + 1]], domain=domain)
+            for place, (domain, operator) in enumerate(nodes)
+        ]
+
+    made = [helper.make_function(DOMAIN, name, ["x"], ["y"], chain(nodes), opsets) for name, nodes in functions.items()]
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y")]
+    graph = helper.make_graph(chain([(DOMAIN, called)]), "g", value[:1], value[1:])
+    model = helper.make_model(graph, opset_imports=opsets, functions=made)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    return tmp_path / "model.onnx"
+
+
+def test_a_function_is_expanded(tmp_path: Path) -> None:
+    graph = load_graph(file_with(tmp_path, {"f": [("", "Relu"), ("", "Neg")]}, "f"))
+    assert [node.operator for node in graph.nodes] == ["Relu", "Neg"]
+    assert np.dtype(graph.inputs[0].dtype) == np.float32
+
+
+def test_functions_that_double_thirty_times_are_refused(tmp_path: Path) -> None:
+    functions = {f"f{level}": 2 * [(DOMAIN, f"f{level + 1}")] for level in range(30)}
+    with pytest.raises(ModelFileInvalid, match="nodes"):
+        load_graph(file_with(tmp_path, {**functions, "f30": [("", "Relu")]}, "f0"))
+
+
+def test_a_function_that_calls_itself_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileInvalid, match="calls itself"):
+        load_graph(file_with(tmp_path, {"f": [(DOMAIN, "g")], "g": [(DOMAIN, "f")]}, "f"))

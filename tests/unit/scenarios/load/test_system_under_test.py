@@ -1,4 +1,4 @@
-"""Every sample that is issued is completed exactly once, whatever the contestant does."""
+"""Every sample that is issued is completed exactly once, and early stopping needs as many as LoadGen asks for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from fairlap.scenarios.load.early_stopping import CONFIDENCE, fewest_queries
 from fairlap.scenarios.load.loadgen_messages import DroppedRequests
 from fairlap.scenarios.load.system_under_test import Answer, Issue, SystemUnderTest
+from scipy.stats import binom  # type: ignore[import-untyped,unused-ignore]
 from sleeping_issue import answers, sleeping
 
 
@@ -180,3 +182,18 @@ def test_answers_are_contiguous(kind: type) -> None:
     under_test.issue([0], [0])
     under_test.close(5.0)
     assert flags == [True]
+
+
+@pytest.mark.parametrize(
+    ("percentile", "late", "queries"),
+    [(0.9, 0, 44), (0.9, 1, 64), (0.99, 0, 459), (0.99, 1, 662)],
+)
+def test_the_counts_are_those_that_loadgen_itself_asks_for(percentile: float, late: int, queries: int) -> None:
+    assert fewest_queries(percentile, late) == queries
+
+
+@pytest.mark.parametrize("percentile", [0.5, 0.9, 0.97, 0.999])
+@pytest.mark.parametrize("late", [0, 1, 2, 7])
+def test_one_query_fewer_would_not_show_it_at_99_percent(percentile: float, late: int) -> None:
+    found = fewest_queries(percentile, late)
+    assert binom.cdf(late, found, 1 - percentile) <= 1 - CONFIDENCE < binom.cdf(late, found - 1, 1 - percentile)

@@ -1,13 +1,17 @@
+"""Where ranks are placed and how they are launched."""
+
 from __future__ import annotations
 
 import importlib.metadata
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from fairlap.worker.ranks import launchers
 from fairlap.worker.ranks.launchers import Folders, NoLauncher, mpirun_program
-from fairlap.worker.ranks.placement import Place
+from fairlap.worker.ranks.placement import Place, draw_addresses, places_of
+from fairlap.worker.ranks.remote_shell import script
 
 
 def without_package(_name: str) -> None:
@@ -59,3 +63,36 @@ def test_ranks_of_other_hosts_are_not_sent_to_a_folder_that_is_only_here() -> No
     folders = Folders("mpirun", [Place("", 0, 1), Place("a", 1, 1)])
     assert set(folders.environment) == {"TMPDIR"}
     folders.remove()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "placed"),
+    [
+        (2, (), [("", 0, 2)]),
+        (4, ("a", "b"), [("a", 0, 2), ("b", 2, 2)]),
+        (3, ("a", "b"), [("a", 0, 2), ("b", 2, 1)]),
+        (1, ("a", "b"), [("a", 0, 1)]),
+        (2, ("localhost", "b"), [("", 0, 1), ("b", 1, 1)]),
+        (2, (socket.gethostname(),), [("", 0, 2)]),
+    ],
+)
+def test_ranks_are_dealt_out_and_numbered_host_by_host(
+    ranks: int, hosts: tuple[str, ...], placed: list[tuple[str, int, int]]
+) -> None:
+    assert [(place.host, place.first, place.ranks) for place in places_of(ranks, hosts)] == placed
+
+
+def test_every_rank_has_an_address_of_its_own() -> None:
+    addresses = draw_addresses(places_of(8, ()))
+    assert len(set(addresses.by_rank)) == 8
+    assert addresses.coordinator == addresses.by_rank[0]
+    assert all(each.startswith("127.0.0.1:") for each in addresses.by_rank)
+
+
+def test_a_remote_script_carries_variables_and_no_home() -> None:
+    variables = {"OMP_NUM_THREADS": "1", "HOME": "/root", "SSH_AUTH_SOCK": "/s", "QUOTED": "a 'b' $c\n"}
+    text = script(["/bin/program", "--option"], variables, ["/a file"]).decode()
+    assert "export OMP_NUM_THREADS=1\n" in text
+    assert "HOME" not in text
+    assert "SSH_AUTH_SOCK" not in text
+    assert "'/a file'" in text

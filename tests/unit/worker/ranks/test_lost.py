@@ -1,13 +1,20 @@
+"""How a lost rank ended is described; one that ends as asked takes leave first."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fairlap.frameworks.contract import Contestant
+from fairlap.meters.memory import Memory
+from fairlap.worker.phases import Phases
+from fairlap.worker.protocol import Ended
 from fairlap.worker.ranks import lost
 from fairlap.worker.ranks.launchers import Launch
 from fairlap.worker.ranks.lost import described_status, how_it_ended
 from fairlap.worker.ranks.placement import Place
+from fairlap.worker.service import Service
 
 TORCHRUN_LOGS = """\
 W1123 19:13:52.024 16897 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 16998 closing signal
@@ -116,3 +123,21 @@ def test_a_launcher_that_ends_is_named_and_the_ranks_had_joined(lost_ones: list[
 def test_a_launcher_that_ends_before_its_ranks_joined_names_the_first_of_them() -> None:
     failed = lost.after_trouble(ranks(launched("", status=2), missing=[1]), "launch")
     assert "exited with status 2 before rank 1 joined" in failed.message
+
+
+def test_a_rank_takes_leave_before_its_last_message() -> None:
+    """Open MPI ends all ranks when one of them ends without it, and JAX aborts those that come last."""
+    left: list[bool] = []
+    service = Service(Phases(lambda *_: None))
+    contestant = Contestant(
+        bind=lambda _: lambda: None,
+        done=None,
+        outputs=lambda _: {},
+        weights=dict,
+        in_force={},
+        leave=lambda: left.append(True),
+    )
+    held = SimpleNamespace(contestant=contestant, fed=None, memory_before_second=Memory())
+    service._held = held  # type: ignore[assignment]
+    assert isinstance(service.quit(), Ended)
+    assert left == [True]
