@@ -1,12 +1,21 @@
-"""The documentation is correct: its examples run, its commands parse, its names exist."""
+"""The documentation is correct and plain: its examples run, its commands parse, its names and links exist.
+
+What CONTRIBUTING.md tells people to add can be added, in a copy of the package: a framework, a model, a scenario,
+a column, an option and an output format.
+"""
 
 from __future__ import annotations
 
+import csv
+import os
 import pkgutil
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +107,92 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     assert len(named) > 30
     folders = (TOP, TOP / "python/fairlap", TOP / "cpp")
     assert not [each for each in named if not any((folder / each).exists() for folder in folders)]
+
+
+README = TOP / "README.md"
+LINKING = [README, TOP / "CHANGELOG.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").rglob("*.md"))]
+
+AVOIDED = re.compile(r"\b(told|whoever|whom|anew|heat|contender)\b", re.IGNORECASE)
+TEXT = {".css", ".html", ".js", ".json", ".md", ".py", ".pyi", ".toml"}
+QUOTED: dict[str, set[str]] = {}  # words in quotations, by the file that holds them
+
+
+def texts() -> Iterator[Path]:
+    yield README
+    for folder in ("python", "docs"):
+        yield from (path for path in sorted((TOP / folder).rglob("*")) if path.suffix in TEXT)
+
+
+def test_no_text_uses_a_word_that_is_to_be_avoided() -> None:
+    found = [
+        f"{path.relative_to(TOP)}:{number}: {line.strip()}"
+        for path in texts()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if {word.lower() for word in AVOIDED.findall(line)} - QUOTED.get(str(path.relative_to(TOP)), set())
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_readme_has_at_most_120_lines_of_at_most_300_characters() -> None:
+    lines = README.read_text().splitlines()
+    assert len(lines) <= 120
+    assert max(map(len, lines)) <= 300
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(TOP)))
+def test_every_relative_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def anchors(page: Path) -> set[str]:
+    """Find the anchors that GitHub and the site make of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+ADDED = ("A framework", "A model", "A scenario", "A column", "An option", "An output format")
+MOST_LINES = 50  # a screen
+
+
+def diffs() -> dict[str, str]:
+    page = (TOP / "CONTRIBUTING.md").read_text()
+    return dict(re.findall(r"^### (.*?)$.*?^```diff\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """Race the new framework on the new model, with the new option and in the new format, and return the rows."""
+    copy = tmp_path_factory.mktemp("copy")
+    left_out = shutil.ignore_patterns("__pycache__")
+    for folder in ("python", "bench_models"):
+        shutil.copytree(TOP / folder, copy / folder, symlinks=True, ignore=left_out)
+    for name in ADDED:
+        applied = subprocess.run(["git", "apply", "-"], input=diffs()[name], cwd=copy, capture_output=True, text=True)
+        assert applied.returncode == 0, f"{name}: {applied.stderr}"
+    compare = ("compare", "sums", "--on", "numpy", "--blocks", "1", "--seconds", "0.02", "--samples", "7")
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlap", *compare, "-o", copy / "rows.tsv"],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy / "python"), "FAIRLAP_STORE": str(copy / "store.sqlite")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    with (copy / "rows.tsv").open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_each_addition_is_one_diff_of_at_most_a_screen() -> None:
+    assert set(diffs()) == set(ADDED)
+    assert max(diff.count("\n") for diff in diffs().values()) <= MOST_LINES
+
+
+def test_all_of_them_work_together(raced: list[dict[str, str]]) -> None:
+    [row] = raced
+    assert (row["framework"], row["workload"], row["outcome"]) == ("numpy", "sums", "finished")
+    assert row["judged_by"] == "99th percentile of a call"
+    assert 2 <= int(row["samples"]) <= 7 * 10  # in up to ten turns, of which the first is not counted

@@ -1,4 +1,4 @@
-"""Systems without shared memory, /proc or /sys, with one core or little memory: a race runs, or says why not."""
+"""Systems without shared memory, /proc or /sys, with few descriptors, one core or little memory: a race or a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from command_line import error_code, fairlap
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="mounts are those of Linux")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="mounts and limits are those of Linux"),
+]
 
 RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--blocks", "1", "--quiet"]
 RACE += ["--seconds", "0.01"]
@@ -101,3 +104,28 @@ def test_without_address_space_there_is_one_line(tmp_path: Path) -> None:
     done = fairlap(*RACE, before="ulimit -v 400000;", FAIRLAP_STORE=tmp_path / "runs.sqlite")
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "ulimit -n 64;",
+        "ulimit -n 20;",
+        "ulimit -v 4000000;",
+        "export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0;",
+        "export PYTHONIOENCODING=ascii;",
+        "ulimit -c 0; exec <&-;",
+    ],
+)
+def test_a_race_runs_or_says_why_not(before: str, tmp_path: Path) -> None:
+    done = fairlap(*RACE, before=before, FAIRLAP_STORE=tmp_path / "s" / "runs.sqlite", FAIRLAP_CACHE=tmp_path / "c")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_race_runs_in_a_folder_with_spaces_letters_and_newlines(tmp_path: Path) -> None:
+    folder = tmp_path / "a b ü\nc"
+    folder.mkdir()
+    done = fairlap(*RACE, "-o", "race.json", cwd=folder, FAIRLAP_STORE=folder / "runs.sqlite")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "race.json").exists()

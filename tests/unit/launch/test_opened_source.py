@@ -1,17 +1,25 @@
-"""A model that never ends being opened does not outlive the program that opens it."""
+"""A model that never ends being opened, or takes the machine's memory, is given up and outlives no program."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+import uuid
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from fairlap.launch import opened_source
+from fairlap.machine.processes import DEAD, process_ids, process_stat
+from fairlap.models.sources.contract import SourceError
+from machine_marks import needs_proc
+from onnx_files import source_of
 from workers_of_fake import environment
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are listed under /proc")
+pytestmark = needs_proc
 
 ENDLESS = """
 import os, pathlib
@@ -50,3 +58,99 @@ def computes(pid: int) -> bool:
         return bool(Path(f"/proc/{pid}/exe").readlink())  # a zombie has none
     except OSError:
         return False
+
+
+COMMANDS = {"list routes": ["list", "routes"], "compare": ["compare", "--on", "onnxruntime", "--no-store"]}
+WITHIN_S = 2.0  # where cores are free
+STEPS = 10**12
+MARK = "FAIRLAP_TEST_OF_ENDLESS_MODELS"
+
+
+def endless(file: Path) -> Path:
+    """Write a loop that adds the input to itself."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go on"], ["goes on"]), helper.make_node("Add", ["sum", "x"], ["next"])],
+        "body",
+        [value("step", TensorProto.INT64, []), value("go on", TensorProto.BOOL, []), value("sum", 1, [2, 4])],
+        [value("goes on", TensorProto.BOOL, []), value("next", 1, [2, 4])],
+    )
+    constants = [
+        helper.make_tensor("steps", TensorProto.INT64, [], [STEPS]),
+        helper.make_tensor("true", TensorProto.BOOL, [], [True]),
+    ]
+    loop = helper.make_node("Loop", ["steps", "true", "x"], ["y"], body=body)
+    inputs, outputs = [value("x", 1, [2, 4])], [value("y", 1, [2, 4])]
+    model = helper.make_model(
+        helper.make_graph([loop], "endless", inputs, outputs, constants),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=8,
+    )
+    onnx.save(model, file)
+    return file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_no_process_is_left_two_seconds_after_a_signal(tmp_path: Path, command: str, number: signal.Signals) -> None:
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    mark = uuid.uuid4().hex
+    environment = {**os.environ, MARK: mark, "FAIRLAP_CACHE": str(tmp_path)}
+    arguments = [sys.executable, "-m", "fairlap", *COMMANDS[command], str(endless(tmp_path / "endless.onnx"))]
+    with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
+        while not any(is_in_the_loop(pid) for pid in marked(mark) if pid != program.pid):
+            assert program.poll() is None
+            time.sleep(0.05)
+        program.send_signal(number)
+        deadline_s = time.monotonic() + WITHIN_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        while (left := marked(mark)) and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+    assert not left, [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left if Path(f"/proc/{pid}").exists()]
+
+
+def marked(mark: str) -> list[int]:
+    return [pid for pid in process_ids() if _has(pid, f"{MARK}={mark}".encode())]
+
+
+def _has(pid: int, mark: bytes) -> bool:
+    stat = process_stat(pid)
+    try:
+        return stat is not None and stat.state not in DEAD and mark in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+
+
+def is_in_the_loop(pid: int) -> bool:
+    """For long enough to be in the loop, and not in what is imported for it."""
+    try:
+        opens = b"fairlap.models.sources.opening" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return opens and int(fields[11]) + int(fields[12]) > 4 * os.sysconf("SC_CLK_TCK")
+
+
+def test_a_small_file_whose_shapes_double_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inference of shapes computes what a shape is made of, and each node here doubles it."""
+    pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    from onnx import TensorProto, helper
+
+    names = ["s", *(f"t{level}" for level in range(39))]
+    nodes = [helper.make_node("Concat", 2 * [name], [after], axis=0) for name, after in pairwise(names)]
+    nodes += [helper.make_node("Slice", [names[-1], "zero", "one"], ["shape"]),
+              helper.make_node("Reshape", ["x", "shape"], ["y"])]  # fmt: skip
+    known = [helper.make_tensor(name, TensorProto.INT64, [1], [value]) for name, value in
+             (("s", 4), ("zero", 0), ("one", 1))]  # fmt: skip
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", value[:1], value[1:], known)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    (tmp_path / "concat.onnx").write_bytes(model.SerializeToString())
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(opened_source, "available_memory_bytes", lambda: 2 * 2**30)
+    with pytest.raises(SourceError) as given_up:
+        opened_source.opened(source_of(tmp_path / "concat.onnx"), {"first": 1})
+    assert given_up.value.code == "E_SOURCE_SIZE"

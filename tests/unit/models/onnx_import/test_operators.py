@@ -1,8 +1,13 @@
-"""The node tests of onnx pass: here in NumPy and PyTorch, in all four libraries with `make test-importer`."""
+"""The documented operators are the claimed ones, and pass the node tests of onnx.
+
+Here in NumPy and PyTorch, in all four libraries with `make test-importer`.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 from fairlap.errors import FairlapError
@@ -56,3 +61,12 @@ def test_at_least_a_hundred_operators_are_claimed_and_tested(cases: list[Case]) 
     tested = {operator for case in cases if reason_to_exclude(case.name) is None for operator in case.operators}
     assert len(claimed()) >= 100
     assert set(claimed()) - tested <= {"GlobalLpPool"}  # onnx has no case for it
+
+
+_PAGE = Path(__file__).parents[4] / "docs" / "reference" / "onnx-import.md"
+
+
+def test_the_documentation_lists_the_operators_that_are_claimed() -> None:
+    """`python tests/bench/importer_table.py` writes the list."""
+    (part,) = re.findall("<!-- operators -->(.*?)<!-- end of operators -->", _PAGE.read_text(), re.DOTALL)
+    assert re.findall(r"`(\w+)`", part) == claimed()

@@ -1,13 +1,25 @@
-"""The signed-rank pieces against published values, brute force and SciPy."""
+"""Tests on ranks and signs against published values, brute force and SciPy."""
 
+from __future__ import annotations
+
+import math
 from itertools import product
 
 import numpy as np
 import pytest
+from fairlap.verdict.blocks import BadOption
+from fairlap.verdict.exact_tests import rank_sum
 from fairlap.verdict.exact_tests import signed_rank as sr
+from fairlap.verdict.exact_tests.equivalence import equivalence_interval, log_margin, p_equivalent
+from fairlap.verdict.exact_tests.signed_rank import cut_from_each_end, sign_interval
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wilcoxon  # type: ignore[import-untyped,unused-ignore]
+from scipy.stats import (
+    binomtest,  # type: ignore[import-untyped,unused-ignore]
+    mannwhitneyu,  # type: ignore[import-untyped,unused-ignore]
+    wilcoxon,  # type: ignore[import-untyped,unused-ignore]
+)
+from statsmodels.stats.weightstats import ttost_paired  # type: ignore[import-untyped,unused-ignore]
 
 # Hollander and Wolfe (1973), page 29: depression scores of nine patients before and after a tranquilliser,
 # the paired example of R's ?wilcox.test.
@@ -179,3 +191,78 @@ def test_the_interval_holds_the_centre(d: np.ndarray, level: float) -> None:
     walsh = sr.walsh_averages(d)
     low, high = sr.interval(walsh, min(level, 0.3))
     assert low <= sr.centre(walsh) <= high
+
+
+def test_the_p_value_is_the_worse_of_two_shifted_signed_rank_tests() -> None:
+    d = np.random.default_rng(3).normal(0.004, 0.01, 15)
+    edge = np.log(1.02)
+    above = wilcoxon(d + edge, alternative="greater", method="exact").pvalue
+    below = wilcoxon(d - edge, alternative="less", method="exact").pvalue
+    assert above < below
+    assert float(p_equivalent(sr.walsh_averages(d), 0.02)) == pytest.approx(below, rel=1e-12)
+    assert float(p_equivalent(sr.walsh_averages(-d), 0.02)) == pytest.approx(below, rel=1e-12)
+
+
+def test_on_many_normal_differences_it_agrees_with_the_t_based_tests() -> None:
+    rng = np.random.default_rng(2)
+    b = rng.normal(0, 1, 60)
+    for shift, expected in ((0.0, True), (0.03, False)):
+        d = rng.normal(shift, 0.02, 60)
+        ours = float(p_equivalent(sr.walsh_averages(d), 0.02))
+        theirs = ttost_paired(b + d, b, -np.log(1.02), np.log(1.02))[0]
+        assert (ours <= 0.05) == (theirs <= 0.05) == expected
+
+
+@given(st.lists(st.integers(-30, 30).map(lambda k: k / 1000), min_size=3, max_size=16).map(np.array))
+def test_equivalence_is_shown_exactly_where_its_interval_lies_inside_the_margin(d: np.ndarray) -> None:
+    walsh = sr.walsh_averages(d)
+    low, high = equivalence_interval(walsh, 0.05)
+    inside = -np.log(1.02) < low and high < np.log(1.02)
+    assert inside == (p_equivalent(walsh, 0.02) <= 0.05)
+
+
+def test_a_margin_means_the_same_from_both_sides() -> None:
+    assert log_margin(0.02) == pytest.approx(np.log(1.02), rel=1e-15)
+    for margin in (0.0, -0.1, 1.0):
+        with pytest.raises(BadOption, match="margin"):
+            log_margin(margin)
+
+
+# Order statistics of the sign interval at 95 %, as printed in tables for the median.
+@pytest.mark.parametrize(
+    ("n", "cut"),
+    [(2, 0), (5, 0), (6, 1), (7, 1), (8, 1), (9, 2), (10, 2), (11, 2), (12, 3), (15, 4), (20, 6), (30, 10)],
+)
+def test_the_sign_interval_cuts_as_many_as_the_tables_say(n: int, cut: int) -> None:
+    assert cut_from_each_end(n, 0.05) == cut
+    if cut:
+        assert binomtest(cut - 1, n).pvalue <= 0.05 < binomtest(cut, n).pvalue
+
+
+def test_the_sign_interval_is_made_of_order_statistics() -> None:
+    values = np.array([5.0, 1, 9, 3, 7, 2, 8, 4, 6])
+    assert sign_interval(values, 0.05) == (2.0, 8.0)
+    assert sign_interval(values[:5], 0.05) == (-np.inf, np.inf)
+    assert sign_interval(np.arange(1.0, 7.0), 0.05) == (1.0, 6.0)
+
+
+def test_a_level_met_exactly_is_met() -> None:
+    assert cut_from_each_end(5, 1 / 16) == 1
+    assert cut_from_each_end(5, 1 / 17) == 0
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 10), (3, 10), (5, 8), (5, 50), (1, 40)])
+def test_a_shift_is_in_the_interval_where_the_exact_test_does_not_reject_it(first: int, second: int) -> None:
+    drawn = np.random.default_rng([first, second])
+    for _ in range(20):
+        a, b = drawn.normal(1, 1, first), drawn.normal(0, 1, second)
+        middle, low, high = rank_sum.shift(a, b)
+        assert low <= middle <= high
+        for end, beyond in ((low, -1), (high, 1)):
+            assert mannwhitneyu(a - (end + 1e-9 * beyond), b, method="exact").pvalue <= 0.05
+            assert mannwhitneyu(a - (end - 1e-9 * beyond), b, method="exact").pvalue > 0.05
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 10), (2, 7), (3, 3)])
+def test_too_small_samples_bound_nothing(first: int, second: int) -> None:
+    assert rank_sum.shift(np.full(first, 100.0), np.arange(float(second)))[1:] == (-math.inf, math.inf)

@@ -1,4 +1,4 @@
-"""Timed epochs begin warm, and with the state that the training had."""
+"""Timed epochs begin warm, with the state that the training had; held-out items are answered once and in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from fairlap.frameworks.contract import Contestant, TrainingState
 from fairlap.models import safetensors
 from fairlap.scenarios import training
-from fairlap.scenarios.training import Epochs
+from fairlap.scenarios.training import Epochs, filled_batches, joined
 from fairlap.scenarios.training_messages import Epoch
 
 BATCH = 2
@@ -116,3 +116,13 @@ def test_a_state_that_is_large_is_not_held_twice(
     epochs = Epochs(adding.contestant(), BATCH, "cpu")
     unused, _ = trained(epochs, adding, 1, 0, tmp_path, steps=10)
     assert unused == 0
+
+
+@pytest.mark.parametrize(("items", "batch"), [(1, 1), (7, 3), (6, 3), (2, 5), (359, 32)])
+def test_every_item_is_answered_once_and_in_order_whatever_the_batch(items: int, batch: int) -> None:
+    inputs = {"image": np.arange(2.0 * items).reshape(items, 2)}
+    batches = filled_batches(inputs, batch)
+    assert {len(each["image"]) for each in batches} == {batch}
+    assert len(batches) == -(-items // batch)
+    answers = [{"logits": 10 * each["image"]} for each in batches]
+    np.testing.assert_array_equal(joined(answers, items)["logits"], 10 * inputs["image"])
