@@ -16,12 +16,10 @@ from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
 from fairlap.store.run_file import load_run
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
 
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.thorough, needs_proc]
 
 
 @pytest.fixture(autouse=True)

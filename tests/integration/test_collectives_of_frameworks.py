@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.collectives import MEMORY, CollectivesPlan, run_collectives
@@ -11,12 +9,9 @@ from fairlap.request.names import Contestants
 from fairlap.request.scale import COLLECTIVES
 from fairlap.results.collectives import result_of
 from fairlap.scenarios.ranks_messages import RankLimits
+from machine_marks import needs_proc
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
-    pytest.mark.timeout(600),
-    pytest.mark.slow,
-]
+pytestmark = [needs_proc, pytest.mark.timeout(600), pytest.mark.slow]
 
 SIZES = (4000, 400_000)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from fairlap.request.work import Work
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 REFUSALS = {
     "torch": "torch sees ",

@@ -16,13 +16,13 @@ from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.plan import Plan
 from fairlap.race.plan_from_request import plan_of
-from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from fairlap.scenarios.fed_latency import GOT, SEEN
 from fairlap.scenarios.process_result import ProcessResult
 from onnx_files import BOUND, ROWS, masked_lookup, one_node, source_of
+from small_races import run_race
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
@@ -56,8 +56,7 @@ def rows_of(folder: Path, **arrays: np.ndarray) -> str:
 
 def test_it_is_fed_and_checked_in_every_framework(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="`make test` installs it and runs this")
-    race = Race(planned(masked_lookup(tmp_path / "m.onnx"), "onnxruntime,openvino,jax"))
-    race.run()
+    race = run_race(planned(masked_lookup(tmp_path / "m.onnx"), "onnxruntime,openvino,jax"))
     assert len(race.processes) == 3
     for process in race.processes:
         assert process.outcome == "finished", process.message + process.details

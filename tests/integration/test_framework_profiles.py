@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,17 @@ from click.testing import CliRunner
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.around_blocks.after_blocks import Findings
-from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.plan import Measuring
 from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.training import Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
 from fairlap.store.run_file import save_run
+from machine_marks import needs_proc
 from planted_runs import CONTESTANT, install_planted, release
+from small_races import run_race, small_plan
 from thorough import thorough_where
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 WORK = Work("mlp", 16)
 WITHOUT_TIMELINE = ("openvino",)
@@ -41,20 +38,8 @@ CONTESTANTS = {
 
 
 def raced(contestants: str, work: Work, traces: Path | None = None) -> Race:
-    plan = draw_plan(
-        Contestants(contestants),
-        (work,),
-        blocks=1,
-        conditions="controlled",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.1),
-        profile_processes=1,
-    )
-    race = Race(plan, findings=Findings(traces=traces))
-    race.run()
-    return race
+    plan = small_plan(contestants, work, conditions="controlled", measuring=Measuring(seconds=0.1), profile_processes=1)
+    return run_race(plan, findings=Findings(traces=traces))
 
 
 @pytest.mark.thorough

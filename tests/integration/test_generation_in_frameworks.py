@@ -16,6 +16,7 @@ from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
 from fairlap.request.names import contestant_named
 from framework_python import skip_unless_available
+from machine_marks import needs_proc
 from thorough import thorough_where
 from workloads_of_models import workload_of
 
@@ -33,7 +34,7 @@ CONTESTANTS = (
 )
 SLOW = ("torch:compile", "tensorflow", "tensorflow:xla")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 
 def found_by(contestant: str, precision: str = "fp32") -> dict[str, Any]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 from fairlap.race.load.load_run import WHEN
-from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Measuring
 from fairlap.request.load import Load
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from framework_python import skip_unless_available
+from machine_marks import needs_proc
+from small_races import run_race, small_plan
 
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600), needs_proc]
 
 
 @pytest.mark.parametrize("model", ["mlp", "convnet"])
@@ -30,19 +25,12 @@ def test_two_workers_and_batches_of_a_framework_answer_rightly(
 ) -> None:
     skip_unless_available(contestant)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    plan = draw_plan(
-        Contestants(contestant),
-        (Work(model, 1, load=Load(0.9, 0.5, workers=2, largest_batch=4, trial_s=0.5)),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
+    plan = small_plan(
+        contestant,
+        Work(model, 1, load=Load(0.9, 0.5, workers=2, largest_batch=4, trial_s=0.5)),
         measuring=Measuring(seconds=0.05),
     )
-    race = Race(plan)
-    race.run()
-    [process] = race.processes
+    [process] = run_race(plan).processes
     assert process.outcome == "finished", process.message
     found = process.load
     assert found is not None

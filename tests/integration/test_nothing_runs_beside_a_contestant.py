@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,12 +17,9 @@ from fairlap.race.equal_work import held_out_answers
 from fairlap.scenarios.latency_messages import Measure
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.training_messages import Epoch
+from machine_marks import needs_proc
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(sys.platform != "linux", reason="threads are read from /proc"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_proc]
 
 MOST_OF_A_CORE = 0.01
 TIMED = (Measure, Epoch, OfferLoad)

@@ -7,7 +7,6 @@ takes the whole batches.
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from fairlap.request.names import contestant_named
 from fairlap.request.scale import Scale
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
 from ranks_of_training import answer_of_last_rank, ends_of_ranks, exercise_of
 
@@ -102,7 +102,7 @@ def test_a_rank_answers_its_part_alone(contestant: str, tmp_path: Path) -> None:
     assert all(np.allclose(answer[name], expected[name], rtol=1e-4, atol=1e-5) for name in expected)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc")
+@needs_proc
 @pytest.mark.parametrize("contestant", ["jax", "tensorflow:graph", "mpi"])
 @pytest.mark.parametrize("mode", ["train", "infer"])
 def test_conductors_run_their_ranks(contestant: str, mode: Mode) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
@@ -11,13 +9,10 @@ from fairlap.request.scale import Scale
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.process_result import ProcessResult
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
-    pytest.mark.timeout(900),
-    pytest.mark.slow,
-]
+pytestmark = [needs_proc, pytest.mark.timeout(900), pytest.mark.slow]
 
 TRAININGS = {
     "sgd": Training(Sgd(lr=0.01, momentum=0.9, decay=0.0005)),

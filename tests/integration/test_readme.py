@@ -14,6 +14,7 @@ from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find, implementation_at
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.request.work import Work
+from machine_marks import needs_proc
 from model_servers import serving
 
 TOP = Path(__file__).parents[2]
@@ -24,11 +25,7 @@ SHORTER = {
 }
 PORT = "127.0.0.1:8000"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, needs_proc]
 
 
 def commands() -> list[str]:

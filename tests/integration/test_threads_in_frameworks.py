@@ -6,12 +6,11 @@ import os
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
+from fairlap.race.plan import Measuring
 from fairlap.request.scale import Scale
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Mode, Work
+from small_races import run_race, small_plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -23,18 +22,15 @@ def test_every_work_of_a_race_has_its_own_number_of_threads_in_force(contestant:
         pytest.skip(f"{contestant} is not installed")
     training = None if contestant == "onnxruntime" else Training(Sgd(lr=0.01))
     mode: Mode = "infer" if training is None else "train"
-    plan = draw_plan(
-        Contestants(contestant),
-        tuple(Work("mlp", 4, mode, training=training, scale=Scale(threads)) for threads in (1, 2)),
-        blocks=1,
+    plan = small_plan(
+        contestant,
+        *(Work("mlp", 4, mode, training=training, scale=Scale(threads)) for threads in (1, 2)),
         conditions="controlled",
         threads=2,
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
         measuring=Measuring(seconds=0.05),
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     found = {process.work.rpartition(" · ")[2]: process for process in race.processes}
     assert [process.outcome for process in race.processes] == ["finished"] * 2, [p.message for p in race.processes]
     for threads, name in ((1, "1 thread"), (2, "2 threads")):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from fairlap.race.plan import Measuring, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Measuring
 from fairlap.race.run import Run
-from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.process_result import ProcessResult
+from small_races import run_race, small_plan
 
 
 def run_of_one_block(
@@ -23,19 +22,16 @@ def run_of_one_block(
     **options: Any,
 ) -> Run:
     """``options`` are those of ``draw_plan``: device, data, limits and others."""
-    plan = draw_plan(
-        Contestants(contestants),
-        (work,),
-        blocks=1,
+    plan = small_plan(
+        contestants,
+        work,
         conditions=conditions,
         threads=threads,
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
         measuring=Measuring(seconds=seconds),
         **options,
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     return Run(
         plan,
         race.processes,

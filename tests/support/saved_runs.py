@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from fairlap.race.plan import draw_plan
 from fairlap.race.run import Run
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult, Timing
+from small_races import small_plan
 
 WORK = Work("mlp", 1)
 MACHINE = {"cpu model": "one", "kernel": "6.1", "cores": "2"}
@@ -30,15 +29,8 @@ def saved_run(
     quantity: str = "wall_ns",
 ) -> Run:
     """Every contestant around its median, in blocks. Where it was fed, its processes have these hashes in turn."""
-    plan = draw_plan(
-        Contestants(",".join(medians_ns)),
-        (WORK,),
-        blocks=blocks,
-        conditions="as-found",
-        threads=threads,
-        available_cores=(0, 1),
-        seed=seed,
-        data=data,
+    plan = small_plan(
+        ",".join(medians_ns), WORK, blocks=blocks, threads=threads, available_cores=(0, 1), seed=seed, data=data
     )
     rng = random.Random(seed)
     processes: list[ProcessResult] = []

@@ -17,6 +17,7 @@ from command_line import fairlap, invoke, output, refusal
 from fairlap.race.plan import Plan, load_plan
 from fairlap.store.run_file import load_run
 from fairlap.store.store import open_store
+from machine_marks import needs_proc
 from served_framework import install_served
 
 _QUICK = ("--p90", "100ms", "--trial", "200ms", "--threads", 1, "--seconds", "20ms", "--blocks", 1)
@@ -96,7 +97,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@needs_proc
 @pytest.mark.usefixtures("served")
 def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> None:
     done = fairlap("load", "mlp", "--on", "served", *_QUICK, "--json", "-q", "-o", "run.json", cwd=tmp_path)
@@ -123,7 +124,7 @@ def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@needs_proc
 @pytest.mark.usefixtures("served")
 def test_a_run_in_which_no_contestant_finds_a_rate_is_printed_and_fails(tmp_path: Path) -> None:
     done = fairlap("load", "mlp", "--on", "served", *_QUICK, "--p90", "1ms", "-q", cwd=tmp_path)
@@ -132,7 +133,7 @@ def test_a_run_in_which_no_contestant_finds_a_rate_is_printed_and_fails(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@needs_proc
 @pytest.mark.usefixtures("served")
 def test_a_run_that_ctrl_c_ends_is_resumed_by_the_command_that_it_prints(tmp_path: Path) -> None:
     options = ("--p90", "100ms", "--trial", "100ms", "--threads", 1, "--seconds", "20ms", "--blocks", 2)
@@ -154,7 +155,7 @@ def test_a_run_that_ctrl_c_ends_is_resumed_by_the_command_that_it_prints(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@needs_proc
 @pytest.mark.usefixtures("served")
 def test_a_request_file_is_raced_with_the_options_of_the_command_line(tmp_path: Path) -> None:
     text = 'models = ["mlp"]\ncontestants = ["served"]\nblocks = 1\nseconds = "20ms"\nthreads = 1\n'
@@ -166,7 +167,7 @@ def test_a_request_file_is_raced_with_the_options_of_the_command_line(tmp_path: 
     assert (load.percentile, load.trial_s) == (0.9, 0.2)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+@needs_proc
 @pytest.mark.usefixtures("served")
 def test_python_returns_the_rows() -> None:
     options = {"p90": "100ms", "trial": "200ms", "threads": 1, "seconds": "20ms", "blocks": 1}

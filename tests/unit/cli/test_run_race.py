@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,9 @@ from command_line import fairlap
 from fairlap.render.outputs import read_rows
 from fairlap.results.results import results_of
 from fairlap.store.run_file import load_run
+from machine_marks import needs_proc
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 
 @pytest.fixture(autouse=True)

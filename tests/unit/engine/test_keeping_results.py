@@ -10,6 +10,7 @@ import fairlap
 import numpy as np
 import pytest
 from fairlap.engine import time_calls
+from machine_marks import needs_proc
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
@@ -27,10 +28,6 @@ pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + {ROOM_BYTES}
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 """
-
-needs_a_memory_limit = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux bounds a process's memory and shows it in /proc"
-)
 
 
 def in_little_memory(code: str) -> str:
@@ -78,7 +75,7 @@ def test_a_pickled_callable_raised_comes_back_with_its_result(calls: int) -> Non
 
 
 @pytest.mark.sanitized
-@needs_a_memory_limit
+@needs_proc
 def test_samples_that_do_not_fit_in_memory_are_not_available_and_leave_nothing_behind() -> None:
     done = in_little_memory("""
 try:
@@ -90,7 +87,7 @@ except fairlap.NotAvailable as error:
 
 
 @pytest.mark.sanitized
-@needs_a_memory_limit
+@needs_proc
 @pytest.mark.parametrize("warmup", ["'auto'", "100", "0"])
 def test_seconds_bound_the_memory_of_many_samples(warmup: str) -> None:
     done = in_little_memory(f"""

@@ -24,6 +24,7 @@ from fairlap.engine.load import (
     run_load,
 )
 from fairlap.errors import InvalidRequest
+from machine_marks import needs_proc
 from numpy.typing import NDArray
 
 MS = 1e6
@@ -135,7 +136,7 @@ def test_latency_counts_from_when_a_request_was_due_so_a_stalled_service_cannot_
     assert (result.issued_ns < result.completed_ns[0]).all()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+@needs_proc
 def test_a_load_has_no_thread_but_its_workers_so_none_wakes_during_a_call() -> None:
     """Count the threads during a call.
 

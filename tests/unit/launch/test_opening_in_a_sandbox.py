@@ -26,6 +26,7 @@ from hostile_files import (
     script_that_writes,
 )
 from keras_files import lookup
+from machine_marks import needs_proc
 from onnx_files import BOUND, masked_lookup, source_of
 from tflite_files import dense
 from transformers_folders import folder_of
@@ -211,7 +212,7 @@ opening.main()
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads are listed under /proc")
+@needs_proc
 @pytest.mark.parametrize("function", ["", "starts_a_thread"])
 def test_no_thread_was_started_before_the_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str

@@ -15,12 +15,10 @@ from fairlap.launch.worker_process import WorkerProcess, python_worker
 from fairlap.models import safetensors
 from fairlap.worker.failure import failure
 from fairlap.worker.guardian import living_processes
+from machine_marks import needs_proc
 from workers_of_fake import Files, environment, nothing_left_of, whole_life
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="looks for what is left under /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 SHORT_S = 1.0
 _ANOTHER_VERSION = """import os, sys

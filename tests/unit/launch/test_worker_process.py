@@ -20,12 +20,10 @@ from fairlap.machine.processes import process_stat
 from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.scenarios.training_messages import Epoch
+from machine_marks import needs_proc
 from workers_of_fake import Files, belonging_to, environment, left_of, nothing_left_of
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="looks for what is left under /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 
 @pytest.fixture

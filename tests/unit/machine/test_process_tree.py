@@ -14,11 +14,9 @@ from contextlib import contextmanager
 import pytest
 from fairlap.machine.process_tree import ProcessTree, descendants
 from fairlap.machine.processes import DEAD, process_stat, thread_states
+from machine_marks import needs_proc
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="processes are listed under /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 STRANGER = """
 def stranger(code):

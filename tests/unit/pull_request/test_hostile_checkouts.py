@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from fairlap.pull_request.checkouts import NotPrepared, base_checkout, prepare
+from machine_marks import needs_proc
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
+pytestmark = needs_proc
 
 
 @pytest.fixture

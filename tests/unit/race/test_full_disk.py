@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,10 @@ import pytest
 from fairlap.models import safetensors
 from fairlap.race.race import Race
 from fairlap.scenarios.process_result import ProcessResult
-from races_of_example import plan_of
+from machine_marks import needs_proc
+from small_races import plan_of
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 
 @pytest.mark.usefixtures("example")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Limits, Measuring
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
 from fairlap.request.load import Load
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from generating_framework import EACH_S, FIRST_S, install_generating
+from machine_marks import needs_proc
+from small_races import run_race, small_plan
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 TOKENS = 16
 MODEL = "characters_generate"
@@ -29,19 +28,13 @@ def generating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def raced(contestants: str, load: Load | None = None, batch: int = 1) -> Run:
-    plan = draw_plan(
-        Contestants(contestants),
-        (Work(MODEL, batch, load=load),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
+    plan = small_plan(
+        contestants,
+        Work(MODEL, batch, load=load),
         measuring=Measuring(seconds=0.6),
         limits=Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60),
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     return Run(plan, race.processes, {}, race.shares())
 
 
@@ -67,18 +60,8 @@ def test_times_of_the_first_token_and_of_those_after_it_are_those_that_were_slep
 
 
 def test_a_model_that_does_not_generate_has_no_times_of_tokens(example: None) -> None:
-    plan = draw_plan(
-        Contestants("example"),
-        (Work("mlp", 1),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.02),
-    )
-    race = Race(plan)
-    race.run()
+    plan = small_plan("example", Work("mlp", 1), measuring=Measuring(seconds=0.02))
+    race = run_race(plan)
     [row] = results_of(Run(plan, race.processes, {}, race.shares()), "r").rows
     columns = ("time_to_first_token_ns", "time_per_output_token_ns", "token_gap_p99_ns", "tokens_per_s")
     assert all(row.absent[column] for column in columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,17 @@ from example_installed import install_example
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.runners import requirements_of
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Limits, Measuring
 from fairlap.race.run import Run
-from fairlap.request.names import Contestants, contestant_named
+from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.worker import over_http
+from machine_marks import needs_proc
 from model_servers import ModelServer, serving
+from small_races import run_race, small_plan
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 WORK = Work("mlp", 2)
 LIMITS = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
 
@@ -40,19 +37,8 @@ def server(**more: Any) -> ModelServer:
 
 
 def run_of(contestants: str) -> Run:
-    plan = draw_plan(
-        Contestants(contestants),
-        (WORK,),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.05),
-        limits=LIMITS,
-    )
-    race = Race(plan)
-    race.run()
+    plan = small_plan(contestants, WORK, measuring=Measuring(seconds=0.05), limits=LIMITS)
+    race = run_race(plan)
     return Run(plan, race.processes, {}, race.shares())
 
 

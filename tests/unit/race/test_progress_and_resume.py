@@ -14,21 +14,19 @@ from pathlib import Path
 import pytest
 from command_line import error_code, fairlap
 from fairlap.errors import NotAvailable
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.plan import Plan
 from fairlap.race.progress import EpochsLeft, Lines, Live, Messages, Silence, TimeLeft, progress_for
-from fairlap.race.race import Race
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import roofs_for
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
 from msgspec.structs import replace
-from races_of_example import plan_of
+from small_races import plan_of, run_race, small_plan
 from terminals import on_a_terminal
 
 WORK = Work("mlp", 4)
@@ -36,9 +34,7 @@ RACE = ["compare", "callable", "--on", "python:call=os.getpid,python:call=os.get
 
 
 def plan(blocks: int = 8) -> Plan:
-    return draw_plan(
-        Contestants("a,b"), (WORK,), blocks=blocks, conditions="as-found", threads=1, available_cores=(0,), seed=1
-    )
+    return small_plan("a,b", WORK, blocks=blocks)
 
 
 def process(block: int, name: str, ns: float = 1e6, took_s: float = 1.0) -> ProcessResult:
@@ -164,8 +160,7 @@ def test_a_quiet_race_shows_neither_its_preparation_nor_what_runs_after_its_bloc
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shown = Announced()
-    race = Race(plan_of("example", profile_processes=1, max_batch=2, recompile=(2,)), shown)
-    race.run()
+    race = run_race(plan_of("example", profile_processes=1, max_batch=2, recompile=(2,)), shown)
     assert [process.outcome for process in race.processes] == ["finished"]
     for begun in ("weights", "batch", "profil", "compil"):
         assert any(begun in line for line in shown.lines)

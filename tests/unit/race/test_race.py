@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,34 +13,20 @@ from fairlap.race.plan import Limits, Measuring, draw_plan
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
-from fairlap.request.names import Contestants, contestant_named
+from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
-from races_of_example import plan_of
+from machine_marks import needs_proc
+from small_races import plan_of, run_race, small_plan
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.usefixtures("example"),
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, pytest.mark.usefixtures("example"), needs_proc]
 
 QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
 
 
 def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: int = 1) -> list[ProcessResult]:
-    plan = draw_plan(
-        Contestants(contestants),
-        (Work(model, 2),),
-        blocks=blocks,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        measuring=Measuring(seconds=0.05),
-        limits=limits,
-    )
-    running = Race(plan)
-    running.run()
+    plan = small_plan(contestants, Work(model, 2), blocks=blocks, measuring=Measuring(seconds=0.05), limits=limits)
+    running = run_race(plan)
     return sorted(running.processes, key=lambda process: process.contestant)
 
 
@@ -204,16 +189,14 @@ def test_a_budget_ends_a_process_that_hangs_long_before_its_own_limits(
 ) -> None:
     monkeypatch.setattr(stopping, "LEAST_OF_A_REQUEST_S", 3.0)
     plan = plan_of(f"example:{variant}", limits=Limits(prepare_s=3000, answer_s=3000, measure_s=3000))
-    race = Race(plan, ending=Ending(plan, budget_s=1.0))
-    race.run()
+    race = run_race(plan, ending=Ending(plan, budget_s=1.0))
     [process] = race.processes
     assert (process.outcome, process.code) == ("timeout", "E_BUDGET")
 
 
 def test_a_budget_ends_the_turns_of_the_first_block() -> None:
     plan = plan_of("example,example:slow", rounds=1000)
-    race = Race(plan, ending=Ending(plan, budget_s=1e-3))
-    race.run()
+    race = run_race(plan, ending=Ending(plan, budget_s=1e-3))
     assert [(each.outcome, len(each.rounds_ns)) for each in race.processes] == [("finished", 2)] * 2
 
 
@@ -242,7 +225,6 @@ def test_a_callable_that_lets_another_process_work_has_a_warning(tmp_path: Path)
         seed=1,
         measuring=Measuring(seconds=0.5),
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     codes = {each.contestant.partition(":path")[0][-5:]: {w.code for w in each.warnings} for each in race.processes}
     assert {name: "W_OTHER_PROCESSES" in own for name, own in codes.items()} == {".call": True, "alone": False}

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
 from fairlap.race import stopping
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.plan import Plan
 from fairlap.race.stopping import Ending
-from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.process_result import ProcessResult, Timing
+from small_races import small_plan
 
 WORKS = (Work("mlp", 1), Work("gemm", 1))
 
@@ -23,16 +23,7 @@ WORKS = (Work("mlp", 1), Work("gemm", 1))
 def plan(
     works: int = 1, conditions: Conditions = "controlled", blocks: int = 40, *, until_decided: bool = False
 ) -> Plan:
-    return draw_plan(
-        Contestants("a,b"),
-        WORKS[:works],
-        blocks=blocks,
-        conditions=conditions,
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        until_decided=until_decided,
-    )
+    return small_plan("a,b", *WORKS[:works], blocks=blocks, conditions=conditions, until_decided=until_decided)
 
 
 def processes_around(planned: Plan, spread: float, faster: str = "a") -> list[list[ProcessResult]]:

@@ -6,29 +6,21 @@ import random
 import re
 
 import pytest
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.plan import Plan
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
-from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import judged_time_ns
 from fairlap.scenarios.process_result import AnswerError, Outcome, ProcessResult, Timing
 from runs_for_rows import a_run
+from small_races import small_plan
 
 WORK = Work("mlp", 1)
 
 
 def plan(blocks: int = 12) -> Plan:
-    return draw_plan(
-        Contestants("torch,jax"),
-        (WORK,),
-        blocks=blocks,
-        conditions="controlled",
-        threads=1,
-        available_cores=(0, 1),
-        seed=3,
-    )
+    return small_plan("torch,jax", WORK, blocks=blocks, conditions="controlled", available_cores=(0, 1), seed=3)
 
 
 def process(

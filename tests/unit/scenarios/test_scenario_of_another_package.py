@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from fairlap.cli.commands import compare
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan import Measuring
 from fairlap.race.plan_from_request import plan_of as plan_of_request
-from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
@@ -32,9 +30,10 @@ from fairlap.request.race_request import RaceRequest, read_request
 from fairlap.results.flat_row import flat, row_of_cells
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios import contract
-from races_of_example import plan_of
+from machine_marks import needs_proc
+from small_races import plan_of, run_race
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +55,7 @@ def raced(contestants: str, settings: Mapping[str, str]) -> Results:
     plan = msgspec.structs.replace(
         plan_of(contestants, blocks=2), measuring=turns_of_many_calls, scenario_settings=settings
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     assert {process.outcome for process in race.processes} == {"finished"}
     return results_of(Run(plan, race.processes, {}, {}, "2026-01-01T00:00:00+00:00"), "r")
 

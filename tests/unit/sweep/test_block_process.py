@@ -20,11 +20,9 @@ from fairlap.sweep.block import BlockReport, BlockTask, run_block
 from fairlap.sweep.block_process import BlockLost, report_of
 from fairlap.sweep.machine_here import Machine, machine_here
 from fairlap.sweep.requests import plans_of
+from machine_marks import needs_proc
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,13 +21,11 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.scenarios.asking import Prepared
 from fairlap.worker.over_http import over_http_in, without_server
+from machine_marks import needs_proc
 from thorough import thorough_where
 from workers_of_fake import Files, environment, nothing_left_of
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 WITHIN_S = 60.0
 
 

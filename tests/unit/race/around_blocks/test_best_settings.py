@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from fairlap.race.around_blocks.settings_space import Space
 from fairlap.race.plan import Measuring, Plan, draw_plan, load_plan, save_plan
 from fairlap.race.plan_from_request import plan_of
 from fairlap.race.progress import Messages, Progress, Silence
-from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.render.report.page import page_of
@@ -27,9 +25,11 @@ from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
+from machine_marks import needs_proc
 from runs_for_rows import a_process, crashed
+from small_races import run_race
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 
 @pytest.fixture(autouse=True)
@@ -219,8 +219,7 @@ def test_a_best_contestant_races_under_its_name_and_a_rerun_does_not_search_agai
     assert again == plan
     monkeypatch.setattr(best_settings, "search_settings", None)
     assert with_best_settings(again) == again
-    race = Race(again)
-    race.run()
+    race = run_race(again)
     run = Run(again, race.processes, {}, race.shares())
     assert run.searches == plan.searches
     results = results_of(run, "r")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,10 @@ from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
+from machine_marks import needs_proc
 from one_block import run_of_one_block
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 
 @pytest.fixture(autouse=True)

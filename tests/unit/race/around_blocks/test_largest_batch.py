@@ -16,6 +16,7 @@ from fairlap.request.work import Mode, Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import BatchOutcome, BatchTry, LargestBatch
 from hypothesis import given, strategies
+from machine_marks import needs_proc
 from one_block import run_of_one_block
 
 SHARE = 1 / 16
@@ -60,7 +61,7 @@ def test_a_refusal_in_between_is_the_reason_why_the_batch_is_not_larger() -> Non
     assert (found.batch, found.resolution, found.ended_by) == (5, 1, "refused")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory of another process is read from /proc")
+@needs_proc
 def test_a_process_that_holds_more_than_its_limit_is_ended() -> None:
     program = "import time\nheld = bytearray(200 * 2**20)\ntime.sleep(60)"
     for limit, is_ended in ((100 * MIB, True), (400 * MIB, False)):
@@ -74,7 +75,7 @@ def test_a_process_that_holds_more_than_its_limit_is_ended() -> None:
             process.kill()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory of another process is read from /proc")
+@needs_proc
 def test_a_process_is_ended_when_the_machine_runs_short() -> None:
     with subprocess.Popen([sys.executable, "-c", "import time\ntime.sleep(60)"], start_new_session=True) as process:
         with ResidentLimit(process.pid, 2**60, least_available_bytes=2**60) as watched:

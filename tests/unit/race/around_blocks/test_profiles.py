@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.plan import Plan
 from fairlap.race.plan_from_request import plan_of as plan_of_request
-from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.report.page import page_of
 from fairlap.render.terminal import text_of
@@ -28,12 +26,10 @@ from fairlap.scenarios.latency_messages import Measure
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
 from fairlap.store.run_file import load_run, run_document, save_run
 from fairlap.store.store import open_store
-from races_of_example import plan_of
+from machine_marks import needs_proc
+from small_races import plan_of, run_race
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, needs_proc]
 
 
 def planned(contestants: str, *, profiles: int = 2) -> Plan:
@@ -58,8 +54,7 @@ class Watched:
 
         patch.setattr(WorkerProcess, "_send", sent)
         self.kept: list[Any] = []
-        race = Race(planned("example,example:slow"), findings=Findings(keep_profile=self.kept.append))
-        race.run()
+        race = run_race(planned("example,example:slow"), findings=Findings(keep_profile=self.kept.append))
         self.run = Run(race.plan, race.processes, {"cpu model": "one"}, race.shares(), profiles=race.findings.profiles)
 
 
@@ -146,8 +141,7 @@ def test_profiles_that_ran_before_an_interruption_do_not_run_again(
 ) -> None:
     monkeypatch.setattr("fairlap.race.around_blocks.profiles._profiled", lambda *_: pytest.fail("a profile ran again"))
     before = watched.run
-    race = Race(before.plan, resumed=before.processes, findings=Findings(profiles=list(before.profiles)))
-    race.run()
+    race = run_race(before.plan, resumed=before.processes, findings=Findings(profiles=list(before.profiles)))
     assert race.findings.profiles == before.profiles
 
 
@@ -162,8 +156,7 @@ def test_nothing_is_timed_in_a_process_that_was_profiled(tmp_path: Path, monkeyp
         return answer
 
     monkeypatch.setattr(WorkerProcess, "ask", then_measured)
-    race = Race(planned("example", profiles=1))
-    race.run()
+    race = run_race(planned("example", profiles=1))
     [found] = race.findings.profiles
     assert (found.outcome, found.code, found.profile) == ("failed", "E_EXCEPTION", None)
     assert "profiler" in found.message
@@ -200,6 +193,5 @@ def test_a_profile_process_that_is_lost_is_an_outcome_and_the_others_go_on(
         return ask(worker, request, within_s=within_s)
 
     monkeypatch.setattr(WorkerProcess, "ask", lost_once)
-    race = Race(planned("example"))
-    race.run()
+    race = run_race(planned("example"))
     assert [(each.outcome, each.code) for each in race.findings.profiles] == [("crash", "E_CRASH"), ("finished", "")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import count
@@ -27,38 +26,32 @@ from fairlap.meters.memory import Memory
 from fairlap.race.around_blocks.smallest_memory import Found, Trial, smallest_memory
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
+from fairlap.race.plan import Limits, Measuring, Plan
 from fairlap.race.plan_reach import allow
 from fairlap.race.processes.block_worker import request_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import FORMATS
 from fairlap.render.terminal import text_of
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult, SmallestMemory
 from fairlap.store.run_file import load_run, save_run
 from fairlap.store.store import open_store
+from machine_marks import needs_proc
+from small_races import run_race, small_plan
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.usefixtures("example"),
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, pytest.mark.usefixtures("example"), needs_proc]
 
 QUICK = Limits(start_s=30, prepare_s=30, answer_s=30, measure_s=30)
 
 
 def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
-    return draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 4),),
+    return small_plan(
+        contestants,
+        Work("mlp", 4),
         blocks=blocks,
-        conditions="as-found",
-        threads=1,
         available_cores=tuple(sorted(os.sched_getaffinity(0)))[:1],
-        seed=1,
         measuring=Measuring(seconds=0.05),
         limits=QUICK,
         data=data,
@@ -66,8 +59,7 @@ def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
 
 
 def race(contestants: str, data: str = "synthetic") -> list[ProcessResult]:
-    running = Race(planned(contestants, data))
-    running.run()
+    running = run_race(planned(contestants, data))
     return sorted(running.processes, key=lambda process: process.contestant)
 
 
@@ -187,8 +179,7 @@ def test_a_race_whose_data_is_lost_ends_once_and_keeps_what_was_measured(
     tmp_path: Path, harm: Callable[[Path], None], says: str
 ) -> None:
     file = images(tmp_path, 64)
-    running = Race(planned("example,example:slow", str(file)), keep=lambda _process, _samples: harm(file))
-    running.run()
+    running = run_race(planned("example,example:slow", str(file)), keep=lambda _process, _samples: harm(file))
     [first] = running.processes
     assert first.outcome == "finished", first.message
     assert running.data_lost == running.ended_early
@@ -310,8 +301,7 @@ def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(t
 
 def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     plan = planned("example")
-    running = Race(plan)
-    running.run()
+    running = run_race(plan)
     [row] = results_of(Run(plan, running.processes, {}, {}), "r").rows
     assert row.data == "synthetic"
     assert row.pipeline_throughput_per_s is not None
@@ -328,8 +318,7 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
 
 def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -> None:
     plan = planned("example", data="")
-    running = Race(plan)
-    running.run()
+    running = run_race(plan)
     [row] = results_of(Run(plan, running.processes, {}, {}), "r").rows
     assert row.pipeline_throughput_per_s is None
     assert row.absent["waited_share"] == "nothing was fed; see --data"
@@ -382,8 +371,7 @@ def test_a_search_for_the_smallest_memory_that_lost_its_data_has_found_nothing(
         return SmallestMemory("address space", None, 2**25, 1, "it fails without a limit")
 
     monkeypatch.setattr("fairlap.race.around_blocks.after_blocks.smallest_memory", cut_and_search)
-    running = Race(msgspec.structs.replace(planned("example", str(file)), min_memory=True))
-    running.run()
+    running = run_race(msgspec.structs.replace(planned("example", str(file)), min_memory=True))
     [process] = running.processes
     assert process.finished
     assert process.smallest_memory is None

@@ -23,13 +23,13 @@ from fairlap.race.equal_work.held_out_answers import score_of_answers
 from fairlap.race.equal_work.learning import Learner, require_learnable, require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.equal_work.training_answers import Diverges, drawn_step_errors, training_errors
-from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
-from fairlap.request.names import Contestants
+from fairlap.race.plan import Plan, load_plan, save_plan
 from fairlap.request.training import AdamW, Sgd, Training
 from fairlap.request.training_data import TrainingData
 from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch, EpochTrained
 from msgspec.structs import replace as replaced
+from small_races import small_plan
 
 pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
 
@@ -91,13 +91,11 @@ def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
 def planned(
     to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ...] = (), *, count_evaluation: bool = False
 ) -> Plan:
-    return draw_plan(
-        Contestants("torch,jax"),
-        (WORK,),
+    return small_plan(
+        "torch,jax",
+        WORK,
         blocks=2,
         conditions="controlled",
-        threads=1,
-        available_cores=(0,),
         seed=3,
         to_score=to_score,
         most_epochs=most_epochs,

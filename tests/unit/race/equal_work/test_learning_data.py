@@ -12,12 +12,12 @@ from fairlap.models.registry import find
 from fairlap.models.spec import Spec
 from fairlap.race.equal_work.learning_data import data_to_learn, labelled, require_same_data
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import draw_plan, load_plan, save_plan
+from fairlap.race.plan import load_plan, save_plan
 from fairlap.race.resume import require_same_sources
-from fairlap.request.names import Contestants
 from fairlap.request.training import Sgd, Training
 from fairlap.request.training_data import ItemSizes, TrainingData
 from fairlap.request.work import Work
+from small_races import small_plan
 
 ROWS = "".join(f"{number / 7},{number % 5},{'red' if number % 3 else 'blue'}\n" for number in range(60))
 
@@ -94,10 +94,7 @@ def test_what_was_understood_of_a_file_is_reported(pets: Path) -> None:
 
 def test_data_that_changed_are_noticed(pets: Path, tmp_path: Path) -> None:
     work = work_on(chosen("tabular", pets)[0])
-    plan = draw_plan(
-        Contestants("torch"), (work,), blocks=1, conditions="as-found", threads=1, available_cores=(0,), seed=0,
-        to_score=0.9, most_epochs=2,
-    )  # fmt: skip
+    plan = small_plan("torch", work, seed=0, to_score=0.9, most_epochs=2)
     save_plan(plan, tmp_path / "plan.json")
     saved = load_plan(tmp_path / "plan.json")
     assert saved == plan

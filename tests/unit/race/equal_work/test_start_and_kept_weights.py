@@ -16,7 +16,6 @@ from fairlap.models.training.reference import BUFFER, STEP, WEIGHT
 from fairlap.race.equal_work.kept_weights import KeptWeights, require_folder
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.start_weights import start_weights
-from fairlap.race.plan import draw_plan
 from fairlap.race.plan_from_request import plan_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
@@ -25,6 +24,7 @@ from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from msgspec.structs import replace
+from small_races import small_plan
 
 SPEC = find("digits").spec
 Weights = dict[str, np.ndarray]
@@ -117,17 +117,7 @@ def test_a_file_that_has_changed_since_is_refused(file: Path) -> None:
 
 def plan_to(score: float | None):  # type: ignore[no-untyped-def]
     work = Work("digits", 32, "train", training=SPEC.training)
-    return draw_plan(
-        Contestants("torch:compile"),
-        (work,),
-        blocks=2,
-        conditions="controlled",
-        threads=1,
-        available_cores=(0,),
-        seed=3,
-        to_score=score,
-        most_epochs=5,
-    )
+    return small_plan("torch:compile", work, blocks=2, conditions="controlled", seed=3, to_score=score, most_epochs=5)
 
 
 def ended(score: float, block: int = 0) -> ProcessResult:

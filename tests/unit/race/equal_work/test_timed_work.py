@@ -13,12 +13,11 @@ from fairlap.race.equal_work import timed_work
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.timed_work import TimedWork, longer_on_new_inputs
-from fairlap.race.plan import draw_plan
-from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.scenarios.latency_messages import DrawnResult
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.worker.protocol import Answered
+from small_races import small_plan
 
 MS = 1e6
 USUAL_NS = 1 * MS
@@ -69,15 +68,7 @@ class Worker:
 @pytest.fixture
 def suspected(tmp_path: Path) -> TimedWork:
     """Its three drawn calls took nine times as long as others."""
-    plan = draw_plan(
-        (contestant_named("torch"),),
-        (Work("mlp", 1),),
-        blocks=1,
-        conditions="controlled",
-        threads=1,
-        available_cores=(0,),
-        seed=0,
-    )
+    plan = small_plan("torch", Work("mlp", 1), conditions="controlled", seed=0)
     block = plan.blocks[0]
     process = ProcessResult(0, 0, "torch", "mlp", "controlled")
     found = TimedWork(plan, block, process, materials_for(Work("mlp", 1), 0), tmp_path)

@@ -5,7 +5,6 @@ A server that goes wrong in the middle of a load ends its own row in one line, w
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -17,18 +16,19 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.load import load_run
-from fairlap.race.plan import Limits, Measuring, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Limits, Measuring
 from fairlap.request.load import Load, LoadRequest
 from fairlap.request.names import Contestants
 from fairlap.request.units import Seconds
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
+from machine_marks import needs_proc
 from model_servers import ModelServer, serving
 from runs_of_precisions import planned
 from served_framework import CALL_S, install_served
+from small_races import run_race, small_plan
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 WORK = Work("mlp", 1, load=Load(0.9, 0.1, workers=2, trial_s=0.1))
 IN_LOAD = 20  # inferences after the second connection, which is that of the second serving thread
@@ -40,20 +40,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def raced(contestants: str, load: Load | None = WORK.load) -> dict[str, ProcessResult]:
-    plan = draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 1, load=load),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
+    plan = small_plan(
+        contestants,
+        Work("mlp", 1, load=load),
         measuring=Measuring(seconds=0.04, rounds=2),
         limits=Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=60),
     )
-    race = Race(plan)
-    race.run()
-    return {process.contestant: process for process in race.processes}
+    return {process.contestant: process for process in run_race(plan).processes}
 
 
 def server(fault: str = "", slow_s: float = 0.0) -> ModelServer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,18 +9,19 @@ import numpy as np
 import pytest
 from fairlap.race.load import load_run
 from fairlap.race.load.loadgen_check import WHEN as WHEN_LOADGEN
-from fairlap.race.plan import Limits, Measuring, Plan, draw_plan
+from fairlap.race.plan import Limits, Measuring, Plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.load import Load
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.load.load_messages import STAMPS
 from fairlap.scenarios.process_result import ProcessResult
+from machine_marks import needs_proc
 from served_framework import CALL_S, MET, install_served
+from small_races import run_race, small_plan
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 BOUND = Load(0.9, 0.1, trial_s=0.3)  # met on a busy machine too
 
@@ -33,14 +33,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan_of(contestants: str, load: Load = BOUND, blocks: int = 1) -> Plan:
-    return draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 1, load=load),),
+    return small_plan(
+        contestants,
+        Work("mlp", 1, load=load),
         blocks=blocks,
-        conditions="as-found",
-        threads=1,
-        available_cores=(0,),
-        seed=1,
         measuring=Measuring(seconds=0.04, rounds=2),
         limits=Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30),
     )
@@ -69,16 +65,13 @@ def recomputed(process: ProcessResult, samples_ns: Mapping[str, np.ndarray]) -> 
 
 
 def raced(plan: Plan) -> dict[str, ProcessResult]:
-    race = Race(plan)
-    race.run()
-    return {process.contestant: process for process in race.processes}
+    return {process.contestant: process for process in run_race(plan).processes}
 
 
 @pytest.mark.slow
 def test_every_figure_of_a_trial_can_be_computed_again_from_the_stamps_that_are_stored() -> None:
     kept: list[tuple[ProcessResult, Mapping[str, np.ndarray]]] = []
-    race = Race(plan_of("served"), keep=lambda process, samples_ns: kept.append((process, samples_ns)))
-    race.run()
+    run_race(plan_of("served"), keep=lambda process, samples_ns: kept.append((process, samples_ns)))
     [(process, samples_ns)] = kept
     assert process.outcome == "finished", process.message
     assert next(iter(samples_ns)) == process.headline_quantity
@@ -128,8 +121,7 @@ def test_a_request_that_is_never_answered_disqualifies(monkeypatch: pytest.Monke
 
 def test_a_bound_below_a_single_call_is_met_at_no_rate() -> None:
     plan = plan_of("served", Load(0.9, 0.001, trial_s=0.3), blocks=2)
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     [row] = results_of(Run(plan, race.processes, {}, {})).rows
     assert (row.outcome, row.code) == ("unqualified", "E_NO_RATE")
     assert row.largest_rate_limited_by == "lone request"
@@ -158,8 +150,7 @@ def test_a_budget_that_is_spent_ends_the_search_with_what_it_found() -> None:
 @pytest.mark.slow
 def test_loadgen_judges_a_rate_below_the_largest_one_once() -> None:
     pytest.importorskip("mlperf_loadgen")
-    race = Race(plan_of("served", blocks=2))
-    race.run()
+    race = run_race(plan_of("served", blocks=2))
     first, second = (process.load for process in race.processes)
     assert first is not None
     assert second is not None
@@ -175,8 +166,7 @@ def test_in_a_scenario_of_loadgen_its_figure_is_what_counts_and_its_logs_stay(tm
     pytest.importorskip("mlperf_loadgen")
     load = Load(0.99, 0.0, trial_s=0.2, scenario="offline", logs=str(tmp_path / "logs"))
     plan = plan_of("served,served:slower", load, blocks=2)
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     assert [process.outcome for process in race.processes] == ["finished"] * 4
     [result] = results_of(Run(plan, race.processes, {}, {})).work_results
     assert (result.basis.judged.by, result.basis.judged.unit) == ("samples per second by LoadGen", "1/s")

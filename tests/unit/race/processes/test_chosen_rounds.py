@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-
 import msgspec
 import numpy as np
 import pytest
-from fairlap.race.plan import Measuring, Plan, draw_plan
+from fairlap.race.plan import Measuring, Plan
 from fairlap.race.processes.chosen_rounds import rounds_of, with_rounds_of
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.process_result import ProcessResult
-
-ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+from machine_marks import needs_proc
+from small_races import run_race, small_plan
 
 
 def planned(
     contestants: str = "example,example:slow", *, conditions: Conditions = "controlled", **options: object
 ) -> Plan:
     options = {"blocks": 6, "until_decided": True, "measuring": Measuring(seconds=0.04), **options}
-    return draw_plan(
-        Contestants(contestants),
-        (Work("mlp", 2),),
-        conditions=conditions,
-        threads=1,
-        available_cores=(0,),
-        seed=1,
-        **options,  # type: ignore[arg-type]
-    )
+    return small_plan(contestants, Work("mlp", 2), conditions=conditions, **options)
 
 
 def processes_of(plan: Plan, blocks: int, *, processes_s: float = 2.0, rounds: int = 10) -> list[ProcessResult]:
@@ -80,15 +68,14 @@ class TestChoice:
         assert rounds_of(plan, plan.blocks[4], processes_of(plan, 4)) == 10
 
 
-@ON_LINUX
+@needs_proc
 @pytest.mark.usefixtures("example")
 def test_a_block_has_the_rounds_that_its_plan_names_and_the_store_says_what_they_took() -> None:
     plan = planned(blocks=2)
     plan = msgspec.structs.replace(
         plan, blocks=tuple(msgspec.structs.replace(block, rounds=11 + block.number) for block in plan.blocks)
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     assert [len(process.rounds_ns) for process in race.processes] == [11, 11, 12, 12]
     assert all(0 < process.in_rounds_s < process.elapsed_s for process in race.processes)
     # Two are due; where the first one is slow, as on a busy machine, it stays the only one.
@@ -96,10 +83,9 @@ def test_a_block_has_the_rounds_that_its_plan_names_and_the_store_says_what_they
     assert [process.dealt for process in race.processes if process.contestant == "example:slow"] == [0, 0]
 
 
-@ON_LINUX
+@needs_proc
 @pytest.mark.usefixtures("example")
 def test_memory_as_found_stays_as_it_was_found() -> None:
-    race = Race(planned(blocks=1, conditions="as-found"))
-    race.run()
+    race = run_race(planned(blocks=1, conditions="as-found"))
     assert [process.dealt for process in race.processes] == [0, 0]
     assert all(process.finished for process in race.processes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,13 +14,11 @@ from fairlap.scenarios.asking import Ask
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.untimed.profile_messages import Overhead
 from fairlap.worker.protocol import Hello
-from races_of_example import plan_of, raced
+from machine_marks import needs_proc
+from small_races import plan_of, raced
 from workers_of_fake import Files, environment
 
-pytestmark = [
-    pytest.mark.usefixtures("example"),
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.usefixtures("example"), needs_proc]
 
 
 def finished(contestants: str, *, blocks: int = 2) -> list[ProcessResult]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import msgspec
@@ -15,13 +14,10 @@ from fairlap.race.processes import turns
 from fairlap.race.processes.one_process import unused_calls
 from fairlap.race.race import Race
 from fairlap.scenarios.process_result import ProcessResult
-from races_of_example import plan_of, raced
+from machine_marks import needs_proc
+from small_races import plan_of, raced
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.usefixtures("example"),
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-]
+pytestmark = [pytest.mark.sanitized, pytest.mark.usefixtures("example"), needs_proc]
 
 
 def planned(contestants: str, *, blocks: int = 3, until_decided: bool = True) -> Plan:

@@ -21,6 +21,7 @@ from fairlap.worker.protocol import Hello, Join, Prepare
 from fairlap.worker.ranks import ranks as ranks_module
 from fairlap.worker.ranks.conductor import Conductor, limit_s
 from fairlap.worker.ranks.ranks import Connected, Ranks, TooLate, Trouble
+from machine_marks import needs_proc
 
 
 @pytest.mark.parametrize(("expected_s", "limit"), [(0.4, 60), (3, 60), (10, 200), (100, 600), (float("inf"), 600)])
@@ -81,7 +82,7 @@ def signalled(rank: Connected, sent: signal.Signals, state: str) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
+@needs_proc
 def test_a_rank_that_stays_stopped_is_trouble_and_one_that_continues_is_not(rank: Connected, ranks: Ranks) -> None:
     signalled(rank, signal.SIGSTOP, "T")
     with pytest.raises(TooLate):  # not for long enough
@@ -97,7 +98,7 @@ def test_a_rank_that_stays_stopped_is_trouble_and_one_that_continues_is_not(rank
     assert ranks.stopped() == [rank]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
+@needs_proc
 def test_a_process_of_another_host_is_not_looked_for_here(rank: Connected, ranks: Ranks) -> None:
     rank.join = Join(0, "another-host", "")
     signalled(rank, signal.SIGSTOP, "T")
