@@ -15,23 +15,23 @@ import pytest
 from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap import quantity_text
-from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Measuring, Plan
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import load_run
-from numpy_trainer_installed import install_numpy_trainer
+from machine_marks import needs_proc
+from numpy_trainer import install_numpy_trainer
+from small_races import run_race, small_plan
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 METERED = Path(__file__).parent / "metered"
 PACKAGE, MEMORY = "powercap intel-rapl:0 package-0", "powercap intel-rapl:0:1 dram"
 BUSY_W, IDLE_W = 100.0 + 8.0, 40.0 + 8.0  # of powercap_meter.py, memory with it
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc")
+pytestmark = needs_proc
 
 
 @pytest.fixture
@@ -87,11 +87,11 @@ def test_the_energy_to_a_score_is_read_in_the_epochs(
     metered: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
-    path = install_numpy_trainer(tmp_path / "installed", monkeypatch)
+    install_numpy_trainer(tmp_path / "installed", monkeypatch)
     asked = ["compare", "digits", "--on", "numpy-trainer", "--mode", "train", "--batch", "32", "--blocks", "1"]
     options = ["--to-score", "20%", "--epochs", "3", "--seconds", "0.05s", "--threads", "1", "--no-store"]
     command = [sys.executable, "-m", "fairlap", *asked, *options, "-o", "run.json", "-o", "rows.csv"]
-    environment = {**metered, "PYTHONPATH": os.pathsep.join([metered["PYTHONPATH"], path])}
+    environment = {**metered, "PYTHONPATH": os.pathsep.join([metered["PYTHONPATH"], os.environ["PYTHONPATH"]])}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment)
     assert ran.returncode == 0, ran.stderr
     [row] = read_rows(tmp_path / "rows.csv")
@@ -153,23 +153,17 @@ def board(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan_on(device: str, seconds: float = 0.05) -> Plan:
-    return draw_plan(
-        Contestants("example"),
-        (Work("mlp", 4),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
+    return small_plan(
+        "example",
+        Work("mlp", 4),
         available_cores=tuple(sorted(os.sched_getaffinity(0)))[:1],
-        seed=1,
         measuring=Measuring(seconds=seconds),
         device=device,
     )
 
 
 def raced(plan: Plan) -> ProcessResult:
-    race = Race(plan)
-    race.run()
-    [process] = race.processes
+    [process] = run_race(plan).processes
     assert process.outcome == "finished", process.message
     return process
 

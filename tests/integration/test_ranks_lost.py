@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,14 +22,11 @@ from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.guardian import RANKS_TOKEN
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
-from ranked_installed import install_ranked
+from ranked_numpy import install_ranked
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
-    pytest.mark.timeout(900),
-    pytest.mark.slow,
-]
+pytestmark = [needs_proc, pytest.mark.timeout(900), pytest.mark.slow]
 
 QUICK = Limits(start_s=20, prepare_s=8, answer_s=8, measure_s=8)
 KILLS, KILLS_UNDER_TORCHRUN = 20, 3

@@ -12,7 +12,7 @@ from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Conditions, Work
 from fairlap.worker.ranks.placement import CORES, cores_for
 from one_block import processes_of_one_block
-from ranked_installed import install_ranked
+from ranked_numpy import install_ranked
 
 RANKS = 2
 AVAILABLE = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []

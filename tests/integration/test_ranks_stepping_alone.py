@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,11 @@ from fairlap.race.plan import Limits
 from fairlap.request.scale import Scale
 from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
-from ranked_installed import install_ranked
+from ranked_numpy import install_ranked
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
-    pytest.mark.timeout(300),
-    pytest.mark.slow,
-]
+pytestmark = [needs_proc, pytest.mark.timeout(300), pytest.mark.slow]
 
 PLANTED_NS = 20e6
 WITHIN = 0.1

@@ -15,21 +15,18 @@ from command_line import fairlap
 from fairlap.models.registry import find
 from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.learning_data import data_to_learn
-from fairlap.race.plan import Measuring, Plan, draw_plan
-from fairlap.race.race import Race
+from fairlap.race.plan import Measuring, Plan
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
 from fairlap.render.terminal import text_of
-from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
-from numpy_trainer_installed import install_numpy_trainer
+from machine_marks import needs_proc
+from numpy_trainer import install_numpy_trainer
+from small_races import run_race, small_plan
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-    pytest.mark.timeout(600),
-]
+pytestmark = [needs_proc, pytest.mark.timeout(600)]
 pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
 
 EPOCH = 1438 // 64
@@ -44,14 +41,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(contestants: str, epochs: int, *, count_evaluation: bool = False) -> Plan:
     model = find("digits")
     data, _ = data_to_learn(model, "", 1.0, lambda _: None)
-    return draw_plan(
-        Contestants(contestants),
-        (Work("digits", 64, "train", training=model.spec.training, train_on=data),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
+    return small_plan(
+        contestants,
+        Work("digits", 64, "train", training=model.spec.training, train_on=data),
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
         measuring=Measuring(seconds=0.05, rounds=2),
         to_score=0.999,
         most_epochs=epochs,
@@ -65,8 +58,7 @@ def epochs_of(process: ProcessResult) -> int:
 
 def test_one_that_diverges_and_one_that_dies_keep_their_curves_and_the_others_train_on(tmp_path: Path) -> None:
     plan = planned("numpy-trainer,numpy-trainer:diverges,numpy-trainer:killed", epochs=2)
-    race = Race(plan, checkpoints=Checkpoints(tmp_path / "checkpoints"))
-    race.run()
+    race = run_race(plan, checkpoints=Checkpoints(tmp_path / "checkpoints"))
     found = {process.contestant: process for process in race.processes}
     diverged, killed = found["numpy-trainer:diverges"], found["numpy-trainer:killed"]
     assert (diverged.outcome, diverged.code) == ("disqualified", "E_TRAINING")
@@ -81,8 +73,7 @@ def test_one_that_diverges_and_one_that_dies_keep_their_curves_and_the_others_tr
 
 def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) -> None:
     plan = planned("numpy-trainer", epochs=9)
-    race = Race(plan, ending=Ending(plan, budget_s=0.1))
-    race.run()
+    race = run_race(plan, ending=Ending(plan, budget_s=0.1))
     [process] = race.processes
     assert (process.outcome, epochs_of(process)) == ("finished", 1)
     assert "W_BUDGET_IN_TRAINING" in {notice.code for notice in process.warnings}
@@ -96,8 +87,7 @@ def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) ->
 
 def test_evaluation_counts_where_that_is_asked_for_and_is_proven() -> None:
     plan = planned("numpy-trainer,numpy-trainer:skips,numpy-trainer:silent", epochs=2, count_evaluation=True)
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     found = {process.contestant: process for process in race.processes}
     honest, skips, silent = (found[f"numpy-trainer{variant}"] for variant in ("", ":skips", ":silent"))
     assert honest.outcome == "finished"

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pytest
 from fairlap.bench_models.characters.spec import SIZE
 from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
 from fairlap.bench_models.gpt2.weights import cache_names
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, refuse_what_is_unknown
+from fairlap.frameworks.contract import Contestant, Phase, Settings, refuse_what_is_unknown
 from fairlap.frameworks.generation import Generation, answer_calls
 from fairlap.models.workload import Workload
+from installed_package import install_frameworks
+from numpy_framework import NumpyFramework, in_force
+
+if TYPE_CHECKING:
+    import pytest
 
 FIRST_S, EACH_S = 0.02, 0.005
 _WRONG_STEP = 5
 
 
-class Generating(Framework):
+class Generating(NumpyFramework):
     name = "generating"
-    packages = ("numpy",)
-    module = "numpy"
     generates = True
     variants: ClassVar = ("", "wrong-step", "no-cache", "kept-cache", "wrong-token", "promised-token")
 
@@ -63,19 +64,9 @@ class Generating(Framework):
         return Contestant(
             **answer_calls(work, Generation(first, following, lambda logits: logits)),
             weights=lambda: dict(work.weights),
-            in_force={"threads": str(wanted.threads), "precision": work.precision},
+            in_force=in_force(work, wanted),
         )
-
-    def version(self) -> str:
-        return "1.0"
 
 
 def install_generating(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As pip would: its module and its entry point on the path, here and in workers."""
-    info = folder / "generating-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: generating\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[fairlap.frameworks]\ngenerating = generating_framework:Generating\n")
-    path = os.pathsep.join([str(folder), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
-    monkeypatch.syspath_prepend(str(folder))
+    install_frameworks(folder, monkeypatch, {"generating": "generating_framework:Generating"})

@@ -12,16 +12,18 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pytest
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.frameworks.contract import Contestant, Phase, Settings
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
+from installed_package import install_frameworks
+from numpy_framework import NumpyFramework, copied, in_float32, in_force
+
+if TYPE_CHECKING:
+    import pytest
 
 CALL_S = {"": 0.002, "slower": 0.003}
-_HERE = Path(__file__).parent
 MET = "FAIRLAP_TEST_MET"  # names the file
 _WAIT_S = 0.05
 
@@ -46,15 +48,13 @@ class Meeting:
 _MEETING = Meeting()
 
 
-class Served(Framework):
+class Served(NumpyFramework):
     name = "served"
-    packages = ("numpy",)
-    module = "numpy"
     variants = ("", "slower", "drops", "keeps", "wrong", "hangs", "together")
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         with phase("build"):
-            weights = {name: np.array(array) for name, array in work.weights.items()}
+            weights = copied(work.weights)
         forward = work.implementation_of_reference().forward
         calls, kept = itertools.count(), dict[bytes, Any]()
 
@@ -84,21 +84,11 @@ class Served(Framework):
         return Contestant(
             bind=bind,
             done=None,
-            outputs=lambda result: {name: np.array(value, np.float32) for name, value in result.items()},
+            outputs=in_float32,
             weights=lambda: weights,
-            in_force={"threads": str(wanted.threads), "precision": work.precision},
+            in_force=in_force(work, wanted),
         )
-
-    def version(self) -> str:
-        return str(np.__version__)
 
 
 def install_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a package would: by an entry point."""
-    info = folder / "fairlap_served-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fairlap-served\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[fairlap.frameworks]\nserved = served_framework:Served\n")
-    path = os.pathsep.join([str(folder), str(_HERE), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
-    monkeypatch.syspath_prepend(str(folder))
+    install_frameworks(folder, monkeypatch, {"served": "served_framework:Served"})

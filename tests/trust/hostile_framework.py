@@ -17,40 +17,32 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
+from fairlap.frameworks.contract import Contestant, Phase, Settings
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Workload
+from numpy_framework import NumpyFramework, copied, in_float32, in_force
 
 Call = Callable[[], Any]
 Forward = Callable[[Arrays], dict[str, Any]]
 
 
-class Hostile(Framework):
+class Hostile(NumpyFramework):
     name = "hostile"
-    packages = ("numpy",)
-    module = "numpy"
-
-    @classmethod
-    def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         trick = TRICKS[wanted.variant]()
         with phase("build"):
-            weights = {name: np.array(array) for name, array in work.weights.items()}
+            weights = copied(work.weights)
         forward = work.implementation_of_reference().forward
         used = trick.weights(weights)
         return Contestant(
             bind=lambda inputs: trick.bind(lambda arrays: forward(used, arrays), inputs),
             done=None,
-            outputs=lambda result: {name: np.array(value, np.float32) for name, value in trick.outputs(result).items()},
+            outputs=lambda result: in_float32(trick.outputs(result)),
             weights=lambda: weights,
-            in_force={"threads": str(wanted.threads), "precision": work.precision},
+            in_force=in_force(work, wanted),
         )
-
-    def version(self) -> str:
-        return str(np.__version__)
 
 
 class Honest:

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fairlap.frameworks.contract import Contestant, Fed, Framework, Phase, Settings, TrainingState
+from fairlap.frameworks.contract import Contestant, Fed, Phase, Settings
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.training.in_bfloat16 import kept_in_bfloat16
-from fairlap.models.training.reference import Batch, Mistake, State, kept_by, state_named, steps_of
+from fairlap.models.training.reference import Batch, Mistake, State, steps_of
 from fairlap.models.workload import Workload
 from fairlap.request.training import AdamW, Training
+from numpy_framework import NumpyFramework, Trainer, batch_in
 
 Changed = Callable[[Training], Training]
 
@@ -34,10 +35,8 @@ TRAININGS: dict[str, Changed] = {
 }
 
 
-class HostileTraining(Framework):
+class HostileTraining(NumpyFramework):
     name = "hostile-training"
-    packages = ("numpy",)
-    module = "numpy"
     modes = ("train",)
     precisions = ("fp32", "bf16", "autocast")
     variants = (
@@ -45,70 +44,44 @@ class HostileTraining(Framework):
         *("fed-ignored", "fed-late-labels", "fed-ignored-later"),  # wrong only when they are fed
     )
 
-    @classmethod
-    def environment_for(cls, settings: Settings) -> dict[str, str]:
-        return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         with phase("build"):
-            trainer = Trainer(work, wanted.variant)
-        return Contestant(
-            bind=trainer.bind,
-            done=None,
-            outputs=lambda loss: {"loss": np.asarray(loss, np.float32)},
-            weights=lambda: {name: np.array(array) for name, array in trainer.state.weights.items()},
-            in_force={"threads": str(wanted.threads), "precision": work.precision},
-            training=TrainingState(trainer.read, trainer.reset, trainer.restore),
-            fed=Fed(np.from_dlpack, trainer.fed_step),
-        )
-
-    def version(self) -> str:
-        return str(np.__version__)
+            trainer = HostileTrainer(work, wanted.variant)
+        return trainer.contestant(wanted, fed=Fed(np.from_dlpack, trainer.fed_step))
 
 
-class Trainer:
+class HostileTrainer(Trainer):
     def __init__(self, work: Workload, variant: str) -> None:
-        assert work.training is not None
-        self._work, self._variant = work, variant
-        changed = TRAININGS.get(variant)
-        self._training = work.training if changed is None else changed(work.training)
-        self._forward = work.implementation_of_reference().forward
+        super().__init__(work, variant)
+        if variant in TRAININGS:
+            self._training = TRAININGS[variant](self._training)
         self._first: Batch | None = None
         self._labels_before: Any = None
         self._fed_steps = 0
-        self.reset()
 
     def reset(self) -> None:
-        self.state = self._held(State({name: np.array(array) for name, array in self._work.weights.items()}))
+        super().reset()
+        self.state = self._held(self.state)
         self._waiting: State | None = None
 
     def _held(self, state: State) -> State:
         return kept_in_bfloat16(state) if self._work.precision == "bf16" else state
 
-    def read(self) -> dict[str, Any]:
-        found = self.state.named()
-        for kind in kept_by(self._work.training) if self._work.training else ():
-            for weight in self._work.spec.weights:
-                if weight.trained:
-                    found.setdefault(kind + weight.name, np.zeros(weight.shape))
-        return {name: np.array(array, np.float32) for name, array in found.items()}
-
     def restore(self, state: Arrays) -> None:
-        self.state, self._waiting = state_named(state), None
+        super().restore(state)
+        self._waiting = None
 
     def bind(self, arrays: Arrays) -> Callable[[], float]:
-        inputs = {name: array for name, array in arrays.items() if name != LABELS}
-        labels = arrays.get(LABELS)
-        if self._variant == "shuffled-labels" and labels is not None:
-            labels = labels[::-1].copy()
-        batch = Batch(inputs, labels)
+        if self._variant == "shuffled-labels" and LABELS in arrays:
+            arrays = {**arrays, LABELS: arrays[LABELS][::-1].copy()}
         if self._variant == "repeated-batch":
-            self._first = self._first or batch
-            batch = self._first
-        return lambda: self._step(batch)
+            self._first = self._first or batch_in(arrays)
+            first = self._first
+            return lambda: self._step(first)
+        return super().bind(arrays)
 
     def fed_step(self, arrays: Any) -> float:
-        batch = Batch({name: array for name, array in arrays.items() if name != LABELS}, arrays[LABELS])
+        batch = batch_in(arrays)
         self._fed_steps += 1
         if self._variant == "fed-ignored" or (self._variant == "fed-ignored-later" and self._fed_steps > 20):
             batch = Batch(self._work.inputs, self._work.labels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -15,20 +14,18 @@ from typing import Any
 import pytest
 from fairlap.machine.processes import process_ids, process_stat, thread_states
 from fairlap.race.equal_work import timed_work
-from fairlap.race.plan import Limits, Measuring, draw_plan
+from fairlap.race.plan import Limits, Measuring
 from fairlap.race.processes.one_process import ProcessRun
-from fairlap.race.race import Race
-from fairlap.request.names import Contestants
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Precision, Work
 from fairlap.scenarios.process_result import ProcessResult
+from installed_package import install_frameworks
+from machine_marks import needs_proc
+from small_races import run_race, small_plan
 
 from .hostile_framework import LEFT_BEHIND
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="workers are found and ended through /proc"),
-    pytest.mark.timeout(300),
-]
+pytestmark = [needs_proc, pytest.mark.timeout(300)]
 
 HERE = Path(__file__).parent
 QUICK = Limits(start_s=60, prepare_s=60, answer_s=30, measure_s=30)
@@ -62,18 +59,8 @@ NAMED = {
 @pytest.fixture(autouse=True)
 def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Make the framework known as a package would: by an entry point."""
-    folder = tmp_path_factory.mktemp("hostile")
-    info = folder / "fairlap_hostile-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fairlap-hostile\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[fairlap.frameworks]\n"
-        "hostile = hostile_framework:Hostile\nhostile-training = hostile_training:HostileTraining\n"
-    )
-    path = os.pathsep.join([str(folder), str(HERE), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
-    for each in (folder, HERE):
-        monkeypatch.syspath_prepend(str(each))
+    frameworks = {"hostile": "hostile_framework:Hostile", "hostile-training": "hostile_training:HostileTraining"}
+    install_frameworks(tmp_path_factory.mktemp("hostile"), monkeypatch, frameworks, HERE)
 
 
 def process_of(contestant: str, *args: Any, **options: Any) -> ProcessResult:
@@ -91,20 +78,15 @@ def processes_of(
     precision: Precision = "fp32",
 ) -> list[ProcessResult]:
     """In the order of the contestants."""
-    plan = draw_plan(
-        Contestants(contestants),
-        (Work(model, batch, mode, precision, training=training),),
-        blocks=1,
-        conditions="as-found",
-        threads=1,
+    plan = small_plan(
+        contestants,
+        Work(model, batch, mode, precision, training=training),
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        seed=1,
         measuring=Measuring(seconds=0.15),
         limits=QUICK,
         data=data,
     )
-    race = Race(plan)
-    race.run()
+    race = run_race(plan)
     return sorted(race.processes, key=lambda process: contestants.split(",").index(process.contestant))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,11 @@ from fairlap.request.scale import Scale
 from fairlap.request.training import AdamW, Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
+from machine_marks import needs_proc
 from one_block import processes_of_one_block
-from ranked_installed import install_ranked
+from ranked_numpy import install_ranked
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="ranks are ended through /proc"),
-    pytest.mark.timeout(300),
-]
+pytestmark = [needs_proc, pytest.mark.timeout(300)]
 
 QUICK = Limits(start_s=40, prepare_s=60, answer_s=30, measure_s=30)
 TRAININGS = {"sgd": Training(Sgd(lr=0.05, momentum=0.9)), "adamw": Training(AdamW(lr=0.001))}

@@ -20,6 +20,7 @@ from fairlap.cli.commands.list import command
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_names
 from fairlap.models.registry import workload_names
+from installed_package import install_package
 
 
 def listed(*arguments: str) -> str:
@@ -114,12 +115,8 @@ def test_a_framework_and_a_model_from_elsewhere_are_listed(tmp_path: Path, monke
 def test_a_guest_that_cannot_be_loaded_says_why_and_hides_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    info = tmp_path / "broken-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    groups = "[fairlap.workloads]\nshattered = no_such_package\n[fairlap.frameworks]\nshattered = no_such:Thing\n"
-    (info / "entry_points.txt").write_text(groups)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    shattered = {"fairlap.workloads": "no_such_package", "fairlap.frameworks": "no_such:Thing"}
+    install_package(tmp_path, monkeypatch, "broken", {group: {"shattered": at} for group, at in shattered.items()})
     assert re.search(r"^shattered +broken: ", listed("models"), re.MULTILINE)
     assert "No module named 'no_such'" in listed("frameworks")
     assert "mlp" in listed("models")

@@ -18,6 +18,7 @@ from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenari
 from fairlap.scenarios.process_result import Timing
 from fairlap.store.figures import recorded_figures
 from fairlap.store.store import open_store
+from installed_package import write_package
 from runs_in_store import keep_whole
 from saved_runs import WORK, saved_run
 
@@ -39,10 +40,7 @@ class SlowestCalls(Scenario):
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Write what pip leaves of a package with this entry point."""
-    info = tmp_path / "slowest_calls-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slowest-calls\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{SCENARIOS}]\nslowest = {__name__}:SlowestCalls\n")
+    info = write_package(tmp_path, "slowest-calls", {SCENARIOS: {"slowest": f"{__name__}:SlowestCalls"}})
     monkeypatch.syspath_prepend(str(tmp_path))
     contract._scenarios.cache_clear()
     yield info

@@ -13,16 +13,21 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from fairlap.frameworks.contract import RANKS, Contestant, Framework, Phase, RankLauncher, Settings, TrainingState
+from fairlap.frameworks.contract import RANKS, Contestant, Phase, RankLauncher, Settings
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS
 from fairlap.models.training import reference
-from fairlap.models.training.reference import Batch, Mistake, Slopes, State, kept_by
+from fairlap.models.training.reference import Batch, Mistake, Slopes, State
 from fairlap.models.workload import Workload
 from fairlap.request.scale import Rank
+from installed_package import install_frameworks
+from numpy_framework import NumpyFramework, Trainer, in_float32, in_force
+
+if TYPE_CHECKING:
+    import pytest
 
 PLANTED_S = 0.02
 _FATAL_STEP = 12
@@ -31,36 +36,30 @@ MISTAKES = ("no-exchange", "adds-up", "halves-twice", "same-part", "drops-a-samp
 MISFORTUNES = ("dies", "hangs", "hangs-natively", "raises", "dies-preparing", "hangs-preparing", "says-taken")
 
 
-class RankedNumpy(Framework):
+def install_ranked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = {"ranked-numpy": "RankedNumpy", "ranked-mpirun": "RankedByMpirun", "no-ranks": "NoRanks"}
+    install_frameworks(folder, monkeypatch, {name: f"ranked_numpy:{each}" for name, each in classes.items()})
+    monkeypatch.setenv("FAIRLAP_CACHE", str(folder / "cache"))
+
+
+class RankedNumpy(NumpyFramework):
     name = "ranked-numpy"
-    packages = ("numpy",)
-    module = "numpy"
     modes = ("infer", "train")
     variants = ("", *MISTAKES, *MISFORTUNES, "slow-exchange", "slow-rank", "refuses")
     rank_launcher: ClassVar[RankLauncher] = "processes"
-    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # noqa: RUF012
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         rank = wanted.rank
         _misfortune_in_preparing(rank, wanted.variant)
-        in_force = {"threads": str(wanted.threads), "precision": work.precision}
-        in_force["cores_found"] = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        found = {**in_force(work, wanted), "cores_found": cores}
         if work.mode == "infer":
-            return _answering(work, in_force)
+            return _answering(work, found)
         with phase("build"):
             ring = None if rank is None else Exchange(rank, wanted.variant)
-            trainer = Trainer(work, wanted.variant, ring)
-        return Contestant(
-            bind=trainer.bind,
-            done=None,
-            outputs=lambda loss: {"loss": np.asarray(loss, np.float32)},
-            weights=trainer.weights,
-            in_force=in_force if rank is None else {**in_force, RANKS: f"averages, sockets, {rank.count} ranks"},
-            training=TrainingState(trainer.read, trainer.reset, lambda _state: None),
-        )
-
-    def version(self) -> str:
-        return str(np.__version__)
+            trainer = RankTrainer(work, wanted.variant, ring)
+        ranks = {} if rank is None else {RANKS: f"averages, sockets, {rank.count} ranks"}
+        return trainer.contestant(wanted, in_force={**found, **ranks})
 
 
 class RankedByMpirun(RankedNumpy):
@@ -86,15 +85,15 @@ def _misfortune_in_preparing(rank: Rank | None, variant: str) -> None:
         time.sleep(3600)
 
 
-def _answering(work: Workload, in_force: dict[str, str]) -> Contestant:
+def _answering(work: Workload, found: dict[str, str]) -> Contestant:
     forward = work.implementation_of_reference().forward
     weights = {name: np.asarray(array) for name, array in work.weights.items()}
     return Contestant(
         bind=lambda arrays: lambda: forward(weights, {name: np.asarray(each) for name, each in arrays.items()}),
         done=None,
-        outputs=lambda found: {name: np.asarray(array, np.float32) for name, array in found.items()},
+        outputs=in_float32,
         weights=lambda: weights,
-        in_force=in_force,
+        in_force=found,
     )
 
 
@@ -167,43 +166,25 @@ def _like(arrays: dict[str, Any], together: np.ndarray) -> dict[str, Any]:
     return {name: part.reshape(array.shape) for (name, array), part in zip(arrays.items(), parts, strict=True)}
 
 
-class Trainer:
-    """Steps of the reference's code in float32, with what the ranks exchange between its two halves."""
+class RankTrainer(Trainer):
+    """With what the ranks exchange between the two halves of a step."""
 
     def __init__(self, work: Workload, variant: str, exchange: Exchange | None) -> None:
-        assert work.training is not None
-        self._work, self._variant, self._exchange, self._training = work, variant, exchange, work.training
-        self._forward = work.implementation_of_reference().forward
+        super().__init__(work, variant)
+        self._exchange = exchange
         self._number = _number() if exchange is None else exchange.rank.number
         self._steps = 0
-        self.reset()
 
     def weights(self) -> dict[str, Any]:
         shift = 1 if self._variant == "other-weights" and self._number else 0
         return {name: np.array(array) + np.float32(shift) for name, array in self.state.weights.items()}
 
-    def reset(self) -> None:
-        self.state = State({name: np.array(array) for name, array in self._work.weights.items()})
-
-    def read(self) -> dict[str, Any]:
-        found = self.state.named()
-        for kind in kept_by(self._training):
-            for weight in self._work.spec.weights:
-                if weight.trained:
-                    found.setdefault(kind + weight.name, np.zeros(weight.shape))
-        return {name: np.array(array, np.float32) for name, array in found.items()}
-
     def bind(self, arrays: Arrays) -> Callable[[], float]:
-        inputs = {name: array for name, array in arrays.items() if name != LABELS}
-        labels = arrays.get(LABELS)
         if self._exchange is not None and self._variant == "same-part":
-            inputs = {name: self._exchange.of_rank_0(array) for name, array in inputs.items()}
-            labels = None if labels is None else self._exchange.of_rank_0(labels)
+            arrays = {name: self._exchange.of_rank_0(array) for name, array in arrays.items()}
         if self._exchange is not None and self._variant == "drops-a-sample" and self._number:
-            inputs = {name: array[:-1] for name, array in inputs.items()}
-            labels = None if labels is None else labels[:-1]
-        batch = Batch(inputs, labels)
-        return lambda: self._step(batch)
+            arrays = {name: array[:-1] for name, array in arrays.items()}
+        return super().bind(arrays)
 
     def _step(self, batch: Batch) -> float:
         self._steps += 1
