@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from fairlap.engine._native import TelemetrySource
 from fairlap.machine.cuda_devices import Board
+from fairlap.meters.energy import peak_power_w
 from fairlap.meters.energy_sensors import sensors_for
-from fairlap.meters.sampled_peaks import peak_power_w
 
 FIRST = Board(0)
 

@@ -10,14 +10,19 @@ import pytest
 from fairlap.verdict.blocks import BadOption
 from fairlap.verdict.exact_tests import rank_sum
 from fairlap.verdict.exact_tests import signed_rank as sr
-from fairlap.verdict.exact_tests.equivalence import equivalence_interval, log_margin, p_equivalent
-from fairlap.verdict.exact_tests.signed_rank import cut_from_each_end, sign_interval
+from fairlap.verdict.exact_tests.signed_rank import (
+    cut_from_each_end,
+    equivalence_interval,
+    log_margin,
+    p_equivalent,
+    sign_interval,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import (
-    binomtest,  # type: ignore[import-untyped,unused-ignore]
-    mannwhitneyu,  # type: ignore[import-untyped,unused-ignore]
-    wilcoxon,  # type: ignore[import-untyped,unused-ignore]
+from scipy.stats import (  # type: ignore[import-untyped,unused-ignore]
+    binomtest,
+    mannwhitneyu,
+    wilcoxon,
 )
 from statsmodels.stats.weightstats import ttost_paired  # type: ignore[import-untyped,unused-ignore]
 

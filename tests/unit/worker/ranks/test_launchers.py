@@ -9,9 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 from fairlap.worker.ranks import launchers
-from fairlap.worker.ranks.launchers import Folders, NoLauncher, mpirun_program
+from fairlap.worker.ranks.launchers import Folders, NoLauncher, mpirun_program, script
 from fairlap.worker.ranks.placement import Place, draw_addresses, places_of
-from fairlap.worker.ranks.remote_shell import script
 
 
 def without_package(_name: str) -> None:
