@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from urllib.parse import quote, urlencode
 
 from fairlap import __version__
-from fairlap.render.report.markup import Markup, joined, scrolling, table, tag, trusted
+from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
+from fairlap.render.report.still_page import still_page
 from fairlap.request.work_title import work_title
 from fairlap.store.search import RunSummary, State, Wanted
 
@@ -35,24 +35,11 @@ class RunList:
     models: Sequence[str] = ()  # of all runs, to choose from
 
 
-def page_of(found: RunList) -> str:
-    """Every text of the store is escaped; nothing is loaded and nothing runs."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("link", rel="icon", href="data:,"),  # else browsers ask for one
-        tag("title", "Stored runs – fairlap"),
-        tag("style", trusted(files("fairlap.render.report").joinpath("page.css").read_text("utf-8") + _STYLE)),
-    )
-    body = tag(
-        "body",
-        tag("header", tag("div", tag("span", "fairlap", class_="mark"), tag("h1", "Stored runs"), class_="name")),
-        tag("main", _filters(found), _runs(found), _pages(found)),
-        tag("footer", f"fairlap {__version__}. This page only reads the store."),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+def page_of(found: RunList) -> bytes:
+    """Every text of the store is escaped."""
+    footer = f"fairlap {__version__}. This page only reads the store."
+    parts = (_filters(found), _runs(found), _pages(found))
+    return still_page("Stored runs", *parts, style=_STYLE, form_action="'self'", footer=footer)
 
 
 def _filters(found: RunList) -> Markup:

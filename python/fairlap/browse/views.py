@@ -13,8 +13,9 @@ import msgspec
 from fairlap.browse.guard import POLICY
 from fairlap.browse.list_page import RunList, page_of
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.history.model_history import ModelHistory, history_of
-from fairlap.render.across.files import Across, across_of
+from fairlap.history.model_history import history_of
+from fairlap.render.document import Document
+from fairlap.render.encoders import encoded
 from fairlap.render.outputs import FORMATS
 from fairlap.request.units import Share
 from fairlap.results.decision.question import question_of
@@ -63,7 +64,7 @@ def _store() -> Iterator[Store]:
 
 
 def _list(asked: Asked) -> Content:
-    return Content(page_of(_runs(asked)).encode())
+    return Content(page_of(_runs(asked)))
 
 
 def _list_document(asked: Asked) -> Content:
@@ -108,11 +109,11 @@ def _run_document(asked: Asked) -> Content:
 
 
 def _rows(asked: Asked, *, suffix: str, kind: str) -> Content:
-    from fairlap.render.outputs import encoded
+    from fairlap.render import outputs
 
     with _store() as store:
         run = store.id_of(asked.run)
-        return Content(encoded(store.rows(run), FORMATS[suffix]), kind, file=f"{run}{suffix}")
+        return Content(outputs.encoded(store.rows(run), FORMATS[suffix]), kind, file=f"{run}{suffix}")
 
 
 def _run_file(asked: Asked) -> Content:
@@ -122,40 +123,37 @@ def _run_file(asked: Asked) -> Content:
 
 
 def _history(asked: Asked) -> Content:
-    from fairlap.render.trends.files import encoded
-
     _require("html")
     return Content(encoded(_history_of(asked), "html"))
 
 
 def _history_document(asked: Asked) -> Content:
-    from fairlap.render.trends.files import document
-
-    return _json(document(_history_of(asked)))
+    return _json(_history_of(asked).data)
 
 
-def _history_of(asked: Asked) -> ModelHistory:
+def _history_of(asked: Asked) -> Document:
+    from fairlap.render.trends.document import document_of
+
     model, margin = asked.one("model"), Share(asked.one("margin") or _DEFAULT_MARGIN)
     if not model:
         raise InvalidRequest("give the model whose history to show: /history?model=NAME")
     since = _since(asked)
     with _store() as store:
-        return history_of(store, model, on=asked.one("on"), since=since, margin=margin)
+        return document_of(history_of(store, model, on=asked.one("on"), since=since, margin=margin))
 
 
 def _across(asked: Asked) -> Content:
-    from fairlap.render.across.files import encoded
-
     _require("html")
     return Content(encoded(_across_of(asked), "html"))
 
 
 def _across_document(asked: Asked) -> Content:
-    return _json(_across_of(asked).document)
+    return _json(_across_of(asked).data)
 
 
-def _across_of(asked: Asked) -> Across:
+def _across_of(asked: Asked) -> Document:
     """Of stored runs alone: a file of this machine is not for a browser to name."""
+    from fairlap.render.across.document import document_of
     from fairlap.store.stored_rows import rows_stored
 
     names = asked.values.get("run", ())
@@ -164,7 +162,7 @@ def _across_of(asked: Asked) -> Across:
     question = question_of(asked.one("require"), asked.one("for"))
     with _store() as store:
         found = [rows_stored(store, name) for name in names]
-    return across_of(found, question=question)
+    return document_of(found, question=question)
 
 
 def _since(asked: Asked) -> str:

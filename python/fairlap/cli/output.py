@@ -15,6 +15,8 @@ from fairlap.secrets import json_without_secrets, without_secrets, without_secre
 
 if TYPE_CHECKING:
     from fairlap.race.progress import Messages, Silence
+    from fairlap.render.document import Document
+    from fairlap.render.outputs import Format
 
 _printed_json = False
 
@@ -34,6 +36,17 @@ def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Pa
     for path, _ in writable(output, only=(".json",)):
         write_output(path, _encoded(document))
     print_json(document) if as_json else click.echo(text)
+
+
+def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[Path, Format]]) -> None:
+    """Write the document to each file in its format, and print its text, or with --json its data."""
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.render.encoders import encoded
+    from fairlap.render.encoders.text import text_of
+
+    for path, chosen in files:
+        write_output(path, encoded(document, chosen.name))
+    print_json(document.data) if as_json else click.echo(text_of(document))
 
 
 def _encoded(document: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""The history of a model in words: each series in a line, and every change below."""
+"""Words and figures of a model's history: titles, sizes and causes of changes, and what no change is worth."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from fairlap import quantity_text
 from fairlap.history.change_points import FEWEST_RUNS
 from fairlap.history.changes import Change
 from fairlap.history.model_history import ModelHistory, TrendHistory
-from fairlap.history.trends import Series, Trend
-from fairlap.printable import joined_lines
+from fairlap.history.trends import Trend
 from fairlap.scenarios.contract import of_time_ns
-
-_MOST_FACTS = 3
-
-
-def history_text(history: ModelHistory) -> str:
-    return "\n\n".join(_trend_text(each, history) for each in history.trends)
 
 
 def trend_title(trend: Trend) -> str:
@@ -44,8 +37,10 @@ def ratio_head(trend: Trend) -> str:
 
 
 def ratio_text(trend: Trend, change: Change) -> str:
+    """With its interval, or how few runs it is from."""
     ratio, low, high = ratio_of(trend, change)
-    return quantity_text.ratio_interval(ratio, low, high)
+    few = "" if low is not None else f", no interval from {change.runs[0]} and {change.runs[1]} runs"
+    return f"{quantity_text.ratio_interval(ratio, low, high)}{few}"
 
 
 def ratio_of(trend: Trend, change: Change) -> tuple[float, float | None, float | None]:
@@ -54,18 +49,6 @@ def ratio_of(trend: Trend, change: Change) -> tuple[float, float | None, float |
         return change.ratio, change.low, change.high
     low, high = (None if end is None else 1 / end for end in (change.high, change.low))
     return 1 / change.ratio, low, high
-
-
-def change_text(trend: Trend, change: Change) -> str:
-    """In one line: when, what, how much, why, and what else differs between the two runs."""
-    size = ratio_text(trend, change)
-    bounds = "" if change.low is not None else f", no interval from {change.runs[0]} and {change.runs[1]} runs"
-    size = f"{size} {ratio_head(trend)}{bounds}"
-    parts = [f"{day(change.began_at)}  {subject_text(change)}: {size}; {cause_text(change)}"]
-    if change.facts:
-        more = len(change.facts) - _MOST_FACTS
-        parts.append("; ".join(change.facts[:_MOST_FACTS]) + (f"; {more} more" if more > 0 else ""))
-    return f"{'; '.join(parts)}  [{change.run}]"
 
 
 def no_change_text(found: TrendHistory, history: ModelHistory) -> str:
@@ -98,21 +81,3 @@ def cause_text(change: Change) -> str:
         unchanged = ", its version did not change" if change.versions[0] == change.versions[1] else ""
         return f"compared with {listed(change.controls)} in the same runs{unchanged}"
     return "the machine or the contestant: no other contestant of these runs kept its version"
-
-
-def _trend_text(found: TrendHistory, history: ModelHistory) -> str:
-    lines = [trend_title(found.trend)]
-    lines += [f"  {_series_text(found.trend, series)}" for series in found.trend.asked(history.on)]
-    lines += [f"  {change_text(found.trend, change)}" for change in found.changes]
-    if not found.changes:
-        lines.append(f"  {no_change_text(found, history)}")
-    return joined_lines(lines)
-
-
-def _series_text(trend: Trend, series: Series) -> str:
-    first, last = series.points[0], series.points[-1]
-    figures = " -> ".join(figure_text(trend, each.value_ns) for each in (first, last))
-    versions = " -> ".join(dict.fromkeys(each.version for each in (first, last) if each.version))
-    when = " to ".join(dict.fromkeys(day(each.began_at) for each in (first, last)))
-    name = f"{series.contestant} {versions}".rstrip()
-    return f"{name}: {figures}, {quantity_text.count(len(series.points), 'run')}, {when}"

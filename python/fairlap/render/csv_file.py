@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
+from fairlap.render.document import Records
 from fairlap.results.flat_row import Column, columns, flat, require_header, row_of_cells
 from fairlap.results.row import Row
 
@@ -21,13 +24,41 @@ _LARGEST_CELL = 2**31 - 1
 
 
 def encode(rows: Sequence[Row]) -> bytes:
+    shown = columns()
+    lines = ([_guarded(cells[column.name], column) for column in shown] for cells in map(flat, rows))
+    return _written([[column.name for column in shown], *lines])
+
+
+def encode_records(records: Records) -> bytes:
+    """Write those of a document. An absent figure is empty, never 0."""
+    heads = [
+        head
+        for name in records.names
+        for head in ((name, f"{name}_low", f"{name}_high") if name in records.estimates else (name,))
+    ]
+    lines = (
+        [
+            cell
+            for name, value in zip(records.names, row, strict=True)
+            for cell in _cells(value, name in records.estimates)
+        ]
+        for row in records.rows
+    )
+    return _written([heads, *lines])
+
+
+def _cells(value: Any, is_estimate: bool) -> Sequence[Any]:
+    if is_estimate:
+        return (None, None, None) if value is None else (value.value, value.low, value.high)
+    if isinstance(value, dict | list):
+        return (msgspec.json.encode(value).decode(),)
+    return (guarded(value) if isinstance(value, str) else value,)
+
+
+def _written(lines: Iterable[Sequence[Any]]) -> bytes:
     # Every text is quoted: then nothing in it ends a cell, whatever the reader takes for a separator.
     text = io.StringIO(newline="")
-    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writerow([column.name for column in columns()])
-    for row in rows:
-        cells = flat(row)
-        writer.writerow([_guarded(cells[column.name], column) for column in columns()])
+    csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(lines)
     return text.getvalue().encode()
 
 

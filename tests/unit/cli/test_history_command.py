@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -14,9 +12,14 @@ import msgspec
 import pytest
 from command_line import invoke
 from fairlap import quantity_text
+from fairlap.history.model_history import history_of
 from fairlap.history.stale import changed_since
 from fairlap.machine.facts import machine_facts
 from fairlap.race.run import Run
+from fairlap.render.document import Document
+from fairlap.render.encoders import encoded
+from fairlap.render.encoders.text import text_of
+from fairlap.render.trends.document import document_of
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
 from fairlap.store.store import open_store
@@ -68,47 +71,60 @@ def test_since_leaves_earlier_runs_out() -> None:
     assert [change["cause"] for change in trend["changes"]] == ["machine"]
 
 
-def test_the_text_names_both_changes_and_their_causes(history: tuple[Path, list[str]]) -> None:
-    lines = invoke("history", "mlp", "--on", "torch").stdout.splitlines()
-    changes = [line for line in lines if line.endswith("]") and line.startswith("  2026")]
-    assert [history[1][day] in line for day, line in zip((15, 22), changes, strict=True)] == [True, True]
-    assert f"{OLD} -> {NEW}" in changes[0]
-    assert "the machine" in changes[1]
+def test_the_document_names_both_changes_and_their_causes(history: tuple[Path, list[str]]) -> None:
+    [section] = shown("torch").sections
+    contestants, changes = section.tables
+    assert [row[:3] for row in contestants.rows] == [["torch", f"{OLD} -> {NEW}", str(DAYS)]]
+    release, machine = changes.rows
+    assert (release[0], release[1], release[3]) == ("2026-01-16", f"torch {OLD} -> {NEW}", history[1][15])
+    assert (machine[0], machine[1], machine[3]) == ("2026-01-23", "the machine", history[1][22])
+    assert not section.notes
+    assert section.picture is not None
+    assert section.picture.draw is not None
+    [everyone] = shown("").sections
+    assert [row[0] for row in everyone.tables[0].rows] == ["jax", "onnxruntime", "torch"]
 
 
-def test_a_history_of_load_shows_rates_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def shown(on: str) -> Document:
+    with open_store(reading=True) as store:
+        return document_of(history_of(store, "mlp", on=on, margin=0.01))
+
+
+def test_a_history_of_load_shows_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "runs.sqlite"
     days = [daily_run(day, torch=lambda day: 1.25 if day >= 12 else 1.0, upgraded_on=12) for day in range(24)]
     stored(path, [under_load(day) for day in days])
     monkeypatch.setenv("FAIRLAP_STORE", str(path))
-    files = {suffix: tmp_path / f"trend.{suffix}" for suffix in ("html", "md", "svg", "csv", "json")}
-    done = invoke("history", "mlp", "--on", "torch", *[part for file in files.values() for part in ("-o", file)])
-    assert done.exit_code == 0, done.output
-    [series, change] = done.stdout.splitlines()[1:]
-    [first, last] = [float(rate.replace(",", "")) for rate in re.findall(r"([\d,.]+)/s", series)]
+    found = shown("torch")
+    [contestants, changes] = found.sections[0].tables
+    [first, last] = [float(cell.partition("/s")[0].replace(",", "")) for cell in contestants.rows[0][-2:]]
     assert last / first == pytest.approx(0.8, rel=0.05)
-    assert float(re.findall(r"([\d.]+) \[[^]]*\] times the rate", change)[0]) == pytest.approx(0.8, rel=0.01)
-    assert "times as long" not in done.stdout + files["html"].read_text() + files["md"].read_text()
-    assert "largest rate" in files["svg"].read_text()
-    assert f"{first:,.0f}/s" in files["html"].read_text()
-    [recorded] = json.loads(files["json"].read_text())["trends"][0]["changes"]
-    assert recorded["ratio"] == pytest.approx(1.25, rel=0.01)  # of times, as its quantity says
-    assert {line["quantity"] for line in csv.DictReader(io.StringIO(files["csv"].read_text()))} == {"largest rate"}
+    ratio = changes.rows[0][changes.heads.index("times the rate")]
+    assert float(ratio.partition(" [")[0]) == pytest.approx(0.8, rel=0.01)
+    assert "times as long" not in text_of(found)
+    assert "largest rate" in encoded(found, "svg").decode()
+    [recorded] = found.data["trends"][0]["changes"]
+    assert recorded.ratio == pytest.approx(1.25, rel=0.01)  # of times, as its quantity says
+    assert {row[found.records.names.index("quantity")] for row in found.records.rows} == {"largest rate"}
 
 
-def test_every_format_is_written(tmp_path: Path, history: tuple[Path, list[str]]) -> None:
-    files = {suffix: tmp_path / f"trend.{suffix}" for suffix in ("html", "json", "csv", "md", "svg", "png")}
+def test_the_records_have_every_run_and_where_changes_begin(history: tuple[Path, list[str]]) -> None:
+    records = shown("torch").records
+    rows = [dict(zip(records.names, row, strict=True)) for row in records.rows]
+    assert len(rows) == 3 * DAYS
+    [release] = [row for row in rows if row["change"] == "contestant"]
+    assert (release["contestant"], release["run"]) == ("torch", history[1][15])
+    assert release["ratio"].low < 1.05 < release["ratio"].high
+    assert {row["change"] for row in rows if row["ratio"] is None} == {""}
+
+
+def test_pictures_and_pages_are_drawn(tmp_path: Path, history: tuple[Path, list[str]]) -> None:
+    files = {suffix: tmp_path / f"trend.{suffix}" for suffix in ("html", "svg", "png")}
     outputs = [part for file in files.values() for part in ("-o", file)]
     assert invoke("history", "mlp", "--on", "torch", *outputs).exit_code == 0
     assert files["png"].read_bytes().startswith(b"\x89PNG")
     assert ElementTree.parse(files["svg"]).getroot().tag.endswith("svg")
-    assert json.loads(files["json"].read_text())["model"] == "mlp"
-    rows = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
-    assert len(rows) == 3 * DAYS
-    assert [row["run"] for row in rows if row["change"] == "contestant"] == [history[1][15]]
-    assert files["md"].read_text().count(history[1][22]) == 1
     page = files["html"].read_text()
-    assert "<script" not in page
     assert history[1][15] in page
     pictures = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
     assert len(pictures) == 2  # for the light and the dark theme
@@ -202,26 +218,23 @@ def test_a_contestant_that_did_not_start_has_no_result_to_renew(monkeypatch: pyt
 @pytest.mark.usefixtures("own_store")
 def test_few_runs_show_no_change_and_do_not_claim_that_there_is_none(tmp_path: Path) -> None:
     stored(tmp_path / "runs.sqlite", [daily_run(0)])
-    for text in in_words(tmp_path):
-        assert "1 of 8" in text
-        assert "no change" not in text.lower()
+    [section] = shown("torch").sections
+    assert section.picture is not None
+    assert section.picture.draw is None
+    [note] = section.notes
+    assert "1 of 8" in note
+    assert "no change" not in note
 
 
-def in_words(folder: Path) -> list[str]:
-    """On the terminal, as a page and as Markdown."""
-    page, markdown = folder / "a.html", folder / "a.md"
-    done = invoke("history", "mlp", "--on", "torch", "-o", page, "-o", markdown)
-    assert done.exit_code == 0, done.output
-    return [done.stdout, page.read_text(), markdown.read_text()]
-
-
-def test_every_output_says_which_step_would_have_been_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_changed_it_says_which_step_would_have_been_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stored(tmp_path / "s", [daily_run(day) for day in range(12)])
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "s"))
     [trend] = json.loads(invoke("history", "mlp", "--on", "torch", "--json").stdout)["trends"]
     [step] = trend["smallest_steps"]
-    for text in in_words(tmp_path):
-        assert f"{step['contestant']} {quantity_text.share(step['ratio'] - 1)}" in text
+    [note] = shown("torch").sections[0].notes
+    assert f"{step['contestant']} {quantity_text.share(step['ratio'] - 1)}" in note
 
 
 def commands_run(names: str) -> None:

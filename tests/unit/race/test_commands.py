@@ -147,7 +147,7 @@ def test_a_stored_run_of_commands_is_listed_without_a_mode(tmp_path: Path, monke
         listed = store.runs()
     texts = {
         "runs": invoke("runs").stdout,
-        "serve": page_of(RunList(Wanted(), listed)),
+        "serve": page_of(RunList(Wanted(), listed)).decode(),
         "junit": (tmp_path / "x.junit.xml").read_text(),
         "across": invoke("across", "last").stdout,
     }

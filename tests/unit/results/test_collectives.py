@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from fairlap.race.collectives import MEMORY, CollectivesPlan, CollectivesRun, Trial
 from fairlap.render.collectives.chart import FITTED, MEASURED, round_times
-from fairlap.render.collectives.files import encoded
-from fairlap.render.collectives.table import about, size_texts, table_of, text_of
+from fairlap.render.collectives.document import about, document_of, size_texts
+from fairlap.render.document import Table
+from fairlap.render.encoders import encoded
+from fairlap.render.encoders.text import text_of
 from fairlap.results.collectives import CollectivesResult, latency_and_slope, result_of
 from fairlap.scenarios.ranks_messages import RankLimits
 
@@ -38,6 +40,10 @@ def run() -> CollectivesRun:
                 Trial(MEMORY, "copy", size, block, size / 10.0),
             ]
     return CollectivesRun(plan, trials, {"gone": "it was killed"}, {"gone": "E_RANK"}, {"mpi": "4"}, {"mpi": "MPI"})
+
+
+def tables_of(result: CollectivesResult) -> dict[str, Table]:
+    return {each.title: table for each in document_of(result).sections for table in each.tables}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +91,7 @@ def test_times_that_do_not_follow_the_model_have_no_figures_of_it() -> None:
     ]
     [fit] = result_of(spoilt).fits
     assert not fit.holds
-    assert "does not hold" in text_of(result_of(spoilt))
+    assert "does not hold" in text_of(document_of(result_of(spoilt)))
 
 
 def test_large_arrays_that_take_no_longer_have_no_bandwidth() -> None:
@@ -113,16 +119,16 @@ def test_brackets_are_explained_where_there_are_some(result: CollectivesResult) 
     few = run()
     few.trials = [trial for trial in few.trials if trial.block == 0]
     few.plan = msgspec.structs.replace(few.plan, blocks=1)
-    assert "[" not in text_of(result_of(few))
+    assert "[" not in text_of(document_of(result_of(few)))
     assert "Brackets" not in about(result_of(few))
 
 
 def test_measured_points_and_fitted_lines_have_their_entry_in_the_legend(result: CollectivesResult) -> None:
-    picture = encoded(result, "svg").decode()
+    picture = encoded(document_of(result), "svg").decode()
     assert MEASURED in picture
     assert FITTED in picture
     unfitted = msgspec.structs.replace(result, fits=())
-    assert FITTED not in encoded(unfitted, "svg").decode()
+    assert FITTED not in encoded(document_of(unfitted), "svg").decode()
 
 
 def test_ticks_are_round_few_and_within_the_times() -> None:
@@ -132,29 +138,37 @@ def test_ticks_are_round_few_and_within_the_times() -> None:
 
 
 def test_a_page_has_every_heading_once(result: CollectivesResult) -> None:
-    page = encoded(result, "html").decode()
+    page = encoded(document_of(result), "html").decode()
     headings = re.findall(r"<(?:h1|h2|caption)[^>]*>(.*?)</", page)
     assert len(headings) == len(set(headings)) > 4
 
 
 def test_no_column_of_ratios_where_there_are_none(result: CollectivesResult) -> None:
-    with_mpi, without = (table_of(result, operation) for operation in ("all_reduce", "copy"))
-    assert (len(with_mpi[0]), len(without[0])) == (5, 4)
+    tables = tables_of(result)
+    assert tables["all-reduce"].heads == ["size", "contestant", "time", "bandwidth", "× mpi"]
+    assert tables["copy in memory"].heads == ["size", "contestant", "time", "bandwidth"]
 
 
-def test_every_format_has_every_line(result: CollectivesResult) -> None:
-    rows = list(csv.DictReader(io.StringIO(encoded(result, "csv").decode())))
+def test_the_document_has_every_line_every_fit_and_every_reason(result: CollectivesResult) -> None:
+    found = document_of(result)
+    tables = tables_of(result)
+    fits = tables.pop("Latency and bandwidth")
+    assert sum(len(table.rows) for table in tables.values()) == len(result.rows)
+    assert [row[1] for row in fits.rows] == [fit.contestant for fit in result.fits]
+    assert any(row[0] == "16 MB" and row[1] == "mpi 4" and row[2] for row in tables["all-reduce"].rows)
+    notes = found.sections[-1].notes
+    assert {"mpi: MPI", "torch, broadcast: it has none", "gone: it was killed"} <= {*notes}
+    assert len(notes) == len(set(notes)) == 4  # and what was wrong
+    rows = list(csv.DictReader(io.StringIO(encoded(found, "csv").decode())))
     assert len(rows) == len(result.rows)
-    assert rows[0]["operation"] == "all_reduce"
-    document = json.loads(encoded(result, "json"))
-    assert len(document["rows"]) == len(result.rows)
-    assert document["failures"] == {"gone": "it was killed"}
-    for name in ("md", "html"):
-        text = encoded(result, name).decode()
-        assert text.count("16 MB") >= 4
-        assert "it was killed" in text
-    assert "<script" not in encoded(result, "html").decode()
-    picture = encoded(result, "svg").decode()
-    assert picture.startswith("<svg")
+    assert [float(row["times_mpi"]) for row in rows if row["contestant"] == "torch" and row["times_mpi"]] == [
+        pytest.approx(3)
+    ] * len(SIZES)
+    written = json.loads(encoded(found, "json"))
+    assert len(written["rows"]) == len(result.rows)
+    assert written["failures"] == {"gone": "it was killed"}
+
+
+def test_a_picture_has_every_size(result: CollectivesResult) -> None:
+    picture = encoded(document_of(result), "svg").decode()
     assert picture.count("16 MB") == picture.count("4 KB") >= 2
-    assert encoded(result, "png").startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.output import print_json, print_note
+from fairlap.cli.output import print_document, print_note
 from fairlap.cli.output_options import JSON, OUTPUT, writable
 from fairlap.cli.values import CONTESTANTS, DURATION, Parsed, one_or_more
 from fairlap.errors import InvalidRequest
@@ -75,11 +75,10 @@ def command(
     All ranks make the same calls at the same time, natively timed; a sample is that of the slowest rank, and results
     are checked. Frameworks take turns in fresh processes. Exit status 1 when a framework failed or a result was wrong.
     """
-    from fairlap.machine.atomic_files import write_output
     from fairlap.race.collectives import CollectivesPlan, run_collectives
     from fairlap.race.scales import without_ranks
-    from fairlap.render.collectives.files import SUFFIXES, encoded
-    from fairlap.render.collectives.table import text_of
+    from fairlap.render.collectives.document import document_of
+    from fairlap.render.encoders import SUFFIXES
     from fairlap.results.collectives import result_of
     from fairlap.scenarios.ranks_messages import RankLimits
 
@@ -101,9 +100,7 @@ def command(
     limits = RankLimits(prepare_s=180.0, measure_s=180.0)
     plan = CollectivesPlan(processes, threads, operations, sizes, blocks, float(seconds), seed, limits)
     result = result_of(run_collectives(on, plan, (lambda _: None) if quiet or as_json else print_note))
-    for path, chosen in files:
-        write_output(path, encoded(result, chosen.name))
-    print_json(result) if as_json else click.echo(text_of(result))
+    print_document(document_of(result), as_json=as_json, files=files)
     _require_times(result)
 
 

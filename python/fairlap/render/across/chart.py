@@ -7,26 +7,21 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest
 from fairlap.history.across.lines import Line
-from fairlap.render.across.table import by_work
-from fairlap.render.charts.chart import JudgedAxis, axis_value, measured_axis, ratio_scale, spec_of
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import LIGHT
-from fairlap.render.charts.static import FONT, picture
+from fairlap.render.charts.chart import JudgedAxis, axis_value, measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.libraries import altair, drawn
+from fairlap.render.charts.look import Look
 
 _COSTS = {"ns": "cost of 1,000 items", "s": "cost of reaching it", "1/s": "cost of 1,000 at this rate"}
 _WIDTH, _HEIGHT = 620, 320
 
 
-def pareto_chart(lines: Sequence[Line], *, png: bool = False) -> bytes:
+def pareto_chart(lines: Sequence[Line], look: Look) -> str:
     """One panel for each work, figure and currency: costs in two currencies have no common axis."""
-    panels = [
-        _panel(f"{work}, {currency}", own)
-        for work, together in by_work(lines).items()
-        for by, currency in dict.fromkeys((line.judged_by, line.currency) for line in together if line.judged_cost)
-        if (
-            own := [line for line in together if (line.judged_by, line.currency) == (by, currency) and line.judged_cost]
-        )
-    ]
+    groups: dict[tuple[str, str, str | None], list[Line]] = {}
+    for line in lines:
+        if line.judged_cost:
+            groups.setdefault((line.work, line.judged_by, line.currency), []).append(line)
+    panels = [_panel(f"{work}, {currency}", own, look) for (work, _, currency), own in groups.items()]
     if not panels:
         raise InvalidRequest(
             "there is nothing to draw: no contestant has both a time and a cost; give the price with --price",
@@ -34,14 +29,10 @@ def pareto_chart(lines: Sequence[Line], *, png: bool = False) -> bytes:
         )
     alt = altair()
     chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=40).resolve_scale(color="independent")
-    spec: dict[str, Any] = spec_of(chart) | {
-        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
-        "padding": 16,
-    }
-    return picture(spec, png=png)
+    return drawn(spec_of(chart), look)
 
 
-def _panel(title: str, lines: Sequence[Line]) -> Any:
+def _panel(title: str, lines: Sequence[Line], look: Look) -> Any:
     alt = altair()
     points = [_point(line) for line in lines]
     is_rate = lines[0].judged_better == "higher"
@@ -49,7 +40,7 @@ def _panel(title: str, lines: Sequence[Line]) -> Any:
     y_axis = measured_axis("plain", f"{_COSTS[lines[0].judged_unit]}, {lines[0].currency}")
     y = alt.Y("cost:Q", scale=ratio_scale(), axis=y_axis)
     runs = list(dict.fromkeys(line.run for line in lines))
-    scale = alt.Scale(domain=runs, range=LIGHT.colours(len(runs)))
+    scale = alt.Scale(domain=runs, range=look.colours(len(runs)))
     colour = alt.Color("run:N", scale=scale, legend=alt.Legend(title=None, orient="top"))
     base = alt.Chart(alt.Data(values=points))
     across = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
@@ -60,7 +51,7 @@ def _panel(title: str, lines: Sequence[Line]) -> Any:
     )
     best = base.transform_filter("!datum.dominated").mark_point(size=130, filled=True, opacity=1)
     beaten = base.transform_filter("datum.dominated").mark_point(size=90, filled=False, opacity=1, strokeWidth=2)
-    words = base.mark_text(align="left", dx=11, dy=-9, fontSize=11, color=LIGHT.ink).encode(
+    words = base.mark_text(align="left", dx=11, dy=-9, fontSize=11, color=look.ink).encode(
         x=x, y=y, text="contestant:N"
     )
     marks = [each.encode(x=x, y=y, color=colour) for each in (best, beaten)]
@@ -79,17 +70,11 @@ def _point(line: Line) -> dict[str, Any]:
     judged, cost = line.judged, line.judged_cost
     assert judged is not None
     assert cost is not None
-    values = {
-        "judged": judged.value,
-        "judged_low": judged.value if judged.low is None else judged.low,
-        "judged_high": judged.value if judged.high is None else judged.high,
-    }
+    judged_values = with_ends("judged", judged)
     return {
         "contestant": line.contestant,
         "run": line.run,
-        **{name: axis_value(value, line.judged_unit) for name, value in values.items()},
-        "cost": cost.value,
-        "cost_low": cost.value if cost.low is None else cost.low,
-        "cost_high": cost.value if cost.high is None else cost.high,
+        **{name: axis_value(value, line.judged_unit) for name, value in judged_values.items()},
+        **with_ends("cost", cost),
         "dominated": bool(line.dominated_by),
     }

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
+from fairlap.results.row import Estimate
 from fairlap.scenarios.contract import Unit, as_time_ns
 
 Scope = Literal["work", "both conditions", "batches"]
@@ -73,6 +74,12 @@ def duration_labels() -> str:
 def axis_value(value: float, unit: Unit) -> float:
     """On the axis of what contestants are ranked by: durations in nanoseconds, rates in 1/s."""
     return value if unit == "1/s" else as_time_ns(value, unit)
+
+
+def with_ends(name: str, found: Estimate) -> dict[str, float]:
+    """Put an estimate into three fields of a record; without an interval, its ends are the value."""
+    low, high = (found.value if end is None else end for end in (found.low, found.high))
+    return {name: found.value, f"{name}_low": low, f"{name}_high": high}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.private_files import make_private_folder
 from fairlap.machine.user_folders import user_cache
 from fairlap.render.charts.labels import chart_texts
+from fairlap.render.charts.look import Look
 
 
 def altair() -> Any:
@@ -36,6 +37,7 @@ _NOTICE = (
     "Vega {vega}, Vega-Lite {lite} and Vega-Embed {embed}, BSD 3-Clause, University of Washington Interactive Data Lab"
 )
 _PNG_SCALE = 2.0
+STILL_FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
 _END = "\n/* whole */"  # a torn file lacks it
 
 
@@ -48,6 +50,13 @@ def svg_of(spec: dict[str, Any]) -> str:
     """Without a browser. A control character in a text would end this process, not only the drawing."""
     svg: str = vl_convert().vegalite_to_svg(chart_texts(spec), vl_version=vega_lite_version())
     return svg
+
+
+def drawn(spec: dict[str, Any], look: Look) -> str:
+    """Draw a chart that holds its data, as an SVG on the paper of the theme."""
+    title = {"color": look.ink, "subtitleColor": look.muted}
+    config = look.config(STILL_FONT) | {"background": look.paper, "title": title}
+    return svg_of(spec | {"config": config, "padding": 16})
 
 
 def png_of(svg: str) -> bytes:

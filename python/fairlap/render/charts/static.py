@@ -11,13 +11,12 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
-from fairlap.render.charts.libraries import png_of, svg_of, vl_convert
+from fairlap.render.charts.libraries import STILL_FONT, png_of, svg_of, vl_convert
 from fairlap.render.charts.look import LIGHT, filled_in
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
-FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
 _COLUMN_OF_KEY = 130
 
 Record = Mapping[str, Any]
@@ -124,7 +123,7 @@ def static_spec(
     return spec | {
         "title": title,
         "description": f"{chart.title}. {chart.note}",
-        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
+        "config": LIGHT.config(STILL_FONT) | {"background": LIGHT.paper},
         "padding": 16,
     }
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import LIGHT
-from fairlap.render.charts.static import FONT, picture
-from fairlap.render.collectives.table import NAMES, operations_of, setting, size_texts
+from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.libraries import altair, drawn
+from fairlap.render.charts.look import Look
+from fairlap.render.collectives.document import NAMES, how_to_read, operations_of, setting, size_texts
 from fairlap.results.collectives import CollectivesResult
 
 MEASURED, FITTED = "measured", "fitted: latency + bytes / bandwidth"
@@ -24,50 +23,31 @@ _POINTS_OF_A_LINE = 40
 _MOST_TICKS = 6
 
 
-def chart_of(result: CollectivesResult, *, png: bool = False) -> bytes:
-    """Draw a picture that stands alone, with its title."""
-    lines = textwrap.wrap(f"{setting(result)} {how_to_read(result)}", _CHARACTERS)
-    title = {"text": "Collective operations", "subtitle": lines, "anchor": "start", "offset": 14, "subtitlePadding": 6}
-    return _drawn(_panels(result).properties(title=title), png=png)
+def chart_of(result: CollectivesResult, look: Look, *, alone: bool) -> str:
+    """Draw it as a picture that stands ``alone``, with its title, or for a page, which has the title."""
+    chart = _panels(result, look)
+    if alone:
+        lines = textwrap.wrap(f"{setting(result)} {how_to_read(result)}", _CHARACTERS)
+        title = {"text": "Collective operations", "subtitle": lines, "anchor": "start", "offset": 14}
+        chart = chart.properties(title=title | {"subtitlePadding": 6})
+    return drawn(spec_of(chart), look)
 
 
-def panels_of(result: CollectivesResult) -> bytes:
-    """Draw the same for a page, which has the title."""
-    return _drawn(_panels(result), png=False)
-
-
-def how_to_read(result: CollectivesResult) -> str:
-    points = "Points are measured medians"
-    if any(row.time_ns is not None and row.time_ns.low is not None for row in result.rows):
-        points += " with 95 % intervals over blocks"
-    if not any(_lines(result, operation) for operation in operations_of(result)):
-        return f"{points}. Both axes are logarithmic."
-    return f"{points}; lines are latency + bytes / bandwidth, fitted to them. Both axes are logarithmic."
-
-
-def _drawn(chart: Any, *, png: bool) -> bytes:
-    spec: dict[str, Any] = spec_of(chart) | {
-        "config": LIGHT.config(FONT) | {"background": LIGHT.paper},
-        "padding": 16,
-    }
-    return picture(spec, png=png)
-
-
-def _panels(result: CollectivesResult) -> Any:
+def _panels(result: CollectivesResult, look: Look) -> Any:
     alt = altair()
     names = list(dict.fromkeys(row.contestant for row in result.rows if row.time_ns is not None))
     if not names:
         raise InvalidRequest("there is nothing to draw: no collective operation has a time", code="E_COLLECTIVES")
     colour = alt.Color(
         "contestant:N",
-        scale=alt.Scale(domain=names, range=LIGHT.colours(len(names))),
+        scale=alt.Scale(domain=names, range=look.colours(len(names))),
         legend=_legend(),
     )
-    panels = [_panel(result, operation, colour) for operation in operations_of(result)]
+    panels = [_panel(result, operation, colour, look) for operation in operations_of(result)]
     return alt.vconcat(*[panel for panel in panels if panel is not None], spacing=36)
 
 
-def _panel(result: CollectivesResult, operation: str, colour: Any) -> Any:
+def _panel(result: CollectivesResult, operation: str, colour: Any, look: Look) -> Any:
     """None where nothing was measured."""
     alt = altair()
     points: list[dict[str, Any]] = [
@@ -75,9 +55,7 @@ def _panel(result: CollectivesResult, operation: str, colour: Any) -> Any:
             "kind": MEASURED,
             "contestant": row.contestant,
             "bytes": row.bytes,
-            "time": row.time_ns.value,
-            "low": row.time_ns.value if row.time_ns.low is None else row.time_ns.low,
-            "high": row.time_ns.value if row.time_ns.high is None else row.time_ns.high,
+            **with_ends("time", row.time_ns),
         }
         for row in result.rows
         if row.operation == operation and row.time_ns is not None
@@ -88,13 +66,13 @@ def _panel(result: CollectivesResult, operation: str, colour: Any) -> Any:
     labels = " : ".join(f"datum.value == {size} ? '{text}'" for size, text in sizes.items())
     axis = alt.Axis(title="what each rank gives", values=sorted(sizes), labelExpr=f"{labels} : ''", labelBound=False)
     x = alt.X("bytes:Q", scale=ratio_scale(), axis=axis)
-    ticks = round_times([point[end] for point in points for end in ("low", "high")])
+    ticks = round_times([point[end] for point in points for end in ("time_low", "time_high")])
     times = measured_axis("duration", "time of the slowest rank", ticks=_MOST_TICKS)
     times.values = ticks or times.values
     y = alt.Y("time:Q", scale=ratio_scale(), axis=times)
     base = alt.Chart(alt.Data(values=points))
-    bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour)
-    circle = _key(alt.Shape, MEASURED, "circle", _legend(symbolFillColor=LIGHT.muted))
+    bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=alt.Y("time_low:Q"), y2="time_high:Q", color=colour)
+    circle = _key(alt.Shape, MEASURED, "circle", _legend(symbolFillColor=look.muted))
     marks = base.mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=circle)
     solid = _key(alt.StrokeDash, FITTED, [1, 0], _legend(symbolType="stroke"))
     layers = [bars, marks]
@@ -110,9 +88,9 @@ def _legend(**further: Any) -> Any:
     return altair().Legend(title=None, orient="top", labelLimit=_WIDTH, symbolOpacity=1, **further)
 
 
-def _key(channel: Any, text: str, look: Any, legend: Any) -> Any:
+def _key(channel: Any, text: str, mark: Any, legend: Any) -> Any:
     """Make an entry of the legend for all that a layer draws."""
-    return channel("kind:N", scale=altair().Scale(domain=[text], range=[look]), legend=legend)
+    return channel("kind:N", scale=altair().Scale(domain=[text], range=[mark]), legend=legend)
 
 
 def round_times(times_ns: Sequence[float]) -> list[float]:

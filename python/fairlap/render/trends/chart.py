@@ -13,34 +13,30 @@ from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
 from fairlap.render.charts.chart import duration_labels
 from fairlap.render.charts.labels import label_expression
-from fairlap.render.charts.libraries import png_of, svg_of, vega_lite_version
-from fairlap.render.charts.look import LIGHT, Look
+from fairlap.render.charts.libraries import drawn
+from fairlap.render.charts.look import Look
 
 _WIDTH, _HEIGHT = 860, 240
 _NS_PER_S = 1e9
-_FONT = "DejaVu Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
 
-def picture(history: ModelHistory, *, png: bool) -> bytes:
-    """All trends, one above the other."""
+def all_trends(history: ModelHistory, look: Look) -> str:
+    """One above the other, each with its title."""
     spec = {
-        "$schema": f"https://vega.github.io/schema/vega-lite/v{vega_lite_version()}.json",
-        "vconcat": [chart_of(each, history.on, LIGHT, title=True) for each in history.trends],
+        "vconcat": [_spec(each, history.on, look, title=True) for each in history.trends],
         "resolve": {"scale": dict.fromkeys(("x", "y", "color"), "independent")},
-        "config": config(LIGHT),
-        "padding": 16,
         "spacing": 40,
     }
-    svg = svg_of(spec)
-    return png_of(svg) if png else svg.encode()
+    return drawn(spec, look)
 
 
-def config(look: Look) -> dict[str, Any]:
-    return look.config(_FONT) | {"background": look.paper}
+def one_trend(found: TrendHistory, on: str, look: Look) -> str:
+    """Draw it for a page, which has the title."""
+    return drawn(_spec(found, on, look, title=False), look)
 
 
-def chart_of(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str, Any]:
-    """Without a title where the page has a heading. The time axis is logarithmic: equal distances are equal ratios."""
+def _spec(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str, Any]:
+    """Return a chart whose axis of times is logarithmic: equal distances are equal ratios."""
     asked = found.trend.asked(on)
     names = [each.contestant for each in asked]
     colour = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_document
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
 from fairlap.cli.values import RUN_OR_FILE
 
@@ -54,8 +54,8 @@ def command(
     differs between them is listed and no verdict is given. A chart of latency against cost is written with -o FILE.svg.
     """
     from fairlap.history.across.conditions_given import by_run, grams_per_joule
-    from fairlap.machine.atomic_files import write_output
-    from fairlap.render.across.files import SUFFIXES, across_of, encoded
+    from fairlap.render.across.document import document_of
+    from fairlap.render.encoders import SUFFIXES
     from fairlap.results.decision.question import question_of
     from fairlap.results.prices import price_named
     from fairlap.store.stored_rows import rows_named
@@ -64,7 +64,5 @@ def command(
     question = question_of(require or "", use or "")
     given_prices = by_run("--price", prices, runs, price_named)
     given_carbon = by_run("--carbon", carbons, runs, grams_per_joule)
-    shown = across_of([rows_named(run) for run in runs], given_prices, given_carbon, question)
-    for path, chosen in files:
-        write_output(path, encoded(shown, chosen.name))
-    print_json(shown.document) if as_json else click.echo(shown.text)
+    shown = document_of([rows_named(run) for run in runs], given_prices, given_carbon, question)
+    print_document(shown, as_json=as_json, files=files)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.output import print_json
+from fairlap.cli.output import print_document
 from fairlap.cli.output_options import JSON, OUTPUT, writable
 from fairlap.cli.values import DATE, MODEL, NAME, SHARE
 
@@ -38,18 +38,12 @@ def command(
 
     Exit status: 0 with or without changes, 2 when the store has no such run.
     """
-    from fairlap.history.history_text import history_text
     from fairlap.history.model_history import history_of
-    from fairlap.machine.atomic_files import write_output
-    from fairlap.render.outputs import format_of
-    from fairlap.render.trends.files import HISTORY_FORMATS, document, encoded
+    from fairlap.render.encoders import SUFFIXES
+    from fairlap.render.trends.document import document_of
     from fairlap.store.store import open_store
 
-    for path in output:
-        format_of(path, HISTORY_FORMATS)
-    files = writable(output)
+    files = writable(output, only=SUFFIXES)
     with open_store(reading=True) as store:
         found = history_of(store, model, on=on or "", since=since or "", margin=margin)
-    for path, chosen in files:
-        write_output(path, encoded(found, chosen.name))
-    print_json(document(found)) if as_json else click.echo(history_text(found))
+    print_document(document_of(found), as_json=as_json, files=files)

@@ -1,25 +1,42 @@
-"""The tables of collective operations that every format shows, and the text of the terminal."""
+"""Collective operations as a document: times by size of each operation, and what is fitted to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from fairlap import quantity_text
-from fairlap.printable import joined_lines
 from fairlap.race.collectives import MEMORY
+from fairlap.render.charts.look import Look
+from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.row import Estimate
 from fairlap.scenarios.ranks_messages import COPY
 
-HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
-FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")
-FIT = "Fitted: time = latency + bytes / bandwidth"
+_HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
+_FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")
+_FIT = "Fitted: time = latency + bytes / bandwidth"
 NAMES = {"all_reduce": "all-reduce", "all_gather": "all-gather", "broadcast": "broadcast", COPY: "copy in memory"}
 _FEWEST_BLOCKS = 6  # of an interval
 _DECIMAL = ((1000**3, "GB"), (1000**2, "MB"), (1000, "KB"), (1, "B"))
 _BINARY = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B"))
+_ESTIMATES = ("time_ns", "bytes_per_s", "times_mpi")
 
-Table = list[list[str]]
+
+def document_of(result: CollectivesResult) -> Document:
+    return Document(
+        title="Collective operations",
+        facts=(about(result),),
+        sections=[
+            _chart(result),
+            *(_section(result, each) for each in operations_of(result)),
+            _fits(result),
+            Section("Notes", notes=[*_exchanges(result), *_reasons(result)]),
+        ],
+        data=result,
+        records=_records(result),
+        draw=partial(_drawn, result),
+    )
 
 
 def setting(result: CollectivesResult) -> str:
@@ -62,27 +79,61 @@ def _size_text(size: int, units: Sequence[tuple[int, str]]) -> str:
     return f"{size / scale:.12g} {unit}"
 
 
-def table_of(result: CollectivesResult, operation: str) -> Table:
-    """With its heads; without the column of ratios where there are none."""
+def _section(result: CollectivesResult, operation: str) -> Section:
     sizes = size_texts(row.bytes for row in result.rows)
-    cells = [list(HEADS), *(_cells(row, sizes) for row in result.rows if row.operation == operation)]
-    return cells if any(row[-1] != "-" for row in cells[1:]) else [row[:-1] for row in cells]
+    rows = [_cells(row, sizes) for row in result.rows if row.operation == operation]
+    name = NAMES[operation]
+    return Section(name, [Table(f"Times of {name}", _HEADS, rows).without_empty_columns(after=4)])
 
 
-def fit_table(result: CollectivesResult) -> Table:
-    """With its heads, of all operations; empty without any fit."""
-    return [list(FIT_HEADS), *map(_fit_cells, result.fits)] if result.fits else []
+def _fits(result: CollectivesResult) -> Section:
+    tables = [Table(_FIT, _FIT_HEADS, [_fit_cells(fit) for fit in result.fits])] if result.fits else []
+    return Section("Latency and bandwidth", tables)
+
+
+def _chart(result: CollectivesResult) -> Section:
+    described = "Time by size of each collective operation"
+    picture = Picture(described, partial(_drawn, result, alone=False), how_to_read(result))
+    return Section("Time by size", picture=picture if any(row.time_ns is not None for row in result.rows) else None)
+
+
+def how_to_read(result: CollectivesResult) -> str:
+    points = "Points are measured medians"
+    if any(row.time_ns is not None and row.time_ns.low is not None for row in result.rows):
+        points += " with 95 % intervals over blocks"
+    if not any(fit.holds for fit in result.fits):
+        return f"{points}. Both axes are logarithmic."
+    return f"{points}; lines are latency + bytes / bandwidth, fitted to them. Both axes are logarithmic."
+
+
+def _drawn(result: CollectivesResult, look: Look, *, alone: bool = True) -> str:
+    from fairlap.render.collectives.chart import chart_of
+
+    return chart_of(result, look, alone=alone)
+
+
+def _records(result: CollectivesResult) -> Records:
+    """Take the lines of the tables; JSON has the fitted latencies and bandwidths too."""
+    names = ("contestant", "version", "operation", "ranks", "threads", "bytes", *_ESTIMATES, "absent")
+    rows = [
+        [
+            *(row.contestant, row.version, row.operation, result.ranks, result.threads, row.bytes),
+            *(row.time_ns, row.bytes_per_s, row.times_mpi, row.absent),
+        ]
+        for row in result.rows
+    ]
+    return Records(names, rows, _ESTIMATES)
 
 
 def _cells(row: CollectiveRow, sizes: dict[int, str]) -> list[str]:
     if row.time_ns is None:
-        return [sizes[row.bytes], row.contestant, "-", "-", "-"]
+        return [sizes[row.bytes], row.contestant, "", "", ""]
     return [
         sizes[row.bytes],
         f"{row.contestant} {row.version}".rstrip(),
         quantity_text.duration_interval(*_bounds(row.time_ns)),
         _bandwidth(row.bytes_per_s),
-        "-" if row.times_mpi is None else quantity_text.ratio_interval(*_bounds(row.times_mpi)),
+        "" if row.times_mpi is None else quantity_text.ratio_interval(*_bounds(row.times_mpi)),
     ]
 
 
@@ -90,46 +141,24 @@ def _fit_cells(fit: CollectiveFit) -> list[str]:
     """Format a fit's figures, which times that are far from the model lack."""
     names, miss = [NAMES[fit.operation], fit.contestant], quantity_text.share(fit.largest_miss)
     if not fit.holds:
-        return [*names, "-", "-", f"{miss}: the model does not hold"]
-    latency = "-" if fit.latency_ns is None else quantity_text.duration_interval(*_bounds(fit.latency_ns))
+        return [*names, "", "", f"{miss}: the model does not hold"]
+    latency = "" if fit.latency_ns is None else quantity_text.duration_interval(*_bounds(fit.latency_ns))
     return [*names, latency, _bandwidth(fit.bytes_per_s), miss]
 
 
-def reasons(result: CollectivesResult) -> list[str]:
+def _reasons(result: CollectivesResult) -> list[str]:
     """Why figures are absent, each once."""
     found = [f"{row.contestant}, {NAMES[row.operation]}: {row.absent}" for row in result.rows if row.absent]
     return list(dict.fromkeys([*found, *(f"{name}: {why}" for name, why in result.failures.items())]))
 
 
-def exchanges(result: CollectivesResult) -> list[str]:
+def _exchanges(result: CollectivesResult) -> list[str]:
     return [f"{name}: {how}" for name, how in result.exchange.items() if name != MEMORY]
-
-
-def text_of(result: CollectivesResult) -> str:
-    return joined_lines(_lines(result))
-
-
-def _lines(result: CollectivesResult) -> Iterator[str]:
-    yield about(result)
-    for operation in operations_of(result):
-        yield from ("", NAMES[operation], *_aligned(table_of(result, operation)))
-    if fits := fit_table(result):
-        yield from ("", FIT, *_aligned(fits))
-    notes = [*exchanges(result), *reasons(result)]
-    if notes:
-        yield from ("", *notes)
-
-
-def _aligned(rows: Table) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
 
 
 def _bandwidth(found: Estimate | None) -> str:
     if found is None:
-        return "-"
+        return ""
     scale, unit = next((each for each in _DECIMAL if found.value >= each[0]), _DECIMAL[-1])
     value, low, high = (None if each is None else quantity_text.number(each / scale) for each in _bounds(found))
     return f"{value} {unit}/s" if low is None else f"{value} {unit}/s [{low}, {high}]"

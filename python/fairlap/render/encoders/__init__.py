@@ -1,0 +1,33 @@
+"""Documents as files: the suffix of the file decides, and each format has one encoder."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairlap.render.document import Document
+
+SUFFIXES = (".json", ".csv", ".md", ".markdown", ".html", ".svg", ".png")
+
+
+def encoded(document: Document, format_name: str) -> bytes:
+    """Encode the whole file; text is UTF-8."""
+    match format_name:
+        case "json":
+            return msgspec.json.format(msgspec.json.encode(document.data), indent=2) + b"\n"
+        case "csv":
+            from fairlap.render.csv_file import encode_records
+
+            return encode_records(document.records)
+        case "md":
+            from fairlap.render.encoders.markdown import markdown_of
+
+            return markdown_of(document).encode()
+        case "html":
+            from fairlap.render.encoders.page import page_of
+
+            return page_of(document)
+    from fairlap.render.charts.libraries import png_of
+    from fairlap.render.charts.look import LIGHT
+
+    svg = document.draw(LIGHT)
+    return png_of(svg) if format_name == "png" else svg.encode()

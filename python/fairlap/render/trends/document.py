@@ -1,0 +1,114 @@
+"""The history of a model as a document: a section for each trend, with its contestants, its changes and a picture."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from fairlap import quantity_text
+from fairlap.history.history_text import (
+    cause_text,
+    day,
+    figure_text,
+    no_change_text,
+    ratio_head,
+    ratio_text,
+    subject_text,
+    trend_title,
+)
+from fairlap.history.model_history import ModelHistory, TrendHistory
+from fairlap.history.trends import Series, Trend
+from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.render.trends.chart import all_trends, one_trend
+from fairlap.results.row import Estimate
+
+_TURNS = "Contestants of one run took turns, so a change of all of them is a change of the machine."
+_HOW_TO_READ = "One mark for each run, with its 95 % interval where it has one; lines are the medians between changes."
+
+
+def document_of(history: ModelHistory) -> Document:
+    since = f"since {day(history.since)}" if history.since else "all runs of the store"
+    return Document(
+        title=f"History of {history.model}" + (f" on {history.on}" if history.on else ""),
+        facts=(f"{since} · changes of {quantity_text.share(history.margin)} or more", _TURNS),
+        sections=[_section(each, history) for each in history.trends],
+        data=_data(history),
+        records=_records(history),
+        draw=partial(all_trends, history),
+    )
+
+
+def _section(found: TrendHistory, history: ModelHistory) -> Section:
+    tables = [_contestants(found, history.on)]
+    if found.changes:
+        tables.append(_changes(found))
+    notes = [] if found.changes else [no_change_text(found, history)]
+    return Section(trend_title(found.trend), tables, notes, _picture(found, history.on))
+
+
+def _contestants(found: TrendHistory, on: str) -> Table:
+    heads = ("contestant", "version", "runs", "first", "last")
+    return Table("Contestants", heads, [_cells(found.trend, each) for each in found.trend.asked(on)])
+
+
+def _cells(trend: Trend, series: Series) -> list[str]:
+    ends = (series.points[0], series.points[-1])
+    versions = " -> ".join(dict.fromkeys(point.version for point in ends if point.version))
+    figures = [f"{figure_text(trend, point.value_ns)}, {day(point.began_at)}" for point in ends]
+    return [series.contestant, versions, str(len(series.points)), *figures]
+
+
+def _changes(found: TrendHistory) -> Table:
+    size = ratio_head(found.trend)
+    heads = ("date", "what changed", size, "first run", "evidence", "differs between the runs")
+    rows = [
+        [
+            day(change.began_at),
+            subject_text(change),
+            ratio_text(found.trend, change),
+            change.run,
+            cause_text(change),
+            "; ".join(change.facts),
+        ]
+        for change in found.changes
+    ]
+    return Table("Changes", heads, rows).without_empty_columns(after=5)
+
+
+def _picture(found: TrendHistory, on: str) -> Picture:
+    asked = found.trend.asked(on)
+    described = f"{found.trend.quantity} of {', '.join(each.contestant for each in asked)} by date"
+    if all(len(series.points) < 2 for series in asked):
+        return Picture(described, None, "A chart takes two runs.")
+    return Picture(described, partial(one_trend, found, on), _HOW_TO_READ)
+
+
+def _data(history: ModelHistory) -> dict[str, Any]:
+    """Of every trend all series, also of contestants that only served for comparison, and the changes."""
+    trends = [
+        {**msgspec.to_builtins(each.trend), "changes": each.changes, "smallest_steps": each.smallest_steps}
+        for each in history.trends
+    ]
+    named = {"model": history.model, "on": history.on, "since": history.since, "margin": float(history.margin)}
+    return {**named, "trends": trends}
+
+
+_OF_THE_TREND = ("work", "conditions", "threads", "device", "machine", "quantity")
+_OF_A_RUN = ("version", "run", "began_at", "value_ns", "low_ns", "high_ns")
+
+
+def _records(history: ModelHistory) -> Records:
+    """One line for each contestant and run; ``change`` is the cause of a change that begins there."""
+    rows = []
+    for each in history.trends:
+        changes = {(name, change.run): change for change in each.changes for name in change.contestants}
+        same = [getattr(each.trend, name) for name in _OF_THE_TREND]
+        for series in each.trend.series:
+            for point in series.points:
+                change = changes.get((series.contestant, point.run))
+                ratio = None if change is None else Estimate(change.ratio, change.low, change.high)
+                own = [getattr(point, name) for name in _OF_A_RUN]
+                rows.append([*same, series.contestant, *own, "" if change is None else change.cause, ratio])
+    return Records((*_OF_THE_TREND, "contestant", *_OF_A_RUN, "change", "ratio"), rows, ("ratio",))
