@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.models.operations.kinds import operation_named
+from fairlap.render.encoders.text import aligned
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -28,9 +29,8 @@ def _table(contestants: list[str], raced: list[WorkResult]) -> list[str]:
     rows = [["operation", *contestants]]
     for label, work_result in zip(labels, raced, strict=True):
         cells = {result.contestant: _cell(work_result, result, row) for result, row in work_result.with_rows()}
-        rows.append([label, *(cells.get(name, "-") for name in contestants)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        rows.append([label, *(cells.get(name, "") for name in contestants)])
+    return aligned(rows)
 
 
 def _labels(raced: list[WorkResult]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.race.run import Run
+from fairlap.render.encoders.text import aligned
 from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 
 _MOST_SHOWN = 5
@@ -39,7 +40,7 @@ def _top(profile: ContestantProfile) -> list[str]:
     cells = [
         (
             _fitting(each.operator.name),
-            each.operator.kind or "-",
+            each.operator.kind,
             f"{quantity_text.number(each.operator.calls)} ×",
             quantity_text.duration(each.operator.self_ns),
             quantity_text.share(each.share),
@@ -53,14 +54,7 @@ def _top(profile: ContestantProfile) -> list[str]:
     if profile.overhead_ns:
         share = quantity_text.share(profile.overhead_ns / profile.call_ns)
         cells.append((OVERHEAD, "", "", quantity_text.duration(profile.overhead_ns), share))
-    widths = [max(len(cell[column]) for cell in cells) for column in range(5)]
-    return [
-        "  ".join(
-            text.ljust(width) if column < 2 else text.rjust(width)
-            for column, (text, width) in enumerate(zip(cell, widths, strict=True))
-        ).rstrip()
-        for cell in cells
-    ]
+    return aligned(cells)
 
 
 def _fitting(name: str) -> str:

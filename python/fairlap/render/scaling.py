@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text
+from fairlap.render.document import Section, Table
+from fairlap.render.encoders.text import section_lines
 from fairlap.render.judged import judged_text
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
@@ -20,19 +22,21 @@ _SHORTEST_STEP_NS = 1.0
 
 def scaling_lines(results: Results) -> list[str]:
     """Nothing where every work had one scale."""
-    lines: list[str] = []
-    for group in scaling_groups(results):
-        found = rows_of(results, group)
-        rows = [HEADS, *map(cells_of, found)]
-        shown = [column for column in range(len(HEADS)) if any(row[column] for row in rows[1:])]
-        widths = {column: max(len(row[column]) for row in rows) for column in shown}
-        lines.append(f"Scaling: {group_title(group)}")
-        lines += ["  " + "  ".join(row[column].ljust(widths[column]) for column in shown).rstrip() for row in rows]
-        lines += [f"  {line}" for line in (*absence_lines(found), *projection_lines(group))]
-    return lines
+    return [line for section in scaling_sections(results) for line in section_lines(section)]
 
 
-def scaling_groups(results: Results) -> list[list[ScalingSeries]]:
+def scaling_sections(results: Results) -> list[Section]:
+    """One for each work, with what is projected as its notes."""
+    sections = []
+    for group in _groups(results):
+        found, title = _rows_of(results, group), _title(group)
+        shown = Table(title, HEADS, [cells_of(row) for row in found]).without_empty_columns(after=4)
+        notes = [*absence_lines(found), *_projection_lines(group)]
+        sections.append(Section(f"Scaling: {title}", [shown], notes))
+    return sections
+
+
+def _groups(results: Results) -> list[list[ScalingSeries]]:
     """All contestants of one work under one kind of conditions."""
     groups: dict[tuple[str, str], list[ScalingSeries]] = {}
     for each in results.scaling:
@@ -40,12 +44,12 @@ def scaling_groups(results: Results) -> list[list[ScalingSeries]]:
     return list(groups.values())
 
 
-def group_title(group: Sequence[ScalingSeries]) -> str:
+def _title(group: Sequence[ScalingSeries]) -> str:
     passes = quantity_text.count(max(each.passes for each in group), "pass")
     return f"{group[0].title} · {group[0].conditions}, {passes} over the scales"
 
 
-def rows_of(results: Results, group: Sequence[ScalingSeries]) -> list[Row]:
+def _rows_of(results: Results, group: Sequence[ScalingSeries]) -> list[Row]:
     """Of each contestant in turn, the smallest scale first."""
     found = [(each.contestant, results.under(point.work, each.conditions)) for each in group for point in each.points]
     return [
@@ -63,7 +67,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
         row.contestant,
         row.scale,
         judged_text(row) or row.outcome.replace("_", " "),
-        speed_up_text(row) or "-",
+        speed_up_text(row),
         efficiency_text(row),
         exchange_text(row),
         straggler_text(row),
@@ -99,7 +103,7 @@ def straggler_text(row: Row) -> str:
     return "" if row.straggler is None else f"{row.straggler}, {_share(row.slowest_rank_excess)} longer"
 
 
-def projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
+def _projection_lines(group: Sequence[ScalingSeries]) -> list[str]:
     """Report what the laws predict, marked as such; a reason that holds for all contestants once.
 
     Contestants without any speed-up are left out, since the reason for that is the reason here too.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairlap.render.charts.look import DARK, LIGHT, Look
 from fairlap.render.document import Document, Drawing, Picture, Section, Table
-from fairlap.render.report.markup import Markup, breaking, table, tag
+from fairlap.render.report.markup import Markup, breaking, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
 
 _ABSENT = "–"
@@ -32,7 +32,7 @@ def wide_table(shown: Table, contestants: Sequence[str] = ()) -> Markup:
     ``contestants`` has the contestant of each row, for a page with a filter.
     """
     rows = [{head: _cell(cell) for head, cell in zip(shown.heads, row, strict=True)} for row in shown.rows]
-    return tag("div", table(shown.caption, shown.heads, rows, "cards", contestants), class_="scroll")
+    return scrolling(shown.caption, table(shown.caption, shown.heads, rows, "cards", contestants))
 
 
 def _cell(text: str) -> Markup | str:
