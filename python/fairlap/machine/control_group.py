@@ -28,6 +28,17 @@ class Throttled:
     seconds: float | None
 
 
+@dataclass(frozen=True)
+class GroupUsage:
+    """Of the nearest group that counts it, page cache and children that have ended included; None where none does."""
+
+    memory_bytes: float | None
+    memory_peak_bytes: float | None
+    cpu_s: float | None
+    throttled_s: float | None
+    throttled_periods: float | None
+
+
 def group_limits(root: Root = THIS_MACHINE) -> GroupLimits:
     """Read the tightest limits on the way up, since a limit holds for every group below the one that has it."""
     cpus: list[float] = []
@@ -58,6 +69,19 @@ def throttled(root: Root = THIS_MACHINE) -> Throttled | None:
         sum(each.get("nr_periods", 0) for each in counts),
         sum(each["nr_throttled"] for each in counts),
         sum(seconds) if seconds else None,
+    )
+
+
+def group_usage(root: Root = THIS_MACHINE) -> GroupUsage:
+    in_us, in_ns = 1e-6, 1e-9
+    return GroupUsage(
+        memory_bytes=_nearest(root, ("", "memory.current", "", 1), ("memory", "memory.usage_in_bytes", "", 1)),
+        memory_peak_bytes=_nearest(root, ("", "memory.peak", "", 1), ("memory", "memory.max_usage_in_bytes", "", 1)),
+        cpu_s=_nearest(root, ("", "cpu.stat", "usage_usec", in_us), ("cpuacct", "cpuacct.usage", "", in_ns)),
+        throttled_s=_nearest(
+            root, ("", "cpu.stat", "throttled_usec", in_us), ("cpu", "cpu.stat", "throttled_time", in_ns)
+        ),
+        throttled_periods=_nearest(root, ("", "cpu.stat", "nr_throttled", 1), ("cpu", "cpu.stat", "nr_throttled", 1)),
     )
 
 
@@ -96,6 +120,17 @@ def _folders(root: Root, controller: str) -> list[str]:
         parts = [part for part in path.split("/") if part and part != ".."]
         return [f"{top}/{'/'.join(parts[:depth])}".rstrip("/") for depth in range(len(parts), -1, -1)]
     return []
+
+
+def _nearest(root: Root, *places: tuple[str, str, str, float]) -> float | None:
+    """Try places, each with controller, file, name of the number if the file holds several, and what it is times."""
+    for controller, file, name, scale in places:
+        for folder in _folders(root, controller):
+            path = f"{folder}/{file}"
+            number = root.named_numbers(path).get(name) if name else root.number(path)
+            if number is not None:
+                return number * scale
+    return None
 
 
 def _throttled_s(counted: dict[str, int]) -> float | None:

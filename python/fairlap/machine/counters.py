@@ -39,10 +39,10 @@ def steal_share(ticks: list[int]) -> float | None:
     return ticks[_STEAL] / max(sum(ticks[:_GUEST]), 1) if len(ticks) > _STEAL else None
 
 
-def pressure_us(root: Root, resource: str) -> int | None:
-    """Time in which at least one task waited for ``cpu``, ``memory`` or ``io``."""
-    some = next(iter(root.lines(f"proc/pressure/{resource}")), "")
-    return whole_number(some.rpartition("total=")[2]) if "total=" in some else None
+def pressure_us(root: Root, resource: str, tasks: str = "some") -> int | None:
+    """Time in which at least one task, or with ``full`` every one, waited for ``cpu``, ``memory`` or ``io``."""
+    lines = [line for line in root.lines(f"proc/pressure/{resource}") if line.startswith(f"{tasks} ")]
+    return whole_number(lines[0].rpartition("total=")[2]) if lines and "total=" in lines[0] else None
 
 
 def pages_swapped(root: Root) -> int | None:

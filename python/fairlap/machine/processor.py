@@ -178,6 +178,7 @@ def data_caches(root: Root, cores: Sequence[int]) -> list[DataCache]:
     return [DataCache(level, sizes[level], shared[level][0], len(set(shared[level]))) for level in sorted(sizes)]
 
 
+_MOST_CLOCKS = 16
 _FIRST = "sys/devices/system/cpu/cpu0/cpufreq"
 _NO_TURBO = "sys/devices/system/cpu/intel_pstate/no_turbo"
 _BOOST = "sys/devices/system/cpu/cpufreq/boost"
@@ -193,6 +194,15 @@ def frequency_facts(root: Root) -> dict[str, str]:
         "maximum frequency": _mhz(root.number(f"{_FIRST}/cpuinfo_max_freq")),
         "frequency limit": _limit(root),
     }
+
+
+def clocks_mhz(root: Root) -> list[float]:
+    """Read the clocks of a few cores, evenly spread, since asking one may interrupt it; empty without cpufreq."""
+    cores = sorted(int(number) for name in root.names(_CPUS) if (number := name.removeprefix("cpu")).isdecimal())
+    files = [file for core in cores if root.exists(file := f"{_CPUS}/cpu{core}/cpufreq/scaling_cur_freq")]
+    count = min(len(files), _MOST_CLOCKS)
+    khz = [root.number(files[place * len(files) // count]) for place in range(count)]
+    return [each / 1e3 for each in khz if each is not None]  # a core may be switched off meanwhile
 
 
 def governors(root: Root) -> list[str]:

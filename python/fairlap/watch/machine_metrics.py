@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from functools import partial
 
-from fairlap.machine.counters import thermal_events
+from fairlap.machine.control_group import group_usage
+from fairlap.machine.counters import pressure_us, steal_ticks, thermal_events
 from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.processor import clocks_mhz
 from fairlap.machine.root import Root
 from fairlap.watch.metrics import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE, Metric
 
@@ -112,15 +116,43 @@ MACHINE_METRICS = (
 
 NO_MEMORY = "/proc/meminfo does not contain it"
 NO_THERMAL = "no core counts thermal slowdowns, as in most virtual machines"
+NO_CLOCK = (
+    "no core has cpufreq under /sys/devices/system/cpu: the kernel does not report the clock here, as in most virtual "
+    "machines"
+)
+NO_STEAL = "/proc/stat has no column for stolen time"
+NO_PRESSURE = "/proc/pressure does not contain it: it is reported by kernels built with PSI and started with psi=1"
+NO_GROUP = "no control group of this process under /sys/fs/cgroup reports it"
 
 
 def read_machine_files(root: Root) -> dict[tuple[str, str], float | str]:
     """By source and field; a text is the reason why there is no number."""
     memory = memory_bytes(root)
     size, available = memory.get("MemTotal"), memory.get("MemAvailable")
-    thermal = thermal_events(root)
-    return {
-        ("memory", "used_bytes"): NO_MEMORY if size is None or available is None else float(size - available),
-        ("memory", "size_bytes"): NO_MEMORY if size is None else float(size),
-        ("thermal", "slowdowns"): NO_THERMAL if thermal is None else float(thermal),
+    used = None if size is None or available is None else size - available
+    clocks = clocks_mhz(root)
+    stolen = steal_ticks(root)
+    usage = dataclasses.asdict(group_usage(root)).items()
+    pressure = {
+        (resource, tasks): pressure_us(root, resource, tasks)
+        for resource in ("cpu", "memory", "io")
+        for tasks in ("some", "full")
     }
+    return {
+        **{("control_group", name): _or_why(value, NO_GROUP) for name, value in usage},
+        ("cpu_frequency", "mean_mhz"): sum(clocks) / len(clocks) if clocks else NO_CLOCK,
+        ("cpu_frequency", "lowest_mhz"): min(clocks, default=NO_CLOCK),
+        ("cpu_frequency", "highest_mhz"): max(clocks, default=NO_CLOCK),
+        ("steal", "stolen_s"): NO_STEAL if stolen is None else stolen / os.sysconf("SC_CLK_TCK"),
+        **{
+            ("pressure", f"{resource}_{tasks}_s"): NO_PRESSURE if waited is None else waited / 1e6
+            for (resource, tasks), waited in pressure.items()
+        },
+        ("memory", "used_bytes"): _or_why(used, NO_MEMORY),
+        ("memory", "size_bytes"): _or_why(size, NO_MEMORY),
+        ("thermal", "slowdowns"): _or_why(thermal_events(root), NO_THERMAL),
+    }
+
+
+def _or_why(number: float | None, why: str) -> float | str:
+    return why if number is None else float(number)

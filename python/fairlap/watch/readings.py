@@ -24,7 +24,6 @@ from fairlap.watch.series import Series
 METRICS = GPU_METRICS + MACHINE_METRICS
 """The terminal, the lines, the Prometheus metrics and the Grafana dashboard all follow from this table."""
 
-_NOT_WATCHED = frozenset({"process_memory"})  # of the process that samples, which here is only the watch itself
 _GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS))
 _ENERGY = "energy_j"
 _FAST_PERIOD_S = 0.1
@@ -133,7 +132,7 @@ class ReadingsNow:
 
     def _find_series(self) -> None:
         for source_number, source in enumerate(self.sampler.sources):
-            if source.name in _NOT_WATCHED:
+            if source.name in {"process_memory", *(metric.source for metric in MACHINE_METRICS)}:
                 continue
             self.sources[source.name] = source.absent_because
             for field_number, found in enumerate(source.fields):
@@ -146,14 +145,21 @@ class ReadingsNow:
                     series = _series(metric, source.name, found.name, found.wraps_at)
                     self._read[source_number, field_number].append(series)
                     self.series.append(series)
-        for (name, field), number in read_machine_files(self._root).items():
-            self.sources[name] = number if isinstance(number, str) else ""
+        self._find_series_in_files()
+        self.series.sort(key=lambda each: _order_of(each.metric, each.labels.get("device", "")))
+
+    def _find_series_in_files(self) -> None:
+        files = read_machine_files(self._root)
+        there = {name for (name, _), number in files.items() if not isinstance(number, str)}
+        for (name, field), number in files.items():
+            self.sources[name] = "" if name in there else str(number)
             for metric in metrics_of(name, field):
                 if not isinstance(number, str):
                     series = _series(metric, name, field, 0.0)
                     self._from_files[name, field].append(series)
                     self.series.append(series)
-        self.series.sort(key=lambda each: _order_of(each.metric, each.labels.get("device", "")))
+                elif name in there:
+                    self._missing.append((metric, name, number))
 
 
 def metrics_of(source: str, field_name: str) -> list[Metric]:

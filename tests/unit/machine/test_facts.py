@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.machine.control_group import cores_worth, throttled
+from fairlap.machine.control_group import GroupUsage, cores_worth, group_usage, throttled
 from fairlap.machine.differences import comparable_facts, differences, differences_text, lasting
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.gpu import Gpus
@@ -254,3 +254,29 @@ def test_a_gpu_counts_only_in_a_race_on_it() -> None:
     old, new = comparable_facts(before, after, "cuda:1")
     assert old == {"driver": "1", "gpu": "H100", "gpu power limit": "700 W"}
     assert new == {"driver": "2", "gpu": "H200", "gpu power limit": "600 W"}
+
+
+def test_what_a_group_of_version_2_uses_is_its_own_and_not_that_of_the_group_above(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "0::/jobs/mine\n",
+        "sys/fs/cgroup/jobs/mine/memory.current": "4096\n",
+        "sys/fs/cgroup/jobs/memory.current": "9999\n",
+        "sys/fs/cgroup/jobs/mine/cpu.stat": "usage_usec 2500000\nnr_throttled 3\nthrottled_usec 40000\n",
+    }
+    assert group_usage(built(tmp_path, files)) == GroupUsage(4096, None, 2.5, 0.04, 3)
+
+
+def test_in_a_container_the_top_is_the_own_group(tmp_path: Path) -> None:
+    files = {"proc/self/cgroup": "0::/docker/0123456789\n", "sys/fs/cgroup/memory.current": "77\n"}
+    assert group_usage(built(tmp_path, files)) == GroupUsage(77, None, None, None, None)
+
+
+def test_what_a_group_of_version_1_uses_is_read_where_its_controllers_are(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "4:memory:/mine\n3:cpu,cpuacct:/mine\n0::/\n",
+        "sys/fs/cgroup/memory/mine/memory.usage_in_bytes": "512\n",
+        "sys/fs/cgroup/memory/mine/memory.max_usage_in_bytes": "1024\n",
+        "sys/fs/cgroup/cpu,cpuacct/mine/cpuacct.usage": "1500000000\n",
+        "sys/fs/cgroup/cpu,cpuacct/mine/cpu.stat": "nr_throttled 2\nthrottled_time 250000000\n",
+    }
+    assert group_usage(built(tmp_path, files)) == GroupUsage(512, 1024, 1.5, 0.25, 2)
