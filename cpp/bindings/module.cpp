@@ -30,7 +30,6 @@ PYBIND11_MODULE(_native, module) {
   register_cuda_activity(module);
   register_cuda_roofs(module);
   register_telemetry(module);
-  register_telemetry_energy(module);
   register_feed(module);
   register_generation(module);
   register_load(module);

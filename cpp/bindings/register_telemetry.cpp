@@ -107,20 +107,6 @@ void register_telemetry(py::module_& module) {
       .value("failed", ReadingState::failed)
       .value("source_lost", ReadingState::source_lost)
       .finalize();
-  py::class_<ObservedTime>(module, "ObservedTime",
-                           "A length of time that was observed, or why it could not be.")
-      .def_readonly("seconds", &ObservedTime::seconds)
-      .def_readonly("resolution_s", &ObservedTime::resolution_s)
-      .def_readonly("unknown_because", &ObservedTime::unknown_because);
-  py::class_<telemetry::FieldCalibration>(module, "FieldCalibration",
-                                          "What one field costs and how often it is new.")
-      .def_readonly("source", &telemetry::FieldCalibration::source)
-      .def_readonly("field", &telemetry::FieldCalibration::field)
-      .def_readonly("calls", &telemetry::FieldCalibration::calls)
-      .def_readonly("call_ns", &telemetry::FieldCalibration::call_ns)
-      .def_readonly("worst_call_ns", &telemetry::FieldCalibration::worst_call_ns)
-      .def_readonly("period", &telemetry::FieldCalibration::period)
-      .def_readonly("window", &telemetry::FieldCalibration::window);
   py::class_<Field>(module, "TelemetryField", "One number of a source; its name ends in its unit.")
       .def_readonly("name", &Field::name)
       .def_readonly("wraps_at", &Field::wraps_at)
@@ -160,13 +146,19 @@ void register_telemetry(py::module_& module) {
              return out;
            })
       .def(
-          "calibrate",
-          [](Sampler& sampler, double seconds, bool adapt) {
+          "read_each_alone",
+          [](Sampler& sampler, double seconds) {
             const auto length = nanoseconds_of(seconds, "seconds");
             const py::gil_scoped_release no_lock;
-            return sampler.calibrate(length, adapt);
+            return Readings{sampler.read_each_alone(length)};
           },
-          py::arg("seconds"), py::arg("adapt"))
+          py::arg("seconds"))
+      .def(
+          "set_fast_period",
+          [](Sampler& sampler, double seconds) {
+            sampler.set_fast_period(nanoseconds_of(seconds, "seconds"));
+          },
+          py::arg("seconds"), py::call_guard<py::gil_scoped_release>())
       .def("counts", &counts_of)
       .def(
           "text_of",

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "clock/system_clock.hpp"
 #include "telemetry/sampling/call_budget.hpp"
@@ -38,6 +39,10 @@ std::chrono::nanoseconds period_of(const std::vector<std::unique_ptr<Source>>& s
 
 // Of wall time: what is expensive to read is read at the ends of a region anyway, by start() and stop().
 constexpr double kMostShareOfRareCalls = 0.001;
+
+// For calibration.
+constexpr auto kLookEvery = std::chrono::milliseconds(1);
+constexpr std::size_t kMostFieldsReadTogether = 4096;  // where a source cannot read one alone
 
 std::uint64_t rounds_in(std::chrono::nanoseconds whole, std::chrono::nanoseconds period) {
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>((whole + period / 2) / period));
@@ -106,17 +111,43 @@ void Sampler::end_thread() noexcept {
   read_all({});
 }
 
-std::vector<FieldCalibration> Sampler::calibrate(std::chrono::nanoseconds length, bool adapt) {
+std::vector<Reading> Sampler::read_each_alone(std::chrono::nanoseconds length) {
   refuse_in_child();
   const std::lock_guard lock(control_->mutex);
   if (thread_ != nullptr) throw NotNow();
-  std::vector<FieldCalibration> found = telemetry::calibrate(sources_, clock_, length);
-  if (adapt) {
-    const auto wanted = fast_period_for(sources_, found, settings_.fast_period);
-    settings_.fast_period = std::min(wanted, settings_.slow_period);
-    period_ = period_of(sources_, settings_);
+  std::vector<Reading> readings;
+  const auto end = std::chrono::steady_clock::now() + length;
+  for (auto next = end - length; next < end;) {
+    std::this_thread::sleep_until(next);
+    look_at_each(readings);
+    if (readings.empty()) break;  // nothing is present
+    next = std::max(next + kLookEvery, std::chrono::steady_clock::now());
   }
-  return found;
+  return readings;
+}
+
+void Sampler::look_at_each(std::vector<Reading>& into) {
+  Ring ring(kMostFieldsReadTogether);
+  Recorder recorder(ring, clock_);
+  std::vector<Reading> taken(ring.capacity());
+  for (std::uint32_t s = 0; s < sources_.size(); ++s) {
+    if (!sources_[s]->present()) continue;
+    recorder.speak_for(s);
+    for (std::uint32_t field = 0; field < sources_[s]->fields().size(); ++field) {
+      if (!sources_[s]->fields()[field].present()) continue;
+      sources_[s]->read_alone(field, recorder);
+      const auto end = taken.begin() + static_cast<std::ptrdiff_t>(ring.take(taken));
+      std::copy_if(taken.begin(), end, std::back_inserter(into),
+                   [&](const Reading& reading) { return reading.field == field; });
+    }
+  }
+}
+
+void Sampler::set_fast_period(std::chrono::nanoseconds wanted) {
+  const std::lock_guard lock(control_->mutex);
+  if (thread_ != nullptr) throw NotNow();
+  settings_.fast_period = std::min(wanted, settings_.slow_period);
+  period_ = period_of(sources_, settings_);
 }
 
 bool Sampler::forked() const noexcept { return ::getpid() != owner_process_; }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "clock/clock.hpp"
-#include "telemetry/sampling/calibration.hpp"
 #include "telemetry/sampling/marks.hpp"
 #include "telemetry/sampling/ring.hpp"
 #include "telemetry/sampling/running_samplers.hpp"
@@ -81,10 +80,12 @@ class Sampler {
   [[nodiscard]] bool running() const noexcept;
   [[nodiscard]] bool forked() const noexcept;
 
-  // Reads every field alone for so long, on the calling thread, and returns what each costs and how often it
-  // is new. `adapt` then sets the fast lane to a quarter of what its sources publish at. Throws NotNow while
-  // the sampler runs, since two threads must not read one source.
-  std::vector<FieldCalibration> calibrate(std::chrono::nanoseconds length, bool adapt);
+  // For calibration: reads every field that is present, alone, over and over for so long, on the calling
+  // thread. Throws NotNow while the sampler runs, since two threads must not read one source.
+  std::vector<Reading> read_each_alone(std::chrono::nanoseconds length);
+
+  // At most the slow lane's. Throws NotNow while the sampler runs.
+  void set_fast_period(std::chrono::nanoseconds wanted);
 
   // Names this moment, from any thread; returns when it was. Never blocks; a mark without room is counted.
   std::int64_t mark(std::uint64_t label) noexcept;
@@ -116,6 +117,7 @@ class Sampler {
   Costs read_all(const Lanes& lanes) noexcept;
   void take_account() noexcept;
   void refuse_in_child() const;
+  void look_at_each(std::vector<Reading>& into);
 
   std::vector<std::unique_ptr<Source>> sources_;
   const clock::Clock& clock_;

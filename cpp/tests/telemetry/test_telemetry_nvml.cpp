@@ -235,6 +235,35 @@ TEST("a device that cannot be opened is absent, and every start of NVML is ended
 
 TEST_MAIN()
 
+TEST("at 1 kHz for a minute, every reading arrives and every publication is caught") {
+  constexpr std::int64_t kMs = 1'000'000;
+  fake_nvml_reset();
+  fake_nvml_power_constant(0, 0);
+  fake_nvml_power_point(0, 0, 0, 0);
+  fake_nvml_power_point(0, 1000 * kSecond, 10'000'000, 1);  // a watt more with each publication
+  fake_nvml_power_sensor(0, 100 * kMs, 0, 0, kSecond);
+  const auto device = first_device();
+  Ring ring(64);
+  Recorder recorder(ring, fairlap::clock::Clock::named("monotonic_raw"));
+  std::vector<Reading> power;
+  std::size_t counted = 0;
+  for (int ms = 0; ms <= 60'000; ++ms) {
+    device->read(Lane::fast, recorder);
+    for (const Reading& reading : taken_from(ring)) power.push_back(reading);
+    if (ms % 100 == 0) device->read(Lane::slow, recorder);
+    for (const Reading& reading : taken_from(ring)) {
+      if (device->fields().at(reading.field).name == "energy_j") ++counted;
+    }
+    fake_nvml_advance(kMs);
+  }
+  CHECK_EQUAL(ring.overflowed(), 0U);
+  CHECK_EQUAL(counted, 601U);
+  CHECK_EQUAL(power.size(), 60'001U);
+  for (std::size_t i = 0; i < power.size(); ++i) {
+    CHECK_NEAR(power[i].value, static_cast<double>(i / 100), 1e-9);
+  }
+}
+
 // On an H100 with driver 580 reading the energy counter takes 3.3 ms, three thousand times as long as most
 // fields.
 TEST("what is expensive to read on this device is read rarely") {

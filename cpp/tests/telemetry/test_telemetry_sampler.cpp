@@ -4,7 +4,6 @@
 
 #include "clock/system_clock.hpp"
 #include "fakes/fake_nvml.h"
-#include "telemetry/energy/energy.hpp"
 #include "telemetry/nvml/nvml_source.hpp"
 #include "telemetry/sampling/call_budget.hpp"
 #include "telemetry/sampling/deadlines.hpp"
@@ -303,34 +302,36 @@ TEST("a device that is lost in the middle ends its readings, and the sampler con
   CHECK_EQUAL(in_a_row(counting, 0).size(), sampler.counts().rounds);
 }
 
-TEST("the energy of a marked region of a real run is right by the integral and by the counter") {
-  fake_nvml_reset();
-  fake_nvml_power_constant(0, 200'000);
-  fake_nvml_use_real_clock(1);
-  Sampler sampler(nvml_sources(FAIRLAP_FAKE_NVML), engine_clock(), every(milliseconds(5), milliseconds(5)));
+TEST("each field is read alone over and over, until the sampler runs, and the fast lane keeps a new period") {
+  std::vector<std::unique_ptr<Source>> sources;
+  sources.push_back(std::make_unique<Counting>(false));
+  sources.push_back(std::make_unique<Counting>());
+  Sampler sampler(std::move(sources), engine_clock(), SamplerSettings{});
+  const std::vector<Reading> readings = sampler.read_each_alone(milliseconds(20));
+  CHECK(readings.size() >= 6);  // 60 where no look is late
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    CHECK_EQUAL(readings[i].source, i % 3 == 0 ? 0U : 1U);
+    CHECK_EQUAL(readings[i].field, i % 3 == 1 ? 0U : 1U);  // of the first source, the fast field is absent
+    CHECK_EQUAL(readings[i].value, static_cast<double>(i / 3));
+  }
+  CHECK(collected(sampler).empty());
+  sampler.set_fast_period(milliseconds(7));
+  CHECK(sampler.period() == milliseconds(7));
+  sampler.set_fast_period(std::chrono::seconds(7));
+  CHECK(sampler.period() == SamplerSettings{}.slow_period);
   sampler.start();
-  std::this_thread::sleep_for(milliseconds(250));
-  const std::int64_t begin_ns = sampler.mark(1);
-  std::this_thread::sleep_for(milliseconds(500));
-  const std::int64_t end_ns = sampler.mark(2);
-  std::this_thread::sleep_for(milliseconds(250));
-  sampler.stop();
-  fake_nvml_use_real_clock(0);
-  const auto all = collected(sampler);
-  const Region region{begin_ns, end_ns};
-  const double exact_j = 200.0 * region.seconds();
-  const auto by_name = [&](const char* name) {
-    const auto& fields = sampler.sources()[0]->fields();
-    std::uint32_t field = 0;
-    while (fields.at(field).name != name) ++field;
-    return readings_of(all, 0, field);
-  };
-  const RegionEnergy integral = energy_of_power(by_name("power_instant_w"), region, {});
-  CHECK_EQUAL(integral.unresolved_because, "");
-  CHECK_NEAR(integral.joules, exact_j, 1e-6 * exact_j);
-  const RegionEnergy counter = energy_of_counter(by_name("energy_j"), region, 0.0);
-  CHECK_EQUAL(counter.unresolved_because, "");
-  CHECK(counter.low_j <= exact_j && exact_j <= counter.high_j);
+  int refused = 0;
+  try {
+    sampler.read_each_alone(milliseconds(1));
+  } catch (const NotNow&) {
+    ++refused;
+  }
+  try {
+    sampler.set_fast_period(milliseconds(1));
+  } catch (const NotNow&) {
+    ++refused;
+  }
+  CHECK_EQUAL(refused, 2);
 }
 
 TEST_MAIN()

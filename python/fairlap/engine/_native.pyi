@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceFacts', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'FieldCalibration', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'ObservedTime', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RegionEnergy', 'RepeatedEnergy', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'energy_of_counter', 'energy_of_power', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'repeated_energy', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceFacts', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -492,44 +492,6 @@ class ReadingState(enum.IntEnum):
     failed = 1
     reading = 0
     source_lost = 2
-class ObservedTime:
-    """
-    A length of time that was observed, or why it could not be.
-    """
-    @property
-    def resolution_s(self) -> float:
-        ...
-    @property
-    def seconds(self) -> float:
-        ...
-    @property
-    def unknown_because(self) -> str:
-        ...
-class FieldCalibration:
-    """
-    What one field costs and how often it is new.
-    """
-    @property
-    def call_ns(self) -> float:
-        ...
-    @property
-    def calls(self) -> int:
-        ...
-    @property
-    def field(self) -> int:
-        ...
-    @property
-    def period(self) -> ObservedTime:
-        ...
-    @property
-    def source(self) -> int:
-        ...
-    @property
-    def window(self) -> ObservedTime:
-        ...
-    @property
-    def worst_call_ns(self) -> float:
-        ...
 class TelemetryField:
     """
     One number of a source; its name ends in its unit.
@@ -576,8 +538,6 @@ class Sampler:
     """
     def __init__(self, clock: Clock, *, fast_period_s: typing.SupportsFloat | typing.SupportsIndex, slow_period_s: typing.SupportsFloat | typing.SupportsIndex, rare_period_s: typing.SupportsFloat | typing.SupportsIndex, most_call_share: typing.SupportsFloat | typing.SupportsIndex, jitter_share: typing.SupportsFloat | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, readings: typing.SupportsInt | typing.SupportsIndex, marks: typing.SupportsInt | typing.SupportsIndex, root: str, nvml_library: str) -> None:
         ...
-    def calibrate(self, seconds: typing.SupportsFloat | typing.SupportsIndex, adapt: bool) -> list[FieldCalibration]:
-        ...
     def collect(self) -> Readings:
         ...
     def collect_marks(self) -> list[tuple[int, int]]:
@@ -585,6 +545,10 @@ class Sampler:
     def counts(self) -> dict[str, int]:
         ...
     def mark(self, label: typing.SupportsInt | typing.SupportsIndex) -> int:
+        ...
+    def read_each_alone(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> Readings:
+        ...
+    def set_fast_period(self, seconds: typing.SupportsFloat | typing.SupportsIndex) -> None:
         ...
     def start(self) -> None:
         ...
@@ -600,56 +564,6 @@ class Sampler:
         ...
     @property
     def sources(self) -> list[TelemetrySource]:
-        ...
-class RegionEnergy:
-    """
-    The energy of a region as an interval, or why it is unknown.
-    """
-    @property
-    def high_j(self) -> float:
-        ...
-    @property
-    def joules(self) -> float:
-        ...
-    @property
-    def low_j(self) -> float:
-        ...
-    @property
-    def readings(self) -> int:
-        ...
-    @property
-    def unresolved_because(self) -> str:
-        ...
-class RepeatedEnergy:
-    """
-    The energy of one repeat, and how wrong it may be.
-    """
-    @property
-    def alignment_share(self) -> float:
-        ...
-    @property
-    def disagreement_share(self) -> float:
-        ...
-    @property
-    def gain_share(self) -> float:
-        ...
-    @property
-    def high_j(self) -> float:
-        ...
-    @property
-    def joules(self) -> float:
-        ...
-    @property
-    def low_j(self) -> float:
-        ...
-    @property
-    def seconds(self) -> float:
-        ...
-    @property
-    def spread_share(self) -> float:
-        ...
-    @property
-    def unresolved_because(self) -> str:
         ...
 class BadFeed(ValueError):
     pass
@@ -931,10 +845,6 @@ def device_triad_code() -> str:
     """
 def device_triad_trials(stream: OwnStream, bytes: typing.SupportsInt | typing.SupportsIndex) -> DeviceRoofTrials:
     ...
-def energy_of_counter(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex) -> RegionEnergy:
-    ...
-def energy_of_power(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, field: typing.SupportsInt | typing.SupportsIndex, begin_ns: typing.SupportsInt | typing.SupportsIndex, end_ns: typing.SupportsInt | typing.SupportsIndex, *, gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex, longest_gap_ns: typing.SupportsInt | typing.SupportsIndex, fewest_readings: typing.SupportsInt | typing.SupportsIndex, period_ns: typing.SupportsInt | typing.SupportsIndex, window_ns: typing.SupportsInt | typing.SupportsIndex) -> RegionEnergy:
-    ...
 def feed_from_memory(pointer: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex, owner: typing.Any) -> FeedSource:
     ...
 def feed_from_raw(path: str, offset: typing.SupportsInt | typing.SupportsIndex, type: str, sample_shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], samples: typing.SupportsInt | typing.SupportsIndex) -> FeedSource:
@@ -955,8 +865,6 @@ def recorded_calls(call: collections.abc.Callable[[], typing.Any], *, calls: typ
     """
     The device's own records of each of so many calls. Holds CUPTI meanwhile.
     """
-def repeated_energy(readings: Readings, source: typing.SupportsInt | typing.SupportsIndex, counter: typing.SupportsInt | typing.SupportsIndex, *, wraps_at: typing.SupportsFloat | typing.SupportsIndex, power: typing.SupportsInt | typing.SupportsIndex | None, trials: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], gain_share: typing.SupportsFloat | typing.SupportsIndex, stale_ns: typing.SupportsInt | typing.SupportsIndex) -> RepeatedEnergy:
-    ...
 def roof_of(rates: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> RoofEstimate:
     """
     The upper quantile of the rates, with its interval.

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, positive_number, whole_number
-from fairlap.engine.field_calibration import known_or_none
+from fairlap.engine.region_energy import (
+    Rows,
+    Unresolved,
+    counter_around,
+    energy_of_power,
+    rows_of,
+    steps_of,
+)
 from fairlap.engine.telemetry import Energy, Sampler, check_readings, require_in_order
 from fairlap.errors import InvalidRequest, NotAvailable
 
 _GAIN_SHARE = 0.05  # what sensors of boards are known to be off by, all readings of one alike
 _TRIALS = 4
-_FEWEST_SECONDS = 5.0
+_FEWEST_SECONDS = 5.0  # a shorter one shows the sensor rather than the work
+_FEWEST_TRIALS = 2
 _MOST_TRIALS = 2**20
 _LONGEST_STALE_NS = 2**62
 _LONGEST_PHASE_S = 0.1  # one step of a device's counter, mostly
@@ -43,6 +54,16 @@ class RepeatedEnergy:
     gain_share: float
     seconds: float
     unresolved_because: str
+
+
+@dataclass(frozen=True)
+class TickedPower:
+    """Between two ticks of a counter. Their energy is exact; what is uncertain is when they came."""
+
+    watts: float
+    uncertainty_share: float
+    begin_ns: int
+    end_ns: int
 
 
 @dataclass(frozen=True)
@@ -76,26 +97,73 @@ def repeated_energy(
     check_readings(readings)
     for trial in trials:
         require_in_order(trial.begin_ns, trial.end_ns)
-    energy = _native.repeated_energy(
-        readings,
-        source_number,
-        counter_number,
-        wraps_at=found.wraps_at,
-        power=None if power is None else sampler.number_of(source, power)[1],
-        trials=[(trial.begin_ns, trial.end_ns, trial.repeats) for trial in trials],
+    return energy_of_repeats(
+        trials,
+        rows_of(readings, source_number, counter_number),
+        found.wraps_at,
+        None if power is None else rows_of(readings, source_number, sampler.number_of(source, power)[1]),
         gain_share=number_of("gain_share", gain_share),
         stale_ns=whole_number("stale_ns", stale_ns, least=0, most=_LONGEST_STALE_NS),
     )
+
+
+def energy_of_repeats(
+    trials: Sequence[Trial], counter: Rows, wraps_at: float, power: Rows | None, *, gain_share: float, stale_ns: int
+) -> RepeatedEnergy:
+    """From the readings of a counter and, if there is one to hold it against, of power."""
+    seconds = 0.0
+    joules: list[float] = []
+    alignments: list[float] = []
+    disagreements: list[float] = []  # NaN where there is nothing to hold the counter against
+    try:
+        for trial in trials:
+            trial_s = (trial.end_ns - trial.begin_ns) * 1e-9
+            seconds += trial_s
+            ticked = power_between_ticks(counter, trial.begin_ns, trial.end_ns, wraps_at)
+            if trial.repeats < 1:
+                raise Unresolved("a trial repeated nothing")
+            joules.append(ticked.watts * trial_s / trial.repeats)
+            alignments.append(ticked.uncertainty_share)
+            disagreements.append(_disagreement(ticked, power, gain_share, stale_ns))
+        if seconds < _FEWEST_SECONDS:
+            raise Unresolved(f"the work was repeated for less than {_FEWEST_SECONDS:g} s")
+        if len(trials) < _FEWEST_TRIALS:
+            raise Unresolved("one trial does not show how trials differ")
+    except Unresolved as unresolved:
+        return RepeatedEnergy(None, None, None, None, None, None, gain_share, seconds, str(unresolved))
+    mean_j = float(np.mean(joules))
+    alignment, spread, disagreement = max(alignments), _spread_of(joules), float(np.max(disagreements))
+    # The sum, not the root of squares: the parts are bounds of different kinds, and may have a common cause.
+    share = alignment + spread + (0.0 if math.isnan(disagreement) else disagreement) + gain_share
     return RepeatedEnergy(
-        joules=known_or_none(energy.joules),
-        low_j=known_or_none(energy.low_j),
-        high_j=known_or_none(energy.high_j),
-        alignment_share=known_or_none(energy.alignment_share),
-        spread_share=known_or_none(energy.spread_share),
-        disagreement_share=known_or_none(energy.disagreement_share),
-        gain_share=energy.gain_share,
-        seconds=energy.seconds,
-        unresolved_because=energy.unresolved_because,
+        joules=mean_j,
+        low_j=mean_j * max(0.0, 1 - share),
+        high_j=mean_j * (1 + share),
+        alignment_share=alignment,
+        spread_share=spread,
+        disagreement_share=None if math.isnan(disagreement) else disagreement,
+        gain_share=gain_share,
+        seconds=seconds,
+        unresolved_because="",
+    )
+
+
+def power_between_ticks(counter: Rows, begin_ns: int, end_ns: int, wraps_at: float) -> TickedPower:
+    """Find the mean power between the first and the last tick of a counter inside a region."""
+    steps = steps_of(*counter_around(counter, begin_ns, end_ns, wraps_at))
+    inside = np.flatnonzero((steps.after_ns >= begin_ns) & (steps.seen_ns <= end_ns))
+    if len(inside) < 2:
+        raise Unresolved("the counter ticked fewer than twice inside the region")
+    ends = inside[[0, -1]]
+    first_ns, last_ns = (int(at_ns) for at_ns in steps.middle_ns[ends])
+    seconds = (last_ns - first_ns) * 1e-9
+    late_s = float((steps.seen_ns - steps.after_ns)[ends].sum()) / 2 * 1e-9
+    return TickedPower(
+        watts=float(np.diff(steps.joules[ends])[0]) / seconds,
+        # Of 1 / (seconds - late), the wider side.
+        uncertainty_share=late_s / (seconds - late_s) if late_s < seconds else math.inf,
+        begin_ns=first_ns,
+        end_ns=last_ns,
     )
 
 
@@ -155,3 +223,20 @@ def above_idle(energy: Energy, begin_ns: int, end_ns: int, idle: IdlePower) -> E
         low_j=energy.low_j - idle.high_w * seconds,
         high_j=energy.high_j - idle.low_w * seconds,
     )
+
+
+def _disagreement(ticked: TickedPower, power: Rows | None, gain_share: float, stale_ns: int) -> float:
+    """Compare the energy between two ticks with the integral of power, as a share; NaN without one."""
+    if power is None:
+        return math.nan
+    integral = energy_of_power(power, ticked.begin_ns, ticked.end_ns, gain_share=gain_share, stale_ns=stale_ns)
+    counted_j = ticked.watts * (ticked.end_ns - ticked.begin_ns) * 1e-9
+    return math.nan if integral.joules is None else abs(counted_j - integral.joules) / counted_j
+
+
+def _spread_of(values: list[float]) -> float:
+    """Half the width of the mean's interval of 95 %, as a share of the mean."""
+    from scipy.special import stdtrit  # type: ignore[import-untyped,unused-ignore]
+
+    freedom = len(values) - 1
+    return float(stdtrit(freedom, 0.975) * np.std(values, ddof=1) / math.sqrt(len(values)) / np.mean(values))

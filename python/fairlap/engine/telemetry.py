@@ -8,28 +8,33 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, path_text, period_s, whole_number
 from fairlap.engine.clocks import clock_named
-from fairlap.engine.field_calibration import FieldCalibration, field_calibration, known_or_none
 from fairlap.errors import InvalidRequest, NotAvailable, shown
 
+if TYPE_CHECKING:
+    from fairlap.engine.field_calibration import FieldCalibration
+
 _FAST_PERIOD_S = 0.05  # half of what sensors of devices mostly publish at: each value is seen
-_LONGEST_GAP_NS = 1_000_000_000
 _MOST_ROOM = 2**24  # of readings, and of marks, as the engine has it
 _MOST_NS = 2**62
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules of a region with their interval. None is unknown, for the reason given; never 0."""
+    """Joules of a region with their interval. None is unknown, for the reason given; never 0.
+
+    Without joules there may still be an interval: the bounds that the readings around the region give.
+    """
 
     joules: float | None
     low_j: float | None
     high_j: float | None
     unresolved_because: str
-    readings: int
+    readings: int  # inside the region
 
 
 class Sampler:
@@ -139,15 +144,20 @@ class Sampler:
         of its own the sampler then reads power four times in each period that was seen. ``calibration_table``
         makes the answer readable.
         """
+        from fairlap.engine import field_calibration  # here, since sampling alone needs no NumPy
+
         length_s = period_s("seconds", seconds)
         try:
-            found = self._native.calibrate(length_s, self._adapts)
+            readings = self._native.read_each_alone(length_s)
+            found = field_calibration.field_calibrations(self.sources, readings)
+            fast_s = field_calibration.fast_period_for(found)
+            if self._adapts and fast_s is not None:
+                self._native.set_fast_period(fast_s)
         except ValueError as error:
             raise InvalidRequest(str(error)) from None
         except (_native.ForkedSampler, _native.SamplerRuns) as error:
             raise NotAvailable(str(error)) from None
-        sources = self.sources
-        return [field_calibration(each, sources[each.source]) for each in found]
+        return found
 
     def collect(self) -> _native.Readings:
         """Take what was read since the last call; ``numpy.asarray`` makes it a structured array without a copy."""
@@ -188,6 +198,8 @@ class Sampler:
         the interval. With ``period_ns`` and ``window_ns``, how often it publishes and how long it looks before, a
         region that it may have missed is unresolved.
         """
+        from fairlap.engine import region_energy  # here, since sampling alone needs no NumPy
+
         source_number, field_number, found = self.number_of(source, field)
         check_readings(readings)
         begin_ns, end_ns, stale_ns, period_ns, window_ns = (
@@ -202,30 +214,11 @@ class Sampler:
         )
         require_in_order(begin_ns, end_ns)
         gain_share = number_of("gain_share", gain_share)
+        rows = region_energy.rows_of(readings, source_number, field_number)
         if found.counter:
-            energy = _native.energy_of_counter(
-                readings, source_number, field_number, begin_ns, end_ns, wraps_at=found.wraps_at
-            )
-        else:
-            energy = _native.energy_of_power(
-                readings,
-                source_number,
-                field_number,
-                begin_ns,
-                end_ns,
-                gain_share=gain_share,
-                stale_ns=stale_ns,
-                longest_gap_ns=_LONGEST_GAP_NS,
-                fewest_readings=1,
-                period_ns=period_ns,
-                window_ns=window_ns,
-            )
-        return Energy(
-            known_or_none(energy.joules),
-            known_or_none(energy.low_j),
-            known_or_none(energy.high_j),
-            energy.unresolved_because,
-            energy.readings,
+            return region_energy.energy_of_counter(rows, begin_ns, end_ns, found.wraps_at)
+        return region_energy.energy_of_power(
+            rows, begin_ns, end_ns, gain_share=gain_share, stale_ns=stale_ns, period_ns=period_ns, window_ns=window_ns
         )
 
     def number_of(self, source: str, field: str) -> tuple[int, int, _native.TelemetryField]:

@@ -141,6 +141,8 @@ def test_a_sampler_reports_what_each_field_costs_and_adapts_to_how_often_it_is_n
     sampler = Sampler(nvml_library=_PATH)
     assert sampler.fast_period_s == 0.05
     found = {(each.source, each.field): each for each in sampler.calibration(0.6)}
+    every = {source.name: source.fields for source in sampler.sources}
+    assert set(found) == {(name, each.name) for name in every for each in every[name] if not each.absent_because}
     power = found["nvml:0", "power_instant_w"]
     assert power.period_s is not None
     assert 0.02 < power.period_s < 0.08
@@ -148,7 +150,9 @@ def test_a_sampler_reports_what_each_field_costs_and_adapts_to_how_often_it_is_n
     assert "a known load would show it" in power.window_unknown_because
     memory = found["nvml:0", "memory_used_bytes"]
     assert memory.call_ns is not None
-    assert memory.call_ns >= 300_000
+    assert memory.worst_call_ns is not None
+    assert power.call_ns is not None
+    assert memory.worst_call_ns >= memory.call_ns >= 300_000 > power.call_ns
     assert memory.period_s is None
     assert sampler.fast_period_s == pytest.approx(power.period_s / 4, rel=0.2)
     lines = calibration_table(found.values()).splitlines()
