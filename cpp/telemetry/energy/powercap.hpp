@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "telemetry/files/kept_file.hpp"
+#include "telemetry/energy/kept_file.hpp"
 #include "telemetry/sampling/source.hpp"
 
 namespace fairlap::telemetry {

@@ -2,11 +2,6 @@
 
 #include "telemetry/energy/perf_energy.hpp"
 #include "telemetry/energy/powercap.hpp"
-#include "telemetry/files/control_group.hpp"
-#include "telemetry/files/cpu_frequency.hpp"
-#include "telemetry/files/pressure.hpp"
-#include "telemetry/files/process_memory.hpp"
-#include "telemetry/files/steal.hpp"
 #include "telemetry/nvml/nvml_source.hpp"
 
 namespace fairlap::telemetry {
@@ -21,11 +16,6 @@ std::vector<std::unique_ptr<Source>> machine_sources(const std::string& root,
         std::make_unique<PerfEnergy>(PerfEnergy::NotNeeded{"powercap reports the same energy"}));
   else
     sources.push_back(std::make_unique<PerfEnergy>(root));
-  sources.push_back(std::make_unique<ProcessMemory>(root));
-  sources.push_back(std::make_unique<ControlGroup>(root));
-  sources.push_back(std::make_unique<CpuFrequency>(root));
-  sources.push_back(std::make_unique<Steal>(root));
-  sources.push_back(std::make_unique<Pressure>(root));
   return sources;
 }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "fakes/fake_nvml.h"
-#include "telemetry/files/process_memory.hpp"
 #include "telemetry/nvml/nvml_source.hpp"
 #include "tests/check.hpp"
 #include "tests/telemetry/sampler_at_work.hpp"
@@ -121,7 +120,7 @@ TEST("a child that destroys its parent's sampler ends well, and leaves NVML to t
 
 TEST("a process may exit while a sampler is still running") {
   const int ended = exit_of_child([] {
-    auto* forgotten = new Sampler(just(std::make_unique<ProcessMemory>()), engine_clock(),
+    auto* forgotten = new Sampler(just(std::make_unique<Counting>()), engine_clock(),
                                   every(milliseconds(1), milliseconds(1)));
     forgotten->start();
     std::this_thread::sleep_for(milliseconds(5));

@@ -132,8 +132,6 @@ class ReadingsNow:
 
     def _find_series(self) -> None:
         for source_number, source in enumerate(self.sampler.sources):
-            if source.name in {"process_memory", *(metric.source for metric in MACHINE_METRICS)}:
-                continue
             self.sources[source.name] = source.absent_because
             for field_number, found in enumerate(source.fields):
                 for metric in metrics_of(source.name, found.name):

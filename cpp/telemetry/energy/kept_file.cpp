@@ -1,4 +1,4 @@
-#include "telemetry/files/kept_file.hpp"
+#include "telemetry/energy/kept_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ KeptFile::KeptFile(const std::string& path) : path_(path) {
     error_ = errno;
     return;
   }
-  read();  // Some files open and then refuse to be read, as PSI's do where it is switched off.
+  read();  // Some files open and then refuse to be read.
 }
 
 KeptFile::~KeptFile() {
@@ -53,30 +53,11 @@ std::string_view KeptFile::read() noexcept {
 }
 
 bool leading_number(std::string_view text, double& number) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '=')) {
-    text.remove_prefix(1);
-  }
   std::int64_t whole = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (problem != std::errc()) return false;
   number = static_cast<double>(whole);
   return true;
-}
-
-bool number_after(std::string_view text, std::string_view key, double& number) noexcept {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    if (line.starts_with(key)) {
-      const std::string_view rest = line.substr(key.size());
-      const bool whole_key =
-          !rest.empty() && (rest.front() == ' ' || rest.front() == '\t' || rest.front() == '=');
-      if (whole_key) return leading_number(rest, number);
-    }
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return false;
 }
 
 }  // namespace fairlap::telemetry

@@ -32,9 +32,6 @@ class KeptFile {
   std::array<char, 4096> content_{};  // enough for every file that we read; the rest would be left out
 };
 
-// The number that follows `key` at the beginning of a line, after spaces or "="; false when there is none.
-bool number_after(std::string_view text, std::string_view key, double& number) noexcept;
-
 // The number at the beginning of the text, which may have a sign; false when there is none.
 bool leading_number(std::string_view text, double& number) noexcept;
 
