@@ -152,7 +152,7 @@ def test_no_column_of_ratios_where_there_are_none(result: CollectivesResult) -> 
 def test_the_document_has_every_line_every_fit_and_every_reason(result: CollectivesResult) -> None:
     found = document_of(result)
     tables = tables_of(result)
-    fits = tables.pop("Latency and bandwidth")
+    fits = tables.pop("Fitted: time = latency + bytes / bandwidth")
     assert sum(len(table.rows) for table in tables.values()) == len(result.rows)
     assert [row[1] for row in fits.rows] == [fit.contestant for fit in result.fits]
     assert any(row[0] == "16 MB" and row[1] == "mpi 4" and row[2] for row in tables["all-reduce"].rows)

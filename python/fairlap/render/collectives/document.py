@@ -15,7 +15,6 @@ from fairlap.scenarios.ranks_messages import COPY
 
 _HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
 _FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")
-_FIT = "Fitted: time = latency + bytes / bandwidth"
 NAMES = {"all_reduce": "all-reduce", "all_gather": "all-gather", "broadcast": "broadcast", COPY: "copy in memory"}
 _FEWEST_BLOCKS = 6  # of an interval
 _DECIMAL = ((1000**3, "GB"), (1000**2, "MB"), (1000, "KB"), (1, "B"))
@@ -87,8 +86,8 @@ def _section(result: CollectivesResult, operation: str) -> Section:
 
 
 def _fits(result: CollectivesResult) -> Section:
-    tables = [Table(_FIT, _FIT_HEADS, [_fit_cells(fit) for fit in result.fits])] if result.fits else []
-    return Section("Latency and bandwidth", tables)
+    shown = Table("Latency and bandwidth", _FIT_HEADS, [_fit_cells(fit) for fit in result.fits])
+    return Section("Fitted: time = latency + bytes / bandwidth", [shown] if result.fits else [])
 
 
 def _chart(result: CollectivesResult) -> Section:
