@@ -19,11 +19,7 @@ from fairlap.verdict.exact_tests.signed_rank import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import (  # type: ignore[import-untyped,unused-ignore]
-    binomtest,
-    mannwhitneyu,
-    wilcoxon,
-)
+from scipy.stats import binomtest, mannwhitneyu, wilcoxon  # type: ignore[import-untyped,unused-ignore]
 from statsmodels.stats.weightstats import ttost_paired  # type: ignore[import-untyped,unused-ignore]
 
 # Hollander and Wolfe (1973), page 29: depression scores of nine patients before and after a tranquilliser,
