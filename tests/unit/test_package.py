@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import fairlap
@@ -26,6 +27,12 @@ def test_every_name_is_found_whatever_was_imported_before(package: object) -> No
         module = import_module(home)
         assert getattr(package, name) is getattr(module, name)
     assert set(names) <= set(dir(package))
+
+
+@pytest.mark.parametrize("package", ["fairlap", "fairlap.engine"])
+def test_no_name_is_that_of_a_module_which_would_take_its_place(package: str) -> None:
+    """Importing a module sets its name in the package, in place of the function that was looked up there."""
+    assert [name for name in import_module(package)._HOME if find_spec(f"{package}.{name}")] == []
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

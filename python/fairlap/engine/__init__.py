@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda.stream_measurement import StreamMeasurement
     from fairlap.engine.cuda.streams import stream_of
     from fairlap.engine.feeder import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallTimes
-    from fairlap.engine.floor import floor
-    from fairlap.engine.measure import measure
+    from fairlap.engine.floors import floor
+    from fairlap.engine.measure_call import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
     from fairlap.engine.native_functions import NativeFunction
     from fairlap.engine.timed_calls import DrawnCalls, time_calls
@@ -75,8 +75,8 @@ _HOME = {
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",
     "clock_named": "fairlap.engine.clocks",
-    "floor": "fairlap.engine.floor",
-    "measure": "fairlap.engine.measure",
+    "floor": "fairlap.engine.floors",
+    "measure": "fairlap.engine.measure_call",
     "stream_of": "fairlap.engine.cuda.streams",
     "time_calls": "fairlap.engine.timed_calls",
     "time_on_stream": "fairlap.engine.cuda.stream_calls",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import fairlap
 import timers
-from fairlap.engine.floor import cpu_floor
+from fairlap.engine.floors import cpu_floor
 
 TURNS = 5
 MANY_SAMPLES = 10_000_000

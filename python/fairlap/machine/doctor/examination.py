@@ -68,7 +68,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def examine_this_machine(seconds: float = 1.0) -> Examined:
-    from fairlap.engine.floor import cpu_floor
+    from fairlap.engine.floors import cpu_floor
     from fairlap.errors import NotAvailable
     from fairlap.machine.gpu import gpus as all_gpus
 
