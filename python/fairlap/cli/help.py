@@ -49,6 +49,22 @@ class Command(click.Command):
         short.help = "Show the options that matter most, and examples."
         self.params.append(short)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        self._require_once(ctx, list(args))
+        return super().parse_args(ctx, args)
+
+    def _require_once(self, ctx: click.Context, args: list[str]) -> None:
+        """Click takes the last of an option that is given twice, so a contestant would be dropped in silence."""
+        given = self.make_parser(ctx).parse_args(args)[2]
+        for parameter in given:
+            if not isinstance(parameter, click.Option) or parameter.multiple or parameter.is_flag:
+                continue
+            if given.count(parameter) > 1:
+                typed = [name for name in parameter.opts if any(each.partition("=")[0] == name for each in args)]
+                what = " and ".join(typed) or parameter.opts[0]
+                several = f"; separate its values with commas: {what} a,b" if "," in str(parameter.type.name) else ""
+                raise click.UsageError(f"{what} is given {given.count(parameter)} times; give it once{several}", ctx)
+
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         return ["--help"]
 

@@ -123,6 +123,8 @@ def writable(paths: Iterable[Path], *, only: Collection[str] = ()) -> list[tuple
 
 
 def require_writable(path: Path) -> None:
+    if not path.parent.exists():
+        raise _cannot_write(path, f"the folder {path.parent} does not exist")
     if not path.parent.is_dir():
         raise _cannot_write(path, f"{path.parent} is not a folder")
     if why := why_not_writable(path):

@@ -83,6 +83,14 @@ def _date(text: str) -> str:
     return utc
 
 
+def _with_unit(text: str) -> Seconds:
+    """Refuse a bare number where some mean milliseconds by it."""
+    found = Seconds(text)
+    if text.strip()[-1].isdigit() or text.strip().endswith("."):
+        raise ValueError(f"{text!r} has no unit; write {text.strip()}ms or {text.strip()}s")
+    return found
+
+
 def _not_empty(text: str) -> str:
     """Refuse an empty value: an unset shell variable gives one, and ignoring it would go unnoticed."""
     if not text:
@@ -103,6 +111,7 @@ def _names(text: str) -> tuple[str, ...]:
 SHARE = Parsed(Share, "share")
 LARGEST_SLOWDOWN = Parsed(LargestSlowdown, "share")
 DURATION = Parsed(Seconds, "duration")
+LATENCY = Parsed(_with_unit, "duration")
 DEVICE = Parsed(Device, "device")
 COMMAND = Parsed(command_in, "name=command")
 CONTESTANT = Parsed(contestant_named, "contestant", completions.contestants)

@@ -169,7 +169,9 @@ class CommandRun:
                 process.kill()
                 process.wait()
         if status:
-            raise CommandFailed(f"{self._words[0]} {_ended(status)}{self._last_line()}")
+            failed = CommandFailed(f"{self._words[0]} {_ended(status)}{self._last_line()}")
+            failed.printed = self.errors()[-_LAST_BYTES:].decode("utf-8", "replace")
+            raise failed
         if self._looks:
             printed = first.printed if first else self.output()[:MOST_BYTES]
             self.first_output = printed + b"\n" + self.errors()[:MOST_BYTES]

@@ -222,9 +222,13 @@ FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
 
 
 class ContestantFailed(FairlapError):
-    """What a contestant calls failed: a command or a server, not the code of this process."""
+    """What a contestant calls failed: a command or a server, not the code of this process.
+
+    ``printed`` is the end of what it printed: a traceback of this process would explain nothing.
+    """
 
     reported: ClassVar[FailureCode]
+    printed: str = ""
 
 
 class ServerFailed(ContestantFailed):

@@ -32,6 +32,10 @@ def imported_callable(target_name: str) -> Callable[[], object]:
     module_name, colon, path = target_name.partition(":")
     if not colon or not module_name or not path:
         raise InvalidRequest(f"{target_name!r} is not of the form MODULE:CALLABLE, such as math:factorial")
+    if module_name.endswith(".py") or "/" in module_name:
+        file = Path(module_name)
+        where = "" if file.parent == Path() else f" in the folder {file.parent}"
+        raise InvalidRequest(f"{module_name} is a file; name its module: {file.stem}:{path}{where}")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

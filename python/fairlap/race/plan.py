@@ -165,7 +165,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     def title_of(self, work: Work) -> str:
         """Name a work for people."""
-        title = work_title(work.label, self.data, (name.framework for name in self.contestants))
+        return self.title_of_label(work.label)
+
+    def title_of_label(self, label: str) -> str:
+        title = work_title(label, self.data, (name.framework for name in self.contestants))
         format_ = reports_of(self.contestants)
         return f"{title} · by times of {format_}" if format_ else title
 

@@ -125,6 +125,7 @@ class Lines(Messages):
 
     def __init__(self, plan: Plan, budget_s: float | None = None, every_s: float = EVERY_S) -> None:
         super().__init__(every_s)
+        self._plan = plan
         self._of = "" if plan.until_decided else f"/{plan.process_count()}"
         self._course = Course(plan, budget_s)
 
@@ -140,7 +141,7 @@ class Lines(Messages):
 
     def ended(self, done: int, process: ProcessResult) -> None:
         self._course.ended(done, process)
-        click.echo(one_line(f"[{done}{self._of}] {_line(process)}"), err=True)
+        click.echo(one_line(f"[{done}{self._of}] {_line(process, self._plan)}"), err=True)
         sys.stderr.flush()
         self._heartbeat.printed()
 
@@ -184,7 +185,7 @@ class Live(Messages):
 
     def ended(self, done: int, process: ProcessResult) -> None:
         if not process.finished:
-            self.say(_line(process))
+            self.say(_line(process, self._plan))
         self._course.ended(done, process)
         completed = done if self._course.budget_s is None else self._course.elapsed_s()
         self._bar.update(self._task, completed=completed, left=self._course.left)
@@ -200,6 +201,7 @@ class Course:
 
     def __init__(self, plan: Plan, budget_s: float | None) -> None:
         self.now, self.left = "", ""
+        self._plan = plan
         self._time_left, self._epochs_left = TimeLeft(plan), EpochsLeft(plan)
         self._began_s = time.monotonic()
         self._training_ends_by_s = math.inf if budget_s is None else self._began_s + budget_s
@@ -209,7 +211,8 @@ class Course:
         return time.monotonic() - self._began_s
 
     def began(self, process: ProcessResult) -> None:
-        self.now = one_line(f"block {process.block} · {process.conditions} · {process.contestant} · {process.work}")
+        title = self._plan.title_of_label(process.work)
+        self.now = one_line(f"block {process.block} · {process.conditions} · {process.contestant} · {title}")
 
     def trained(self, process: ProcessResult) -> None:
         now_s = time.monotonic()
@@ -307,10 +310,11 @@ class EpochsLeft:
         return 0 if learning.reached else self._plan.most_epochs - len(learning.evaluations)
 
 
-def _line(process: ProcessResult) -> str:
+def _line(process: ProcessResult, plan: Plan) -> str:
     """Without its time: a reader who sees who leads may end the race when it suits."""
     ended = f"finished in {quantity_text.seconds(process.elapsed_s)}" if process.finished else _trouble(process)
-    return f"block {process.block} {process.conditions} {process.contestant} on {process.work}: {ended}"
+    title = plan.title_of_label(process.work)
+    return f"block {process.block} {process.conditions} {process.contestant} on {title}: {ended}"
 
 
 def _trouble(process: ProcessResult) -> str:

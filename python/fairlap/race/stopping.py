@@ -64,6 +64,10 @@ class Ending:
         given_s = None if self._patient else self._budget_s
         return math.inf if given_s is None else max(given_s, LEAST_OF_A_REQUEST_S)
 
+    def leave_out(self, seconds: float) -> None:
+        """Do not count what happens once on a machine, such as installing a release."""
+        self._began_s += seconds
+
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began_s
 

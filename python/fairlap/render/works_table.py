@@ -38,10 +38,12 @@ def _table(results: Results, works: Sequence[WorkResult]) -> list[str]:
     for name, each in zip(names, works, strict=True):
         rows.append([name, *(_cell(each, contestant, unit_ns) for contestant in contestants), _fastest(each)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    blocks = sum(len(each.blocks.kept) for each in works)
+    blocks = {len(each.blocks.kept) for each in works}
     where = f"{results.run.plan.device} · {works[0].conditions}"
     head = f"{' · '.join([*common, where])}: {', '.join(judged)} of {quantity_text.count(len(works), 'work')}"
-    lines = [f"{head}, {quantity_text.count(blocks, 'complete block')}"]
+    least, most = min(blocks), max(blocks)
+    kept = quantity_text.count(most, "complete block") if least == most else f"{least} to {most} complete blocks"
+    lines = [f"{head}, {kept} each"]
     lines += [f"  {'  '.join(map(str.ljust, row, widths))}".rstrip() for row in rows]
     lines += [f"  {text}" for text in (_legend(rows), _winners(works)) if text]
     return [*lines, *_warnings(works)]
@@ -117,7 +119,10 @@ def _warnings(works: Sequence[WorkResult]) -> list[str]:
 
 
 def _notices(work: WorkResult) -> Iterator[Notice]:
-    for each in (work.busy, work.mixed, work.unknown_settings, work.curves_apart):
+    if work.why_no_verdict:
+        yield Notice(work.basis.no_verdict_code, f"no verdict: {work.why_no_verdict}")
+    busy = None if work.basis.no_verdict_code else work.busy  # the reason for no verdict says the same
+    for each in (busy, work.mixed, work.unknown_settings, work.curves_apart):
         if each is not None:
             yield each
     for compared in work.comparisons:

@@ -24,7 +24,8 @@ class Share(float):
         text = str(value).strip()
         share = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         if not 0 < share < 1:
-            raise InvalidRequest(f"{text!r} is not a share above 0% and below 100%, such as 1% or 0.01")
+            meant = f"; write {text}%" if 1 <= share < 100 and not text.endswith("%") else ""
+            raise InvalidRequest(f"{text!r} is not a share above 0% and below 100%, such as 1% or 0.01{meant}")
         return super().__new__(cls, share)
 
 
@@ -39,8 +40,9 @@ class LargestSlowdown(Share):
         try:
             return super().__new__(cls, value)
         except InvalidRequest:
+            meant = f"; write {text}%" if 1 <= _number(text) <= MOST_SLOWDOWN_PERCENT else ""
             what = f"{text!r} is not a slowdown above 0% and up to {MOST_SLOWDOWN_PERCENT:,}%, such as 2%, 0.02 or 150%"
-            raise InvalidRequest(what) from None
+            raise InvalidRequest(what + meant) from None
 
 
 class Seconds(float):

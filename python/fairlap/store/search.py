@@ -178,21 +178,28 @@ def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
         f"SELECT id, label, model, batch, mode FROM runs JOIN works ON run = number WHERE id IN ({TEXTS})", (ids,)
     ):
         labels.setdefault((run, *work), []).append(label)
-    firsts: dict[tuple[str, str], float] = {}
+    firsts: dict[tuple[str, str], tuple[str, float]] = {}
     there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
-    judged = "judged, judged_unit" if {"judged", "judged_unit"} <= there else "NULL, NULL"  # of an older fairlap
-    for run, conditions, contestant, place, value, unit, precision, precisions, scale, *work in db.execute(
+    judged = ", ".join(
+        name if name in there else "NULL" for name in ("judged", "judged_unit", "baseline", "ratio")
+    )  # of an older fairlap
+    for run, conditions, contestant, place, value, unit, baseline, ratio, *described in db.execute(
         f"SELECT run, conditions, contestant, place, {judged}, precision, ranked_precisions, scale, workload, batch,"
         f" mode FROM rows WHERE run IN ({TEXTS}) ORDER BY rowid",
         (ids,),
     ):
+        precision, precisions, scale, *work = described
         together = ", ".join(msgspec.json.decode(precisions or "[]")) or precision
         parts = {together, scale} - {"", None}
         label = next((each for each in labels.get((run, *work), ()) if parts <= {*each.split(" · ")}), "")
         if headline.setdefault((run, label), conditions) == conditions:
             time_ns = _time_ns(value, unit) if place else None
-            first_ns = None if time_ns is None else firsts.setdefault((run, label), time_ns)
-            times = None if time_ns is None or first_ns is None or time_ns == first_ns else time_ns / first_ns
+            times = None
+            if time_ns is not None:
+                first, first_ns = firsts.setdefault((run, label), (contestant, time_ns))
+                # Of the verdict, which pairs blocks; medians are of all processes, and may show another ratio.
+                paired = baseline == first and isinstance(ratio, float) and ratio > 0
+                times = None if contestant == first else ratio if paired else time_ns / first_ns
             found.setdefault(run, []).append(Placed(label, contestant, place, times))
     return found
 

@@ -72,7 +72,7 @@ def failure(phase: str, error: BaseException) -> Failed:
         return error.failed
     kind = kind_of(error)
     if isinstance(error, ContestantFailed) and kind == "exception":
-        return Failed(phase, kind, shortened(str(error), _MOST_MESSAGE), _traceback(error), error.reported)
+        return Failed(phase, kind, shortened(str(error), _MOST_MESSAGE), error.printed, error.reported)
     message = shortened(str(error), _MOST_MESSAGE) if kind == "unsupported" else _message(error)
     return Failed(phase, kind, message, _traceback(error))
 

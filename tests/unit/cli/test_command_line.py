@@ -55,6 +55,8 @@ def test_time_finds_a_module_in_the_current_folder(tmp_path: Path) -> None:
     ("target", "part"),
     [
         ("nonsense", "MODULE:CALLABLE"),
+        ("broken.py:f", "broken:f"),
+        ("./folder/broken.py:f", "broken:f in the folder folder"),
         ("no_such_module:f", "no_such_module"),
         ("math:no_such", "'no_such'"),
         ("math:pi", "float"),

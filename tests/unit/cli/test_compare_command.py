@@ -232,11 +232,20 @@ def test_options_are_refused_before_data_are_read_and_leave_no_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    learning = ("--mode", "train", "--to-score", "90%", "--train-on", "missing.csv", "--keep-weights", "learnt")
-    wanted = ("compare", "tabular", "--on", "torch", "--blocks=1", *learning)
-    assert refusal(*wanted).code == "E_DATA"
-    assert refusal(*wanted, *more).code == code
+    given = {"--on": "torch", "--blocks": "1", "--mode": "train", "--to-score": "90%", "--train-on": "missing.csv"}
+    given |= {"--keep-weights": "learnt"}
+    for options, refused in ((given, "E_DATA"), (given | dict([more]), code)):
+        assert refusal("compare", "tabular", *(part for option in options.items() for part in option)).code == refused
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "twice", [("--on", "torch", "--on", "jax"), ("--on=torch", "--on=jax"), ("--batch", "1", "--batch", "2")]
+)
+def test_an_option_that_is_given_twice_is_refused_where_click_would_take_the_last(twice: tuple[str, ...]) -> None:
+    done = fairlap("compare", "mlp", *twice, "--dry-run")
+    assert (done.returncode, error_code(done)) == (2, "E_USAGE")
+    assert f"{twice[0].partition('=')[0]} a,b" in done.stderr
 
 
 def test_a_dry_run_leaves_no_folder_either(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import fairlap as package
 import msgspec
 import numpy as np
 import pytest
-from command_line import fairlap, invoke, output, refusal
+from command_line import error_code, fairlap, invoke, output, refusal
 from fairlap.race.plan import Plan, load_plan
 from fairlap.store.run_file import load_run
 from fairlap.store.store import open_store
@@ -38,6 +38,12 @@ _QUICK = ("--p90", "100ms", "--trial", "200ms", "--threads", 1, "--seconds", "20
 )
 def test_a_load_that_cannot_be_served_is_refused_before_anything_runs(arguments: list[str], code: str) -> None:
     assert refusal("load", *arguments).code == code
+
+
+def test_a_bound_without_a_unit_is_refused_since_some_mean_milliseconds() -> None:
+    done = fairlap("load", "mlp", "--on", "torch", "--p99", "50")
+    assert (done.returncode, error_code(done)) == (2, "E_REQUEST")
+    assert "50ms" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--keep-weights", "--trace"])

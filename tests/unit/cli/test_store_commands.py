@@ -46,7 +46,7 @@ def test_the_list_has_a_line_for_each_run_with_the_places() -> None:
     run_id = kept()
     assert output("runs") == (
         f"{run_id}  2026-01-02 03:04  finished       16 of 16    mlp · infer · fp32 · batch 4: 1 jax:fast, "
-        "2 torch 2.01×\n"
+        "2 torch 2.00×\n"
     )
     with open_store() as store:
         recording = recording_of(store, a_run(), processes=3)

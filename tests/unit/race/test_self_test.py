@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -126,6 +127,22 @@ def test_the_command_says_whether_the_promise_was_kept(races: Callable[..., type
     assert status == 0
     document = json.loads(file.read_bytes())
     assert (document["passed"], len(document["verdicts"])) == (True, 4)
+
+
+def test_runs_of_too_few_blocks_to_claim_anything_prove_nothing(
+    races: Callable[..., type[FakeRace]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = races()
+
+    def run(self: FakeRace) -> None:
+        self.plan = msgspec.structs.replace(self.plan, blocks=self.plan.blocks[:4])
+        FakeRace.run(self)
+
+    monkeypatch.setattr(made, "run", run)
+    status, printed = run_self_test("--runs", "3", "--budget", "1s")
+    assert status == 1
+    assert "3 of 3 runs" in printed
+    assert "passed" not in printed
 
 
 def test_a_model_without_labelled_data_cannot_be_trained_to_a_score(races: Callable[..., type[FakeRace]]) -> None:

@@ -99,6 +99,16 @@ def test_a_budget_ends_the_race_before_the_block_that_would_not_fit(monkeypatch:
     assert reason == "another block would not have fitted into 75 s"
 
 
+def test_what_is_installed_once_takes_nothing_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(conditions="as-found", blocks=30)
+    clock = count(0.0, 10.0)
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    ending = Ending(planned, budget_s=75.0)
+    ending.leave_out(100.0)
+    number, _ = ended_after(ending, planned, processes_around(planned, 0.01))
+    assert number == 17
+
+
 @pytest.mark.parametrize(
     ("block_s", "blocks", "why"),
     [

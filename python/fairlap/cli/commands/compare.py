@@ -237,6 +237,7 @@ def command(
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     import msgspec
 
+    from fairlap.models.registry import workload_names
     from fairlap.request.commands import commands_in
     from fairlap.request.race_request import RaceRequest, read_request
 
@@ -246,9 +247,10 @@ def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
         if not models and not commands:
             raise InvalidRequest("give a model and contestants: fairlap compare mlp --on torch,jax")
         if "contestants" not in given and not commands:
+            listing = "models" if models[0] in workload_names() else f"routes {models[0]}"
             raise InvalidRequest(
-                f"name the contestants with --on, such as --on torch,jax; `fairlap list routes {models[0]}` lists "
-                "those that can run a file of yours"
+                f"name the contestants with --on, such as --on torch,jax; `fairlap list {listing}` shows "
+                "which can run it"
             )
         return RaceRequest(models=models, **given)
     if len(models) > 1:

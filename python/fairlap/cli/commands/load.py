@@ -11,7 +11,7 @@ from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
 from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.source_options import source_options
-from fairlap.cli.values import CONTESTANTS, DURATION, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.errors import InvalidRequest
 from fairlap.request.load import E_LOAD, LARGEST_BATCH, MOST_WORKERS, Scenario
 
@@ -38,12 +38,12 @@ fairlap load convnet --on torch,jax --scenario offline
 )
 @click.argument("models", nargs=-1, type=MODEL_OR_FILE, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
-@click.option("--p99", type=DURATION, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
-@click.option("--p90", type=DURATION, help="Nine of ten requests are answered within DURATION.")
-@click.option("--p50", type=DURATION, help="Half of the requests are answered within DURATION.")
+@click.option("--p99", type=LATENCY, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
+@click.option("--p90", type=LATENCY, help="Nine of ten requests are answered within DURATION.")
+@click.option("--p50", type=LATENCY, help="Half of the requests are answered within DURATION.")
 @click.option(
     "--first-token",
-    type=DURATION,
+    type=LATENCY,
     help="The first token of as many requests comes within DURATION.",
 )
 @click.option(
@@ -56,7 +56,7 @@ fairlap load convnet --on torch,jax --scenario offline
     type=click.IntRange(1, LARGEST_BATCH),
     help="Serve up to so many waiting requests in one call.  [default: 1]",
 )
-@click.option("--longest-wait", type=DURATION, help="With --largest-batch: wait DURATION for a batch to fill.")
+@click.option("--longest-wait", type=LATENCY, help="With --largest-batch: wait DURATION for a batch to fill.")
 @click.option("--trial", type=DURATION, help="The longest time of a trial of one rate.  [default: 2s]")
 @click.option(
     "--scenario",

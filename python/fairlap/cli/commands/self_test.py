@@ -113,7 +113,14 @@ def _run_self_test(
             return 1
     if not verdicts:
         return interrupted
-    counted = tally(verdicts, 1 / (1 + slowdown))
+    least = verdict.blocks_to_claim(contestants=2)
+    able = [each for each in verdicts if each.blocks >= least]
+    if len(able) < len(verdicts):
+        lacking = f"{len(verdicts) - len(able)} of {len(verdicts)} runs had fewer than the {least} blocks"
+        print_note(f"{lacking} that a claim takes, and prove nothing; give a longer --budget, or --blocks {least}")
+    if not able:
+        return interrupted or 1
+    counted = tally(able, 1 / (1 + slowdown))
     text, passed = _summary(counted, trial, slowdown)
     print_result(_document(trial, seed, verdicts, passed), text, as_json=as_json, output=output)
     return interrupted or (0 if passed else 1)

@@ -180,7 +180,7 @@ def _why_it_ended(run: Run) -> Markup | None:
         return None
     if run.ended_early == DECIDED:
         return tag("p", f"Ended after {run.plan.counted(len(run.processes))}: {run.ended_early}.", class_="caption")
-    return tag("p", f"The race ended early: {run.ended_early}.", class_="note")
+    return tag("p", f"The race ended after {run.plan.counted(len(run.processes))}: {run.ended_early}.", class_="note")
 
 
 def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:

@@ -174,7 +174,7 @@ def test_a_race_in_which_nothing_ended_still_makes_a_page() -> None:
     run = run_of()
     page = Read(page_of(results_of(Run(run.plan, [], {}, {}, ended_early="the disk is full"), "r")))
     assert "Nothing was measured" in page.text()
-    assert "The race ended early: the disk is full." in page.text()
+    assert "processes: the disk is full." in page.text()
 
 
 def test_a_race_that_decided_everything_has_no_warning() -> None:

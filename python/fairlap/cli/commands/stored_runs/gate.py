@@ -27,19 +27,9 @@ class CalledWrongly(click.UsageError):
 class GateCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
-            self._require_once(ctx, list(args))
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             raise CalledWrongly(error.format_message(), ctx) from None
-
-    def _require_once(self, ctx: click.Context, args: list[str]) -> None:
-        """Click takes the last of an option that is given twice; a gate would then judge something else in silence."""
-        given = self.make_parser(ctx).parse_args(args)[2]
-        for parameter in given:
-            if isinstance(parameter, click.Option) and not parameter.multiple and given.count(parameter) > 1:
-                typed = [name for name in parameter.opts if any(each.partition("=")[0] == name for each in args)]
-                what = " and ".join(typed) or parameter.opts[0]
-                raise click.UsageError(f"{what}: the option is given {given.count(parameter)} times; give it once")
 
 
 @click.command(
@@ -128,9 +118,10 @@ def _findings(
     if after is None:
         if read_benchmarks(Path(before)) is not None:
             raise InvalidRequest("results of another tool are compared with a second file; give that too")
+        run = run_named(before)[0]
         if not baseline:
             raise InvalidRequest("give a second run, or --baseline to compare contestants of one run")
-        return findings_inside(run_named(before)[0], baseline, candidates, max_slowdown=max_slowdown)
+        return findings_inside(run, baseline, candidates, max_slowdown=max_slowdown)
     if baseline or candidates:
         raise InvalidRequest("--baseline and --candidate apply to one run; leave them or the second run out")
     others = read_benchmarks(Path(before)), read_benchmarks(Path(after))

@@ -80,7 +80,7 @@ def _head(run_id: str, state: State, saved: Run) -> str:
         f" fairlap {saved.fairlap}, seed {saved.plan.seed}"
     ]
     if saved.ended_early:
-        lines.append(f"ended early: {saved.ended_early}")
+        lines.append(f"ended: {saved.ended_early}")
     return joined_lines(lines)
 
 
