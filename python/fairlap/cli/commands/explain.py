@@ -14,11 +14,18 @@ from fairlap.errors import InvalidRequest
 
 _SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
+_MOST_OF_A_LINE = 90
+
 
 def explanations() -> dict[str, str]:
     """By code, in the order of codes.md."""
     page = files("fairlap").joinpath("codes.md").read_text(encoding="utf-8")
     return {code: text.strip() for code, text in _SECTION.findall(page)}
+
+
+def _first_sentence(text: str) -> str:
+    sentence = re.split(r"(?<=[.:;])\s", " ".join(text.split()), maxsplit=1)[0].rstrip(".:;")
+    return sentence if len(sentence) <= _MOST_OF_A_LINE else f"{sentence[:_MOST_OF_A_LINE].rsplit(' ', 1)[0]} ..."
 
 
 @click.command(
@@ -32,10 +39,12 @@ fairlap explain E_OUTPUT
 @click.argument("code", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(code: str | None, as_json: bool) -> None:
-    """Explain the code of an error or a warning, such as E_REQUEST. Without CODE, list all codes."""
+    """Explain the code of an error or a warning, such as E_REQUEST. Without CODE, list all codes, each with a line."""
     known = explanations()
     if code is None:
-        print_json(known) if as_json else click.echo("\n".join(known))
+        width = max(map(len, known))
+        lines = (f"{name:<{width}}  {_first_sentence(text)}" for name, text in known.items())
+        print_json(known) if as_json else click.echo("\n".join(lines))
         return
     name = code.strip("[]").upper()
     if name not in known:
