@@ -72,7 +72,7 @@ class OpenVino(Framework):
         hints = _hints_in(wanted)
         with phase("import"):
             import openvino
-        self._version = str(openvino.__version__)
+        self._version = str(openvino.__version__).partition("-")[0]  # without the build
         core = openvino.Core()
         if work.precision.upper() not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
             raise Unsupported(f"openvino has no {work.precision} on this CPU: it lacks the instructions for it")

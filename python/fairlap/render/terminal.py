@@ -76,7 +76,7 @@ def _head(results: Results, work_result: WorkResult) -> str:
 
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:
-    names = {row.contestant: f"{row.contestant} {row.version or ''}".rstrip() for row in work_result.rows}
+    names = {row.contestant: _with_version(row) for row in work_result.rows}
     unit_ns = common_unit_ns(work_result.rows)
     figures = {
         row.contestant: (_judged(row, unit_ns), _times_the_first(work_result, result))
@@ -96,6 +96,13 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
         lines.append(f"  {row.place or '-':<3} {names[result.contestant]:<{width}}  {text}".rstrip())
         lines += [f"      {line}" for line in contestant_lines(result, row)]
     return lines
+
+
+def _with_version(row: Row) -> str:
+    """Name a contestant with its version, which its own name may have."""
+    return (
+        row.contestant if not row.version or f"=={row.version}" in row.contestant else f"{row.contestant} {row.version}"
+    )
 
 
 def _judged(row: Row, unit_ns: float | None) -> str:
