@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.sanitized,
 ]
 
-CHARTS = 12
+CHARTS = 13
 _BARS = "[...document.querySelectorAll('[data-chart=intervals] .mark-symbol path')].length"
 
 # A word on two lines has two rectangles.

@@ -39,7 +39,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         speed_charts.curves_of_processes(),
         speed_charts.curves_of_all_samples(sampled),
         speed_charts.over_time(sampled),
-        *_sweep(shown),
+        *_sweep(shown, axis),
         *_if_scaled(shown, tables),
         *_if_under_roofs(shown, tables),
         other_charts.latency_against_throughput(),
@@ -115,9 +115,11 @@ def _if_under_roofs(shown: Results, tables: Tables) -> list[Chart]:
     return [roofline()] if shown.run.roofs is not None and tables["roofline"] else []
 
 
-def _sweep(shown: Results) -> list[Chart]:
+def _sweep(shown: Results, axis: JudgedAxis) -> list[Chart]:
     groups = [group_of(work) for work in shown.works()]
-    return [other_charts.batch_sweep()] if len(set(groups)) < len(groups) else []
+    if len(set(groups)) == len(groups):
+        return []
+    return [other_charts.judged_by_batch(axis), other_charts.batch_sweep()]
 
 
 def _energy_and_cost(shown: Results) -> list[Chart]:

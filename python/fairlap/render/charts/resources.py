@@ -20,25 +20,33 @@ from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
 
 
+def judged_by_batch(judged: JudgedAxis) -> Chart:
+    shown = altair().Tooltip("shown:N", title=judged.by)
+    title = f"{judged.by[:1].upper()}{judged.by[1:]} by batch size"
+    return _by_batch("judged_by_batch", title, "judged", judged.axis, shown, {"shown": judged.shown})
+
+
 def batch_sweep() -> Chart:
+    axis = measured_axis("rate", "items per second")
+    shown = altair().Tooltip("throughput:Q", title="items per second", format=",.4~r")
+    return _by_batch("sweep", "Throughput by batch size", "throughput", axis, shown, {})
+
+
+def _by_batch(key: str, title: str, field: str, axis: Any, shown: Any, calculated: dict[str, str]) -> Chart:
     alt = altair()
-    base = alt.Chart(named("figures"))
+    base = alt.Chart(named("figures")).transform_calculate(**calculated)
     x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="batch size", format="~s"))
-    y_axis = measured_axis("rate", "items per second")
-    y = alt.Y("throughput:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=y_axis)
+    y = alt.Y(f"{field}:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=axis)
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
-        x=x, y=alt.Y("throughput_low:Q"), y2="throughput_high:Q", color=contestant_only()
+        x=x, y=alt.Y(f"{field}_low:Q"), y2=f"{field}_high:Q", color=contestant_only()
     )
     lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
-        x=x,
-        y=y,
-        color=coloured(),
-        tooltip=["contestant:N", "batch:Q", alt.Tooltip("throughput:Q", title="items per second", format=",.4~r")],
+        x=x, y=y, color=coloured(), tooltip=["contestant:N", "batch:Q", shown]
     )
     return Chart(
-        "sweep",
-        "Throughput by batch size",
-        "Throughput with its 95 % interval. Both axes are logarithmic.",
+        key,
+        title,
+        "With 95 % intervals. Both axes are logarithmic.",
         ("figures",),
         spec_of(alt.layer(bands, lines).properties(height=280)),
         scope="batches",
