@@ -23,6 +23,7 @@ SHORTER = {
     "compare": ("--blocks", "1", "--seconds", "0.05"),
     "load": ("--blocks", "1", "--trial", "100ms", "--threads", "1"),
 }
+OF_RELEASES = ("--blocks", "6", "--seconds", "0.05")  # the fewest with which the gate after it can claim anything
 PORT = "127.0.0.1:8000"
 
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, needs_proc]
@@ -84,6 +85,8 @@ def test_a_command_of_the_readme_runs(
         monkeypatch.setenv(name, value)
     words = shlex.split(line.replace(PORT, server))
     shorter = () if "--budget" in words else SHORTER.get(words[1], ())
+    if words[1] == "compare" and "onnxruntime==" in line:
+        shorter = OF_RELEASES
     done = subprocess.run(
         [sys.executable, "-m", *words, *shorter], cwd=folder, capture_output=True, text=True, timeout=300
     )
@@ -91,5 +94,5 @@ def test_a_command_of_the_readme_runs(
 
 
 def allowed(words: list[str]) -> set[int]:
-    """Return what a slowdown and a machine that is not fit are said by."""
-    return {"gate": {0, 1}, "doctor": {0, 1, 2}}.get(words[1], {0})
+    """Return the statuses of a slowdown, of a machine that is too busy for a verdict, and of one that is not fit."""
+    return {"gate": {0, 1, 3}, "doctor": {0, 1, 2}}.get(words[1], {0})
