@@ -10,7 +10,6 @@ namespace fairlap::bindings {
 PythonWork::PythonWork(std::vector<py::object> calls, const py::tuple& args, const py::dict& kwargs,
                        py::object completion, Drawing drawing)
     : calls_(std::make_move_iterator(calls.begin()), std::make_move_iterator(calls.end())),
-      stores_result_(!completion.is_none()),
       completion_(std::move(completion)),
       drawing_(std::move(drawing)),
       arguments_{nullptr},
@@ -34,7 +33,7 @@ bool PythonWork::begin_drawn(std::size_t number) noexcept {
   if (drawn == nullptr) return keep_exception();
   waiting_calls_ = std::exchange(calls_, {Callee(py::reinterpret_steal<py::object>(drawn))});
   waiting_turn_ = std::exchange(turn_, 0);
-  stores_result_ = keeps_result_ = true;
+  keeps_result_ = true;
   return true;
 }
 
@@ -42,7 +41,6 @@ bool PythonWork::end_drawn(std::size_t number, double wall_ns) noexcept {
   const py::gil_scoped_acquire lock;
   calls_ = std::exchange(waiting_calls_, {});
   turn_ = waiting_turn_;
-  stores_result_ = has_completion();
   keeps_result_ = false;
   if (result_ == nullptr) return true;  // The call raised, which is reported by the loop.
   PyObject* const looked =
