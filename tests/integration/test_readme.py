@@ -24,7 +24,7 @@ SHORTER = {
     "load": ("--blocks", "1", "--trial", "100ms", "--threads", "1"),
 }
 OF_RELEASES = ("--blocks", "6", "--seconds", "0.05")  # the fewest with which the gate after it can claim anything
-PORT = "127.0.0.1:8000"
+SERVER = "127.0.0.1:8000/v2/models/mlp"
 
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, needs_proc]
 
@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with serving("mlp", materials_for(Work("mlp", 1), 0)) as model:
-        yield f"127.0.0.1:{model.port}"
+        yield f"127.0.0.1:{model.port}/v2/models/m"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_command_of_the_readme_runs(
 ) -> None:
     for name, value in home.items():
         monkeypatch.setenv(name, value)
-    words = shlex.split(line.replace(PORT, server))
+    words = shlex.split(line.replace(SERVER, server))
     shorter = () if "--budget" in words else SHORTER.get(words[1], ())
     if words[1] == "compare" and "onnxruntime==" in line:
         shorter = OF_RELEASES

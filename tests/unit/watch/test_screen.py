@@ -54,8 +54,11 @@ def readings(tmp_path: Path) -> ReadingsNow:
     machine = WatchedMachine(tmp_path)
     with ReadingsNow(0.1, root=machine.root, nvml_library=fake_nvml_path()) as readings:
         fake.fake_nvml_advance(100_000_000)
-        machine.energy_uj(6_000_000)
-        next_interval(readings)
+        for step in range(1, 10):  # a slow machine may let an interval go by without a change
+            machine.energy_uj(6_000_000 * step)
+            next_interval(readings)
+            if any("package-0" in row.name for row in rows_of(readings.series)):
+                break
     return readings
 
 
