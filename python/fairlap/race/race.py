@@ -96,7 +96,7 @@ class Race:
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
                 require_plan(self.plan, works)
                 feeding = stack.enter_context(Feeding(self.plan, works))
-                installing_s = time.monotonic()
+                runners_began_s = time.monotonic()
                 runners = runners_for(
                     self.plan.contestants,
                     self.plan.threads,
@@ -110,7 +110,7 @@ class Race:
                 )
                 self._began_s = time.monotonic()
                 if self._ending is not None:
-                    self._ending.leave_out(self._began_s - installing_s)
+                    self._ending.leave_out(self._began_s - runners_began_s)
                 sensed = idle_power(self.plan.device, self._progress.announce)
                 bench = Bench(
                     scratch,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fairlap import quantity_text
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import of_time_ns
+from fairlap.verdict import Comparison
 
 
 def judged_text(row: Row, unit_ns: float | None = None) -> str:
@@ -30,6 +31,14 @@ def common_unit_ns(rows: Iterable[Row]) -> float | None:
     return quantity_text.common_unit_ns(
         row.judged.value * scales[row.judged_unit] for row in rows if row.judged and row.judged_unit in scales
     )
+
+
+def times_text(compared: Comparison) -> str:
+    """``1.57× [1.54, 1.60]``, of two contestants."""
+    ratio, bounds = quantity_text.ratio_and_bounds(
+        compared.ratio, compared.interval.low or None, compared.interval.high
+    )
+    return f"{ratio}× {bounds}".rstrip()
 
 
 def modes_texts(row: Row, unit_ns: float | None = None) -> list[str]:

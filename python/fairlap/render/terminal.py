@@ -10,7 +10,7 @@ from fairlap.printable import joined_lines
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.contestant_lines import contestant_lines
 from fairlap.render.decision import decision_lines
-from fairlap.render.judged import common_unit_ns, judged_text
+from fairlap.render.judged import common_unit_ns, judged_text, times_text
 from fairlap.render.load import threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
@@ -120,8 +120,7 @@ def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
     found = work_result.comparison(row.contestant, first.contestant)
     if found is None:
         return quantity_text.times(row.median_ns / first.median_ns)
-    ratio, bounds = quantity_text.ratio_and_bounds(found.ratio, found.interval.low or None, found.interval.high)
-    return f"{ratio}× {bounds}".rstrip()
+    return times_text(found)
 
 
 def _relations(work_result: WorkResult, name: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.render.judged import common_unit_ns, judged_text
+from fairlap.render.encoders.text import aligned
+from fairlap.render.judged import common_unit_ns, judged_text, times_text
 from fairlap.results.results import Results
-from fairlap.results.work_result import ContestantResult, WorkResult
+from fairlap.results.work_result import WorkResult
 from fairlap.verdict import Verdict
 from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
@@ -31,20 +32,20 @@ def works_lines(results: Results) -> list[str]:
 
 def _table(results: Results, works: Sequence[WorkResult]) -> list[str]:
     common, names = _parts([results.run.plan.title_of(each.work) for each in works])
-    contestants = [name for name in results.contestants if any(_result(each, name) for each in works)]
+    there = {each.contestant for work in works for each in work.contestants}
+    contestants = [name for name in results.contestants if name in there]
     judged = dict.fromkeys(each.basis.judged.by for each in works)
     unit_ns = common_unit_ns(row for each in works for row in each.rows[:1])
     rows = [["work", *contestants, "fastest"]]
     for name, each in zip(names, works, strict=True):
         rows.append([name, *(_cell(each, contestant, unit_ns) for contestant in contestants), _fastest(each)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     blocks = {len(each.blocks.kept) for each in works}
     where = f"{results.run.plan.device} · {works[0].conditions}"
     head = f"{' · '.join([*common, where])}: {', '.join(judged)} of {quantity_text.count(len(works), 'work')}"
     least, most = min(blocks), max(blocks)
     kept = quantity_text.count(most, "complete block") if least == most else f"{least} to {most} complete blocks"
     lines = [f"{head}, {kept} each"]
-    lines += [f"  {'  '.join(map(str.ljust, row, widths))}".rstrip() for row in rows]
+    lines += [f"  {line}" for line in aligned(rows)]
     lines += [f"  {text}" for text in (_legend(rows), _winners(works)) if text]
     return [*lines, *_warnings(works)]
 
@@ -57,10 +58,6 @@ def _parts(titles: Sequence[str]) -> tuple[list[str], list[str]]:
         " · ".join(part for part in parts if part not in common) or title
         for parts, title in zip(split, titles, strict=True)
     ]
-
-
-def _result(work: WorkResult, contestant: str) -> ContestantResult | None:
-    return next((each for each in work.contestants if each.contestant == contestant), None)
 
 
 def _cell(work: WorkResult, contestant: str, unit_ns: float | None) -> str:
@@ -77,10 +74,7 @@ def _cell(work: WorkResult, contestant: str, unit_ns: float | None) -> str:
     compared = work.comparison(contestant, first)
     if compared is None:
         return judged_text(row, unit_ns)
-    ratio, bounds = quantity_text.ratio_and_bounds(
-        compared.ratio, compared.interval.low or None, compared.interval.high
-    )
-    return f"{ratio}× {bounds}".rstrip() + _SIGNS.get(compared.verdict, "")
+    return times_text(compared) + _SIGNS.get(compared.verdict, "")
 
 
 def _fastest(work: WorkResult) -> str:
