@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
-    from fairlap.scenarios.in_process_result import InProcessComparison
+    from fairlap.scenarios.callables.result import InProcessComparison
 
 __all__ = [
     "CallableRaised",
@@ -38,7 +38,7 @@ _HOME = {
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",
-    "InProcessComparison": "fairlap.scenarios.in_process_result",
+    "InProcessComparison": "fairlap.scenarios.callables.result",
     "compare": "fairlap.comparing",
     "load": "fairlap.comparing",
     "DeviceFailed": "fairlap.engine",

@@ -13,7 +13,7 @@ from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from fairlap.results.results import Results
-    from fairlap.scenarios.in_process_result import InProcessComparison
+    from fairlap.scenarios.callables.result import InProcessComparison
 
 
 @overload
@@ -32,7 +32,7 @@ def compare(
 ) -> Results | InProcessComparison:
     """Compare callables by name, or a model ``on`` several frameworks.
 
-    A mapping of callables is compared in this process; :func:`fairlap.scenarios.in_process.compare` has its options.
+    A mapping of callables is compared in this process; :func:`fairlap.scenarios.callables.in_process.compare` has its options.
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
@@ -42,7 +42,7 @@ def compare(
     Commands race on no model: ``compare("callable", on=(), commands={"old": "./old", "new": "./new"})``.
     """
     if on is None and not isinstance(what, str):
-        from fairlap.scenarios.in_process import compare as compare_callables
+        from fairlap.scenarios.callables.in_process import compare as compare_callables
 
         return compare_callables(what, **options)  # type: ignore[arg-type]
     if on is None:

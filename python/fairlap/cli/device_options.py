@@ -17,8 +17,8 @@ from fairlap.printable import joined_lines
 if TYPE_CHECKING:
     from fairlap.engine.cuda.kernel_file import Launch
     from fairlap.engine.measurement import Measurement
-    from fairlap.scenarios.device_timing import Kernels, OnDevice, Timed
-    from fairlap.scenarios.in_process_result import InProcessComparison
+    from fairlap.scenarios.callables.device_timing import Kernels, OnDevice, Timed
+    from fairlap.scenarios.callables.result import InProcessComparison
 
 METHODS = ("device_span", "context_span", "kernel_sum", "wall", "host_issue")
 _OPTIONS: tuple[Callable[..., Any], ...] = (
@@ -78,7 +78,7 @@ def device_timing_of(names: Sequence[str], options: dict[str, Any]) -> DeviceTim
     if device == "cpu":
         return None
     from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments
-    from fairlap.scenarios.device_timing import OnDevice
+    from fairlap.scenarios.callables.device_timing import OnDevice
 
     launch = Launch(
         grid=extent(of_files.get("grid", "1")),
@@ -93,7 +93,7 @@ def timed_on_device(
     names: Sequence[str], timing: DeviceTiming, options: Mapping[str, Any]
 ) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
     """Time the callables, and afterwards record the kernels of one call of each."""
-    from fairlap.scenarios.device_timing import callables_on_device, kernel_files
+    from fairlap.scenarios.callables.device_timing import callables_on_device, kernel_files
 
     if timing.launch is None:
         timed = callables_on_device({name: imported_callable(name) for name in names}, timing.wanted)
@@ -106,8 +106,8 @@ def _timed(
     names: Sequence[str], timed: Timed, options: Mapping[str, Any]
 ) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
     from fairlap.engine import measure
-    from fairlap.scenarios.device_timing import kernels_of
-    from fairlap.scenarios.in_process import compare
+    from fairlap.scenarios.callables.device_timing import kernels_of
+    from fairlap.scenarios.callables.in_process import compare
 
     result: Measurement | InProcessComparison
     if len(names) > 1:

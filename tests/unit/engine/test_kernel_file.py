@@ -12,8 +12,8 @@ from fairlap.engine import measure
 from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments, loaded_kernels
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import InvalidRequest
-from fairlap.scenarios.device_timing import OnDevice, kernel_files, kernels_of
-from fairlap.scenarios.in_process import compare
+from fairlap.scenarios.callables.device_timing import OnDevice, kernel_files, kernels_of
+from fairlap.scenarios.callables.in_process import compare
 
 SAXPY = str(Path(__file__).parents[3] / "docs/examples/gpu/saxpy.ptx")
 ARGUMENTS = kernel_arguments("buffer:4KiB,buffer:4KiB,f32:2.5,i32:1024")

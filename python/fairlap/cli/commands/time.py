@@ -25,8 +25,8 @@ from fairlap.request.units import require_within_a_day
 
 if TYPE_CHECKING:
     from fairlap.engine.measurement import Measurement
-    from fairlap.scenarios.device_timing import Kernels
-    from fairlap.scenarios.in_process_result import InProcessComparison
+    from fairlap.scenarios.callables.device_timing import Kernels
+    from fairlap.scenarios.callables.result import InProcessComparison
 
 INTERRUPTED = 130
 
@@ -160,7 +160,7 @@ def _measurement(names: tuple[str, ...], **options: Any) -> Measurement:
 
 
 def _comparison(names: tuple[str, ...], **options: Any) -> InProcessComparison:
-    from fairlap.scenarios.in_process import compare
+    from fairlap.scenarios.callables.in_process import compare
 
     return compare({name: imported_callable(name) for name in names}, **options)
 

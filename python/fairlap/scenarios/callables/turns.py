@@ -15,7 +15,7 @@ from fairlap.engine import measure
 from fairlap.engine.calls_in_turns import CallsInTurns
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
-from fairlap.scenarios.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 
 INTERRUPTED = "interrupted"
 SHORTEST_TURN_S = 0.005  # a dozen rounds of calls of 100 us; a verdict takes at least six blocks

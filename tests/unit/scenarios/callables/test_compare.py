@@ -14,8 +14,8 @@ from typing import Any
 import fairlap
 import pytest
 from fairlap.engine.calls_in_turns import CallsInTurns
-from fairlap.scenarios import callable_turns as module
-from fairlap.scenarios.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.scenarios.callables import turns as module
+from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.verdict import Verdict
 
 

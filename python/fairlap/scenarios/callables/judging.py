@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text, verdict
-from fairlap.scenarios.callable_turns import Arm
+from fairlap.scenarios.callables.turns import Arm
 from fairlap.verdict.blocks import BlockTable, require_between
 from fairlap.verdict.exact_tests.signed_rank import log_margin
 
