@@ -32,7 +32,8 @@ def compare(
 ) -> Results | InProcessComparison:
     """Compare callables by name, or a model ``on`` several frameworks.
 
-    A mapping of callables is compared in this process; :func:`fairlap.scenarios.callables.in_process.compare` has its options.
+    A mapping of callables is compared in this process, with the options of
+    :func:`fairlap.scenarios.callables.in_process.compare`.
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of

@@ -17,9 +17,9 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.errors import InvalidRequest, shown
-from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
+from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
 
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
