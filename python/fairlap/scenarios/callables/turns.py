@@ -71,17 +71,29 @@ class Turns:
         self._fixed = fixed
         self._options = {name: value for name, value in options.items() if name != "calls_per_sample"}
         self._calls_per_sample = options.get("calls_per_sample", "auto")
+        self._measure_block: Callable[[Sequence[int]], bool] = self._one_after_the_other
 
     def run(self, rng: random.Random, most_blocks: int, why_end: Callable[[], str]) -> str:
-        """Each callable once, to warm up and to find how many calls make a sample; then block after block.
+        """Warm up, then run block after block.
 
         Returns why it ended before the last block, or an empty text.
         """
+        if not self.warm_up():
+            return INTERRUPTED
+        for _ in range(most_blocks):
+            if why := why_end():
+                return why
+            if not self.block(rng):
+                return INTERRUPTED
+        return ""
+
+    def warm_up(self) -> bool:
+        """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
         firsts: list[Measurement] = []
         for arm in self.arms:
             firsts.append(first := self._warmed_up(arm))
             if first.interrupted:
-                return INTERRUPTED
+                return False
             arm.calls_per_sample = first.calls_per_sample
             arm.quantity = first.headline.name
             arm.warnings = first.warnings
@@ -91,13 +103,12 @@ class Turns:
         for arm in self.arms:
             arm.measured_s = arm.late_s = 0.0
         in_rounds = None if late_s else self._in_rounds(firsts)
-        for _ in range(most_blocks):
-            if why := why_end():
-                return why
-            order = rng.sample(range(len(self.arms)), len(self.arms))
-            if not (in_rounds(order) if in_rounds else self._one_after_the_other(order)):
-                return INTERRUPTED
-        return ""
+        self._measure_block = in_rounds or self._one_after_the_other
+        return True
+
+    def block(self, rng: random.Random) -> bool:
+        """Run every callable once more after the warm-up, in an order drawn here; return False when interrupted."""
+        return self._measure_block(rng.sample(range(len(self.arms)), len(self.arms)))
 
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""

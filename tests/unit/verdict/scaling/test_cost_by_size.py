@@ -12,12 +12,20 @@ SIZES = 2.0 ** np.arange(10, 21)
 
 
 def times(
-    exact_ns: Floats, *, noise: float = 0.02, between: float = 0.0, blocks: int = 10, seed: int = 0
-) -> list[Floats]:
-    """``between`` is what changes from size to size and not from block to block, as a machine's clock does."""
+    exact_ns: Floats, *, noise: float = 0.02, between: float = 0.0, drift: float = 0.0, blocks: int = 10, seed: int = 0
+) -> Floats:
+    """``between`` is what changes from size to size and not from block to block, ``drift`` the other way round."""
     rng = np.random.default_rng(seed)
     moved = exact_ns * np.exp(between * rng.standard_normal(exact_ns.size))
-    return [each * np.exp(noise * rng.standard_normal(blocks)) for each in moved]
+    drawn: Floats = moved * np.exp(noise * rng.standard_normal((blocks, exact_ns.size)))
+    return drawn * np.exp(drift * rng.standard_normal((blocks, 1)))
+
+
+def test_what_slows_whole_blocks_down_bends_no_law() -> None:
+    found = cost_by_size(times(2000 + 0.5 * SIZES**1.3, drift=0.5, noise=0.01), SIZES)
+    assert found.exponent is not None
+    assert found.exponent.high - found.exponent.low < 0.02
+    assert found.exponent.low <= 1.3 <= found.exponent.high
 
 
 def test_a_linear_cost_is_found_with_its_overhead_and_slope() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from fairlap import verdict
 from fairlap.scenarios.callables.axes.axis import Axis, Point
 from fairlap.scenarios.callables.axes.result import CallableCost, CurveCrossing, PointResult
-from fairlap.verdict.blocks import Floats
 
 _FEWEST_SIZES = 2
 
@@ -43,20 +42,18 @@ def costs_of(points: Sequence[PointResult], size_axis: str, callables: Sequence[
 
 
 def _cost(name: str, others: Point, curve: Sequence[PointResult], size_axis: str) -> CallableCost:
-    timed = [(float(each.point[size_axis]), times) for each in curve if (times := _times_ns(each, name)) is not None]
+    """Of the sizes that have all blocks, since blocks are drawn again as wholes."""
+    most = max(each.blocks for each in curve)
+    timed = {
+        float(each.point[size_axis]): row.block_medians_ns
+        for each in curve
+        if each.blocks == most and name not in each.excluded and (row := each.row(name)) is not None
+    }
     try:
-        found = verdict.cost_by_size([times for _, times in timed], [size for size, _ in timed])
+        times_ns = np.array(list(timed.values()), dtype=np.float64).reshape(len(timed), -1).T
+        return CallableCost(name, others, verdict.cost_by_size(times_ns, list(timed)))
     except verdict.NoCost as error:
         return CallableCost(name, others, None, str(error))
-    return CallableCost(name, others, found)
-
-
-def _times_ns(found: PointResult, name: str) -> Floats | None:
-    """In its blocks; None where it was not timed, or not in full."""
-    comparison = found.comparison
-    if comparison is None or name in comparison.excluded:
-        return None
-    return next((np.asarray(row.block_medians_ns) for row in comparison.rows if row.name == name), None)
 
 
 def crossings_of(points: Sequence[PointResult], size_axis: str, callables: Sequence[str]) -> tuple[CurveCrossing, ...]:
@@ -65,6 +62,6 @@ def crossings_of(points: Sequence[PointResult], size_axis: str, callables: Seque
         for others, curve in (curves(points, size_axis) if size_axis else ())
         for a, b in combinations(callables, 2)
         for crossing in verdict.crossings(
-            [float(each.point[size_axis]) for each in curve], [each.comparison_of(a, b) for each in curve]
+            [float(each.point[size_axis]) for each in curve], [each.between(a, b) for each in curve]
         )
     )

@@ -1,7 +1,8 @@
 """``fairlap.compare_over``: callables compared at every point of some axes, within one budget and one error rate.
 
-Points run in a drawn order, so that a machine that gets slower does not look like a cost that grows. A point that fails
-says why, and the others go on.
+A block holds every callable at every point, in a drawn order. What the machine does meanwhile then hits all points
+alike, and a machine that becomes slower does not look like a cost that grows. A point that fails says why, and the
+others go on.
 """
 
 from __future__ import annotations
@@ -14,44 +15,67 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
-from fairlap.errors import FairlapError, InvalidRequest, described, shown
-from fairlap.machine.roofs import Roofs
-from fairlap.scenarios.callables.axes.axis import Axis, Point, axes_of, point_text, points_of
+from fairlap.errors import FairlapError, InvalidRequest, shown
+from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.roofs import Roofs, roofs_of, usable_cores
+from fairlap.scenarios.callables.axes.axis import Point, axes_of, point_text, points_of
 from fairlap.scenarios.callables.axes.by_size import costs_of, crossings_of, size_axis_of
 from fairlap.scenarios.callables.axes.declared_work import (
     Declared,
     DeclaredWork,
     declared_at_points,
-    number_type_of,
     roof_shares,
 )
-from fairlap.scenarios.callables.axes.point_inputs import Draw, PointInputs, bound, point_inputs
+from fairlap.scenarios.callables.axes.point_inputs import Draw, point_inputs
+from fairlap.scenarios.callables.axes.ready_point import (
+    FEWEST_CALLABLES,
+    Callables,
+    PointSetting,
+    ReadyPoint,
+    ready_point,
+)
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
-from fairlap.scenarios.callables.in_process import BUDGET_S, compare
-from fairlap.scenarios.callables.result import InProcessComparison
-from fairlap.verdict.blocks import require_between
+from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS
+from fairlap.scenarios.callables.judging import Judge
+from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
 
 _MOST_SEED = 2**31 - 1
-_FEWEST_CALLABLES = 2
-_LEAST_BUDGET_S = 0.001  # of a point that comes when all is spent: it ends before its first block
+_FEWEST_BLOCKS = 24  # a fitted cost rests on times, which take more blocks than a clear verdict
+_MOST_BLOCKS_UNTIL_DECIDED = 300
+_FEWEST_BLOCKS_TO_TARGET, _MOST_BLOCKS_TO_TARGET = 12, 60
+_SHARE_OF_MEMORY = 0.5  # that inputs may take: those of all points are there at the same time
+_REPORT_EVERY_S = 10.0
 
-Callables: TypeAlias = Mapping[str, Callable[..., object]]
 Report: TypeAlias = Callable[[str], None]
-ComparePoint: TypeAlias = Callable[..., InProcessComparison]
 MeasureRoofs: TypeAlias = Callable[[], Roofs]
 
 
 @dataclass(frozen=True)
-class _Setting:
-    """What all points share."""
+class _Ending:
+    """When the blocks end. It never depends on which callable leads, except at the looks that are counted for it."""
 
-    callables: Callables
-    inputs: PointInputs
-    compare: ComparePoint
-    options: Mapping[str, Any]
-    roofs: Roofs | None
-    why_no_roofs: str
+    judge: Judge
+    rule: verdict.StoppingRule | None
+    most_blocks: int
+    budget_s: float
+    began_s: float
+
+    def why(self, points: Sequence[ReadyPoint], blocks: int, blocks_began_s: float) -> str:
+        """Empty to continue."""
+        now_s = time.perf_counter()
+        after = f"stopped after {quantity_text.count(blocks, 'block')}"
+        if not any(not each.failed for each in points) or blocks == self.most_blocks:
+            return after
+        is_a_look = self.judge.until_decided and blocks in verdict.possible_looks(blocks)
+        if is_a_look and blocks >= _FEWEST_BLOCKS and all(each.is_decided(self.judge, blocks) for each in points):
+            return f"{after}: every comparison is decided"
+        if blocks and now_s - self.began_s + (now_s - blocks_began_s) / blocks > self.budget_s:
+            return f"{after}: the budget allows no further block"
+        if self.rule is not None and blocks > 1 and all(each.meets(self.rule, blocks) for each in points):
+            return f"{after}: target met"
+        return ""
 
 
 def compare_over(
@@ -61,13 +85,17 @@ def compare_over(
     axes: Mapping[str, str | Sequence[object]],
     bytes_per_call: Declared | None = None,
     flops_per_call: Declared | None = None,
+    done: Done | Mapping[str, Done] | None = None,
     baseline: str | None = None,
     budget: float | None = None,
+    blocks: int | None = None,
+    target: float | None = None,
+    seconds: float | None = None,
     seed: int | None = None,
+    margin: float = MARGIN,
     alpha: float = 0.05,
     report: Report = lambda text: None,
-    compare_point: ComparePoint = compare,
-    roofs: MeasureRoofs | None = None,
+    roofs: MeasureRoofs = lambda: roofs_of(len(usable_cores())),
     **options: Any,
 ) -> ComparisonOverAxes:
     """Compare callables by name at every combination of the values of ``axes``, in this process.
@@ -77,119 +105,147 @@ def compare_over(
     ``"1K..1M:x2"``, ``"10..100:+10"`` or ``"float32,float64"``; K, M and G are powers of 1024. ``dtype`` and ``layout``
     (contiguous, transposed, strided) that it does not take are applied to the NumPy arrays that it returns.
 
-    ``budget`` is in seconds and for all points together: 2 for each by default. What a point leaves is shared by those
-    after it. ``baseline`` is the callable that ratios are of: the first by default. At each point the error rate is
-    ``alpha`` divided by the number of points, so that it holds for all verdicts together.
+    In every block each callable has one turn at each point, in a drawn order. Blocks run, 24 at least, until every
+    comparison is decided, or until another one would not fit into ``budget`` seconds for all points together: 2 for
+    each point by default. At each point the error rate is ``alpha`` divided by the number of points, so that it holds
+    for all verdicts together. ``baseline`` is the callable that ratios are of: the first by default.
 
     ``bytes_per_call`` and ``flops_per_call`` take axes by name and return what one call has to do; then the result has
-    the share of the nearer roof of this machine. Further options, such as ``margin``, go to
-    :func:`fairlap.scenarios.callables.in_process.compare`.
+    the share of the nearer roof of this machine, or of what ``roofs`` returns. ``report`` is given what happens, as
+    texts. ``done``, ``blocks``, ``target``, ``seconds``, ``margin`` and further options are those of
+    :func:`fairlap.compare`.
     """
     began_s = time.perf_counter()
     all_axes = axes_of(axes)
     baseline = _checked_baseline(callables, baseline)
-    require_between("alpha", alpha, 0.0, 1.0)
     seed = secrets.randbelow(_MOST_SEED) if seed is None else whole_number("seed", seed, least=0, most=_MOST_SEED)
-    drawn = point_inputs(inputs, all_axes, seed)
-    amounts = [
-        declared_at_points("bytes", bytes_per_call, all_axes),
-        declared_at_points("flops", flops_per_call, all_axes),
-    ]
     points = list(points_of(all_axes))
+    until_decided = blocks is None and target is None
+    judge = Judge(alpha / len(points), margin, until_decided, only_winner=False)
+    setting = PointSetting(
+        callables,
+        point_inputs(inputs, all_axes, seed),
+        dict(done) if isinstance(done, Mapping) else {} if done is None else dict.fromkeys(callables, done),
+        {"stream": None, **options},
+        _turn_s(seconds, until_decided=until_decided),
+        until_steady=not until_decided,
+    )
+    works = [
+        DeclaredWork(*amounts)
+        for amounts in zip(
+            declared_at_points("bytes", bytes_per_call, all_axes),
+            declared_at_points("flops", flops_per_call, all_axes),
+            strict=True,
+        )
+    ]
+    most_blocks = _most_blocks(blocks, target)
+    rule = None if target is None else verdict.StoppingRule(target, _FEWEST_BLOCKS_TO_TARGET, _MOST_BLOCKS_TO_TARGET)
+    budget_s = _budget_s(budget, len(points), until_decided=until_decided)
     measured, why_no_roofs = None, ""
     if bytes_per_call is not None or flops_per_call is not None:
-        measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine, report)
-    options = {**options, "alpha": alpha / len(points), "seed": seed}
-    setting = _Setting(callables, drawn, compare_point, options, measured, why_no_roofs)
-    budget_s = _budget_s(budget, options, len(points))
-    found: dict[int, PointResult] = {}
-    interrupted = False
-    order = random.Random(seed).sample(range(len(points)), len(points))
-    measuring_s = time.perf_counter()
-    for done, place in enumerate(order):
-        report(f"point {done + 1} of {len(points)}: {point_text(points[place])}")
-        left_s = (budget_s - (time.perf_counter() - measuring_s)) / (len(points) - done)
-        work = DeclaredWork(*(each[place] for each in amounts))
-        try:
-            found[place] = _point(setting, points[place], work, max(left_s, _LEAST_BUDGET_S))
-        except KeyboardInterrupt:
-            interrupted = True
-        comparison = found[place].comparison if place in found else None
-        if interrupted := interrupted or (comparison is not None and comparison.interrupted):
-            break
-    return _result(callables, baseline, all_axes, points, found, alpha, seed, began_s, measured, interrupted)
-
-
-def _point(setting: _Setting, point: Point, work: DeclaredWork, budget_s: float) -> PointResult:
-    try:
-        arguments = setting.inputs.at(point)
-        ready, excluded = _callables_that_run(bound(setting.callables, arguments))
-        work = DeclaredWork(work.bytes_per_call, work.flops_per_call, number_type_of(point, arguments))
-        if len(ready) < _FEWEST_CALLABLES:
-            why = f"no comparison at {point_text(point)}: it needs two callables that run"
-            return PointResult(point, None, work, {}, excluded, why, "E_CALLABLE_RAISED")
-        budget = {} if math.isinf(budget_s) else {"budget": budget_s}
-        comparison = setting.compare(ready, **budget, **setting.options)
-    except FairlapError as error:
-        return PointResult(point, None, work, failed=str(error), code=error.code)
-    medians_ns = {row.name: row.median_ns for row in comparison.rows if row.name not in comparison.excluded}
-    shares = roof_shares(work, medians_ns, setting.roofs, setting.why_no_roofs)
-    return PointResult(point, comparison, work, shares, excluded)
-
-
-def _callables_that_run(
-    callables: Mapping[str, Callable[[], object]],
-) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
-    """Call each once: one that raises at this point takes the others with it otherwise."""
-    ready, excluded = {}, {}
-    for name, call in callables.items():
-        try:
-            call()
-        except Exception as error:
-            excluded[name] = f"{name} raised {described(error)}"
-        else:
-            ready[name] = call
-    return ready, excluded
-
-
-def _result(
-    callables: Callables,
-    baseline: str,
-    axes: tuple[Axis, ...],
-    points: Sequence[Point],
-    found: Mapping[int, PointResult],
-    alpha: float,
-    seed: int,
-    began_s: float,
-    roofs: Roofs | None,
-    interrupted: bool,
-) -> ComparisonOverAxes:
+        measured, why_no_roofs = _measured_roofs(roofs, report)
+    ending = _Ending(judge, rule, most_blocks, budget_s, time.perf_counter())
+    found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
     results = tuple(
-        found.get(place, PointResult(point, None, failed="not measured")) for place, point in enumerate(points)
+        _point_result(found[place], judge, measured, why_no_roofs) if place in found else failures[place]
+        for place in range(len(points))
     )
-    failed = [each for each in results if each.code]
-    if found and len(failed) == len(points):
-        raise InvalidRequest(failed[0].reasons[-1] if failed[0].excluded else failed[0].failed, code=failed[0].code)
-    names, size_axis = tuple(callables), size_axis_of(axes)
+    size_axis = size_axis_of(all_axes)
     return ComparisonOverAxes(
-        callables=names,
+        callables=tuple(callables),
         baseline=baseline,
-        axes=axes,
+        axes=all_axes,
         size_axis=size_axis,
         points=results,
-        costs=costs_of(results, size_axis, names),
-        crossings=crossings_of(results, size_axis, names),
+        costs=costs_of(results, size_axis, tuple(callables)),
+        crossings=crossings_of(results, size_axis, tuple(callables)),
         alpha=alpha,
+        blocks=max(each.blocks for each in results),
         seed=seed,
         elapsed_s=time.perf_counter() - began_s,
-        roof_threads=roofs.threads if roofs else None,
+        roof_threads=measured.threads if measured else None,
         interrupted=interrupted,
-        ended_early=f"interrupted after {len(found)} of {len(points)} points" if interrupted else "",
+        ended_early=ended_early,
+    )
+
+
+def _timed(
+    setting: PointSetting,
+    points: Sequence[Point],
+    works: Sequence[DeclaredWork],
+    ending: _Ending,
+    seed: int,
+    report: Report,
+) -> tuple[dict[int, ReadyPoint], dict[int, PointResult], str, bool]:
+    """Return the points that were timed, those that failed before, why the blocks ended, and whether by Ctrl-C."""
+    rng = random.Random(seed)
+    ready: dict[int, ReadyPoint] = {}
+    failures = {place: PointResult(point, failed="not measured") for place, point in enumerate(points)}
+    errors: list[FairlapError] = []
+    most_bytes = _SHARE_OF_MEMORY * (available_memory_bytes() or math.inf)
+    try:
+        for place, point in enumerate(points):
+            report(f"point {place + 1} of {len(points)}: {point_text(point)}")
+            try:
+                warm = ready_point(setting, point, works[place], most_bytes)
+                if not warm.turns.warm_up():
+                    return ready, failures, f"interrupted at {point_text(point)}, before the first block", True
+            except FairlapError as error:
+                failures[place] = PointResult(point, work=works[place], failed=str(error), code=error.code)
+                errors.append(error)
+                continue
+            most_bytes -= warm.bytes_of_inputs
+            ready[place] = warm
+        if not ready:
+            raise errors[0]
+        ended, interrupted = _run_blocks(list(ready.values()), ending, rng, report)
+    except KeyboardInterrupt:
+        ended, interrupted = "", True
+    done = max((each.blocks for each in ready.values()), default=0)
+    return (
+        ready,
+        failures,
+        f"interrupted after {quantity_text.count(done, 'block')}" if interrupted else ended,
+        interrupted,
+    )
+
+
+def _run_blocks(points: Sequence[ReadyPoint], ending: _Ending, rng: random.Random, report: Report) -> tuple[str, bool]:
+    began_s = reported_s = time.perf_counter()
+    blocks = 0
+    while not (why := ending.why(points, blocks, began_s)):
+        if time.perf_counter() - reported_s > _REPORT_EVERY_S:
+            reported_s = time.perf_counter()
+            took = quantity_text.seconds(reported_s - began_s)
+            report(f"{quantity_text.count(blocks, 'block')} of all points in {took}")
+        for each in rng.sample(points, len(points)):
+            if not each.failed and not each.block(rng):
+                return "", True
+        blocks += 1
+    return why, False
+
+
+def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_roofs: str) -> PointResult:
+    blocks = ready.blocks
+    comparisons, why_none = ready.comparisons(judge, blocks)
+    rows, late = ready.rows(blocks), ready.late()
+    medians_ns = {row.name: row.median_ns for row in rows if row.name not in late}
+    return PointResult(
+        ready.point,
+        rows,
+        comparisons,
+        blocks,
+        ready.work,
+        roof_shares(ready.work, medians_ns, roofs, why_no_roofs),
+        ready.excluded | late,
+        why_none,
+        ready.failed,
+        ready.code,
     )
 
 
 def _checked_baseline(callables: Callables, baseline: str | None) -> str:
-    if not isinstance(callables, Mapping) or len(callables) < _FEWEST_CALLABLES:
+    if not isinstance(callables, Mapping) or len(callables) < FEWEST_CALLABLES:
         raise InvalidRequest('pass at least two callables by name, such as compare_over({"a": f, "b": g}, ...)')
     if baseline is None:
         return next(iter(callables))
@@ -198,11 +254,23 @@ def _checked_baseline(callables: Callables, baseline: str | None) -> str:
     return baseline
 
 
-def _budget_s(budget: float | None, options: Mapping[str, Any], points: int) -> float:
-    """Blocks or a target that are asked for end a point by themselves."""
+def _turn_s(seconds: float | None, *, until_decided: bool) -> float:
+    if seconds is not None:
+        return positive_number("seconds", seconds)
+    return SHORTEST_TURN_S if until_decided else LONGEST_TURN_S
+
+
+def _most_blocks(blocks: int | None, target: float | None) -> int:
+    if blocks is not None:
+        return whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
+    return _MOST_BLOCKS_UNTIL_DECIDED if target is None else _MOST_BLOCKS_TO_TARGET
+
+
+def _budget_s(budget: float | None, points: int, *, until_decided: bool) -> float:
+    """Blocks or a target end by themselves."""
     if budget is not None:
         return positive_number("budget", budget)
-    return math.inf if options.get("blocks") or options.get("target") else BUDGET_S * points
+    return BUDGET_S * points if until_decided else math.inf
 
 
 def _measured_roofs(measure: MeasureRoofs, report: Report) -> tuple[Roofs | None, str]:
@@ -211,9 +279,3 @@ def _measured_roofs(measure: MeasureRoofs, report: Report) -> tuple[Roofs | None
         return measure(), ""
     except FairlapError as error:
         return None, f"the roofs could not be measured: {error}"
-
-
-def _roofs_of_this_machine() -> Roofs:
-    from fairlap.machine.roofs import roofs_of, usable_cores
-
-    return roofs_of(len(usable_cores()))

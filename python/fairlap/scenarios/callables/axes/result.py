@@ -9,36 +9,38 @@ from typing import Any
 from fairlap import quantity_text, verdict
 from fairlap.scenarios.callables.axes.axis import Axis, Point, Value, point_text
 from fairlap.scenarios.callables.axes.declared_work import DeclaredWork, RoofShare
-from fairlap.scenarios.callables.result import InProcessComparison
+from fairlap.scenarios.callables.result import CallableRow
 
 
 @dataclass(frozen=True)
 class PointResult:
-    """``failed`` says why there is no comparison, with its ``code``; ``excluded`` has callables that raised here."""
+    """``excluded`` has callables that are in no comparison; ``failed`` says why the point has no further blocks."""
 
     point: Point
-    comparison: InProcessComparison | None
+    rows: tuple[CallableRow, ...] = ()
+    comparisons: tuple[verdict.Comparison, ...] = ()
+    blocks: int = 0
     work: DeclaredWork = field(default_factory=DeclaredWork)
-    roof_shares: Mapping[str, RoofShare | str] = field(
-        default_factory=dict
-    )  # by callable; a text is the reason why there is none
+    roof_shares: Mapping[str, RoofShare | str] = field(default_factory=dict)  # a text is why there is none
     excluded: Mapping[str, str] = field(default_factory=dict)
+    why_no_verdict: str = ""
     failed: str = ""
     code: str = ""
 
-    def comparison_of(self, a: str, b: str) -> verdict.Comparison | None:
-        """With ``a`` as its subject; None where the two were not compared."""
-        for each in self.comparison.comparisons if self.comparison else ():
+    def between(self, a: str, b: str) -> verdict.Comparison | None:
+        """Find the comparison with ``a`` as its subject; None where the two were not compared."""
+        for each in self.comparisons:
             if {each.a, each.b} == {a, b}:
                 return each if each.a == a else each.reversed()
         return None
 
+    def row(self, name: str) -> CallableRow | None:
+        return next((row for row in self.rows if row.name == name), None)
+
     @property
     def reasons(self) -> list[str]:
         """Why something at this point is absent."""
-        found = self.comparison
-        of_comparison = [*found.excluded.values(), found.why_no_verdict] if found else []
-        return [each for each in (self.failed, *self.excluded.values(), *of_comparison) if each]
+        return [each for each in (self.failed, *self.excluded.values(), self.why_no_verdict) if each]
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class ComparisonOverAxes:
     costs: tuple[CallableCost, ...]
     crossings: tuple[CurveCrossing, ...]
     alpha: float
+    blocks: int
     seed: int
     elapsed_s: float
     roof_threads: int | None  # of the roofs that shares are of; None without them, or on a device
@@ -100,6 +103,7 @@ class ComparisonOverAxes:
             "costs": [_cost_dict(each) for each in self.costs],
             "crossings": [{"others": dict(each.others), **_plain(each.crossing)} for each in self.crossings],
             "alpha": self.alpha,
+            "blocks": self.blocks,
             "seed": self.seed,
             "elapsed_s": self.elapsed_s,
             "roof_threads": self.roof_threads,
@@ -110,19 +114,34 @@ class ComparisonOverAxes:
     def __str__(self) -> str:
         points = quantity_text.count(len(self.points), "point")
         names = quantity_text.count(len(self.callables), "callable")
-        lines = [f"{names} at {points} in {quantity_text.seconds(self.elapsed_s)}, seed {self.seed}"]
+        blocks = quantity_text.count(self.blocks, "block")
+        lines = [f"{names} at {points}, {blocks} in {quantity_text.seconds(self.elapsed_s)}, seed {self.seed}"]
         for each in self.points:
             found = [
-                str(verdict.sentence(compared))
+                verdict_text(compared)
                 for name in self.callables
-                if name != self.baseline and (compared := each.comparison_of(self.baseline, name)) is not None
+                if name != self.baseline and (compared := each.between(self.baseline, name)) is not None
             ]
             lines.append(f"  {point_text(each.point)}: {'; '.join([*found, *each.reasons])}")
         lines += [f"  {crossing_text(each, self.size_axis)}" for each in self.crossings]
-        lines += [f"  {cost_text(each, self.size_axis)}" for each in self.costs]
+        lines += [f"  {each}" for each in cost_lines(self)]
         return "\n".join([*lines, *([f"  ! {self.ended_early}"] if self.ended_early else [])])
 
     __repr__ = __str__
+
+
+def verdict_text(compared: verdict.Comparison) -> str:
+    """Write the claim and its interval."""
+    found = verdict.sentence(compared)
+    return f"{'inconclusive: ' if found.inconclusive else ''}{found.claim} {found.interval}".rstrip()
+
+
+def cost_lines(result: ComparisonOverAxes) -> list[str]:
+    """One for each cost, or a single one where all are absent for the same reason."""
+    reasons = {each.absent for each in result.costs}
+    if len(reasons) == 1 and (reason := reasons.pop()):
+        return [f"no fitted cost: {reason}"]
+    return [cost_text(each, result.size_axis) for each in result.costs]
 
 
 def crossing_text(found: CurveCrossing, axis: str) -> str:
@@ -138,11 +157,15 @@ def cost_text(found: CallableCost, axis: str) -> str:
     name = f"{found.name}{_others_text(found.others)}"
     if found.cost is None:
         return f"{name}: no fitted cost: {found.absent}"
-    return f"{name}: time = {overhead_text(found.cost)} + {slope_text(found.cost, axis)}"
+    law = f"{overhead_text(found.cost)} + {slope_text(found.cost, axis)}"
+    return f"{name}: time = {law}, within {quantity_text.share(found.cost.largest_miss)} of every size"
 
 
 def overhead_text(cost: verdict.CostBySize) -> str:
-    return quantity_text.duration_interval(cost.overhead_ns.value, cost.overhead_ns.low, cost.overhead_ns.high)
+    """In the unit of its upper end, since it may be 0."""
+    overhead = cost.overhead_ns
+    unit_ns = quantity_text.common_unit_ns([overhead.high])
+    return " ".join(quantity_text.duration_and_bounds(overhead.value, overhead.low, overhead.high, unit_ns=unit_ns))
 
 
 def slope_text(cost: verdict.CostBySize, axis: str) -> str:
@@ -175,14 +198,33 @@ def _point_dict(found: PointResult, raw: bool) -> dict[str, Any]:
     }
     return {
         "point": dict(found.point),
-        "comparison": found.comparison.to_dict(raw=raw) if found.comparison else None,
+        "rows": [_row_dict(each, raw) for each in found.rows],
+        "comparisons": [_comparison_dict(each) for each in found.comparisons],
+        "blocks": found.blocks,
         "bytes_per_call": found.work.bytes_per_call,
         "flops_per_call": found.work.flops_per_call,
         "roof_shares": shares,
         "excluded": dict(found.excluded),
+        "why_no_verdict": found.why_no_verdict,
         "failed": found.failed,
         "code": found.code,
     }
+
+
+def _row_dict(row: CallableRow, raw: bool) -> dict[str, Any]:
+    figure = row.figure
+    return {
+        "name": row.name,
+        "median_ns": row.median_ns,
+        "figure": {"value": figure.value, "low": figure.low, "high": figure.high},
+        "warnings": [{"code": notice.code, "text": notice.text} for notice in row.warnings],
+        **({"block_medians_ns": list(row.block_medians_ns)} if raw else {}),
+    }
+
+
+def _comparison_dict(compared: verdict.Comparison) -> dict[str, Any]:
+    warnings = [{"code": each.code, "text": str(each)} for each in compared.warnings]
+    return _plain(compared) | {"metric": compared.metric.name, "warnings": warnings}
 
 
 def _cost_dict(found: CallableCost) -> dict[str, Any]:
