@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.axis_options import axes_asked, axis_options, compared_over_axes, print_over_axes
 from fairlap.cli.device_options import device_options, device_timing_of, timed_on_device, with_kernels
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
@@ -36,6 +37,7 @@ _SECTIONS = {
     "How to time": "seconds target clock calls-per-sample keep-gc",
     "One callable": "samples warmup",
     "Several callables": "budget only-winner blocks margin baseline seed",
+    "Over sizes, types and layouts": "inputs axis bytes flops",
     "On a GPU": "device stream method cache graph grid block shared args",
     "Results": "output json raw",
     "Help": "h help",
@@ -53,6 +55,8 @@ fairlap time time:time_ns
     Time one callable.
 fairlap time my_kernels:old my_kernels:new
     Compare two, in turns, until it is decided.
+fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --axis n=1K..1M:x2
+    Compare them at 11 sizes.
 fairlap time my_kernels:softmax --device cuda:0
     Time on a GPU.
 """,
@@ -91,6 +95,7 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
+@axis_options
 @device_options
 @OUTPUT_JSON
 @JSON
@@ -104,6 +109,8 @@ def command(
     **given: Any,
 ) -> None:
     """Time one importable callable, or compare several in this process. They are called without arguments.
+
+    With --axis they are called with what --inputs draws, and compared at every value of every axis.
 
     With --device they are timed on a GPU. FILE.ptx:KERNEL and FILE.cubin:KERNEL are launched there with --grid, --block
     and --args.
@@ -120,16 +127,21 @@ def command(
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None}
+    over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
         when = "time one callable" if several else "compare several callables"
         raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidRequest(f"{twice[0]} is given twice")
+    options["pause_gc"] = not keep_gc
+    if over_axes is not None:
+        with _stray_prints_on_stderr(as_json):
+            compared = compared_over_axes(names, over_axes, options, quiet=as_json)
+        sys.exit(print_over_axes(compared, over_axes, raw=raw, as_json=as_json))
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison
     kernels: dict[str, Kernels] = {}
-    options["pause_gc"] = not keep_gc
     try:
         with _stray_prints_on_stderr(as_json):
             if on_device is None:

@@ -27,9 +27,10 @@ _MOST_TICKS = 8
 
 def chart_of(result: ComparisonOverAxes, look: Look, *, alone: bool) -> str:
     """Draw it as a picture that stands ``alone``, with its title, or for a page, which has the title."""
-    panels = [_panel(result, others, curve, look) for others, curve in curves(result.points, result.size_axis)]
+    shown = curves(result.points, result.size_axis) if result.size_axis else ()
+    panels = [_panel(result, others, curve, look) for others, curve in shown]
     drawable = [panel for panel in panels if panel is not None]
-    if not result.size_axis or not drawable:
+    if not drawable:
         raise InvalidRequest("there is nothing to draw: no axis has several numbers with times", code="E_AXIS")
     chart = altair().vconcat(*drawable, spacing=36)
     if alone:
@@ -64,8 +65,8 @@ def _panel(result: ComparisonOverAxes, others: Point, curve: Sequence[PointResul
     if bands := _bands(result, others):
         band = alt.Chart(alt.Data(values=bands)).mark_rect(opacity=0.15, color=look.muted)
         layers.insert(0, band.encode(x=alt.X("low:Q", scale=ratio_scale()), x2="high:Q"))
-    title = alt.Title(point_text(others) or f"by {result.size_axis}", anchor="start")
-    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=title)
+    title = {"title": alt.Title(point_text(others), anchor="start")} if others else {}
+    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, **title)
 
 
 def _points(result: ComparisonOverAxes, curve: Sequence[PointResult]) -> list[dict[str, Any]]:

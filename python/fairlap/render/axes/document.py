@@ -190,8 +190,7 @@ def _records(result: ComparisonOverAxes) -> Records:
     for each in result.points:
         for name in result.callables:
             compared = each.between(name, result.baseline)
-            share = each.roof_shares.get(name)
-            is_known = isinstance(share, RoofShare)
+            share = found if isinstance(found := each.roof_shares.get(name), RoofShare) else None
             rows.append(
                 [
                     *(each.point[axis] for axis in axes),
@@ -201,8 +200,8 @@ def _records(result: ComparisonOverAxes) -> Records:
                     compared.verdict.value if compared else None,
                     each.work.bytes_per_call,
                     each.work.flops_per_call,
-                    share.roof if is_known else None,
-                    share.share if is_known else None,
+                    share.roof if share else None,
+                    share.share if share else None,
                     "; ".join(each.reasons),
                 ]
             )

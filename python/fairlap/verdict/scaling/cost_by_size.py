@@ -67,7 +67,7 @@ class _Fit:
         return float(np.expm1(np.abs(self.log_misses).max()))
 
 
-def cost_by_size(times_ns: Floats, sizes: Sequence[float]) -> CostBySize:
+def cost_by_size(times_ns: Floats, sizes: Sequence[float] | Floats) -> CostBySize:
     """``times_ns`` is shaped (blocks, sizes). Raises where no law describes them."""
     n = np.asarray(sizes, dtype=np.float64)
     fewest = FEWEST_SIZES["linear"]
@@ -177,7 +177,7 @@ def _bounded(draws: Floats) -> Bounded:
     return Bounded(value, min(low, value), max(high, value))
 
 
-def _miss_text(fit: _Fit, sizes: Sequence[float]) -> str:
+def _miss_text(fit: _Fit, sizes: Sequence[float] | Floats) -> str:
     worst = int(np.abs(fit.log_misses).argmax())
     times = quantity_text.times(float(np.exp(fit.log_misses[worst])))
     return f"the time at {sizes[worst]:,g} is {times} that"

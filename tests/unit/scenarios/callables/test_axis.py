@@ -63,7 +63,9 @@ def test_what_cannot_be_read_is_refused_with_the_nearest_right_form(text: str, m
 
 
 def test_python_takes_sequences_and_the_texts_of_the_command_line() -> None:
-    found = axes_of({"n": np.array([2048, 1024]), "m": range(2), "dtype": (np.float32, np.dtype("int8")), "k": "1K,2K"})
+    found = axes_of(
+        {"n": list(np.array([2048, 1024])), "m": range(2), "dtype": (np.float32, np.dtype("int8")), "k": "1K,2K"}
+    )
     assert found == (
         Axis("n", (1024, 2048)),
         Axis("m", (0, 1)),

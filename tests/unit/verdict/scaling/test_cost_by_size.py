@@ -8,7 +8,7 @@ from fairlap.verdict import Crossing, NoCost, block_table, cost_by_size, crossin
 from fairlap.verdict.blocks import Floats
 from fairlap.verdict.comparison import Comparison
 
-SIZES = 2.0 ** np.arange(10, 21)
+SIZES: Floats = np.exp2(np.arange(10, 21, dtype=np.float64))
 
 
 def times(

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from fairlap import verdict
-from fairlap.scenarios.callables.axes.axis import Axis, Point
+from fairlap.scenarios.callables.axes.axis import Axis, Point, Value
 from fairlap.scenarios.callables.axes.result import CallableCost, CurveCrossing, PointResult
 
 _FEWEST_SIZES = 2
@@ -22,15 +22,12 @@ def size_axis_of(axes: Sequence[Axis]) -> str:
 
 def curves(points: Sequence[PointResult], size_axis: str) -> Iterator[tuple[Point, list[PointResult]]]:
     """Group the points by the values of the other axes, in the order of the points."""
-    found: dict[tuple[tuple[str, object], ...], list[PointResult]] = {}
-    others: dict[tuple[tuple[str, object], ...], Point] = {}
+    found: dict[tuple[tuple[str, Value], ...], list[PointResult]] = {}
     for each in points:
-        rest = {name: value for name, value in each.point.items() if name != size_axis}
-        key = tuple(rest.items())
-        others[key] = rest
-        found.setdefault(key, []).append(each)
-    for key, of_curve in found.items():
-        yield others[key], of_curve
+        rest = tuple((name, value) for name, value in each.point.items() if name != size_axis)
+        found.setdefault(rest, []).append(each)
+    for rest, of_curve in found.items():
+        yield dict(rest), of_curve
 
 
 def costs_of(points: Sequence[PointResult], size_axis: str, callables: Sequence[str]) -> tuple[CallableCost, ...]:

@@ -16,7 +16,7 @@ from fairlap.machine.roofs import LEVELS, Roofs
 from fairlap.scenarios.callables.axes.axis import Axis, BadAxis, Point, nearest, point_text, points_of
 from fairlap.scenarios.callables.axes.point_inputs import DTYPE, arrays_in, parameters_of
 
-Declared = Callable[..., float]
+Declared = Callable[..., object]
 
 MORE_THAN_POSSIBLE = 1.1
 """Of a roof: a call that reaches more did less than was declared, or the roofs were measured in bad seconds."""

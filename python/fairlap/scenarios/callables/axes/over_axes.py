@@ -19,7 +19,7 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.machine.roofs import Roofs, roofs_of, usable_cores
+from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.scenarios.callables.axes.axis import Point, axes_of, point_text, points_of
 from fairlap.scenarios.callables.axes.by_size import costs_of, crossings_of, size_axis_of
 from fairlap.scenarios.callables.axes.declared_work import (
@@ -95,7 +95,7 @@ def compare_over(
     margin: float = MARGIN,
     alpha: float = 0.05,
     report: Report = lambda text: None,
-    roofs: MeasureRoofs = lambda: roofs_of(len(usable_cores())),
+    roofs: MeasureRoofs | None = None,
     **options: Any,
 ) -> ComparisonOverAxes:
     """Compare callables by name at every combination of the values of ``axes``, in this process.
@@ -143,7 +143,7 @@ def compare_over(
     budget_s = _budget_s(budget, len(points), until_decided=until_decided)
     measured, why_no_roofs = None, ""
     if bytes_per_call is not None or flops_per_call is not None:
-        measured, why_no_roofs = _measured_roofs(roofs, report)
+        measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine(report))
     ending = _Ending(judge, rule, most_blocks, budget_s, time.perf_counter())
     found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
     results = tuple(
@@ -273,9 +273,18 @@ def _budget_s(budget: float | None, points: int, *, until_decided: bool) -> floa
     return BUDGET_S * points if until_decided else math.inf
 
 
-def _measured_roofs(measure: MeasureRoofs, report: Report) -> tuple[Roofs | None, str]:
-    report("measuring the roofs of this machine, which is done once and takes some seconds")
+def _measured_roofs(measure: MeasureRoofs) -> tuple[Roofs | None, str]:
     try:
         return measure(), ""
     except FairlapError as error:
         return None, f"the roofs could not be measured: {error}"
+
+
+def _roofs_of_this_machine(report: Report) -> MeasureRoofs:
+    def measure() -> Roofs:
+        threads = len(usable_cores())
+        if kept_roofs(threads) is None:
+            report("measuring the roofs of this machine, which is done once and takes some seconds")
+        return roofs_of(threads)
+
+    return measure

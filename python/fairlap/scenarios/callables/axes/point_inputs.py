@@ -141,7 +141,7 @@ def _mapped(value: Any, convert: Callable[[Array], Array]) -> object:
     if isinstance(value, Mapping):
         return {name: _mapped(each, convert) for name, each in value.items()}
     if isinstance(value, tuple | list):
-        found = [_mapped(each, convert) for each in value]
+        found: list[Any] = [_mapped(each, convert) for each in value]
         is_named = isinstance(value, tuple) and hasattr(value, "_fields")
         return type(value)(*found) if is_named else type(value)(found)
     return value

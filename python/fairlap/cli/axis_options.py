@@ -1,0 +1,103 @@
+"""The options of `fairlap time` for callables over axes, and the comparison that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlap.cli.output import print_document, print_note
+from fairlap.cli.output_options import writable
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.python_callable import imported_callable
+
+if TYPE_CHECKING:
+    from fairlap.render.outputs import Format
+    from fairlap.scenarios.callables.axes.axis import Axis
+    from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
+
+INTERRUPTED, FAILED = 130, 2
+_FEWEST_CALLABLES = 2
+_AMOUNTS = ("bytes_per_call", "flops_per_call")
+_OF_A_DEVICE = ("device", "stream", "method", "cache", "graph", "grid", "block", "shared", "arguments")
+_OPTIONS: tuple[Callable[..., Any], ...] = (
+    click.option(
+        "--inputs", multiple=True, metavar="MODULE:CALLABLE", help="Draw the arguments of a call: draw(rng, n=1024)."
+    ),
+    click.option(
+        "--axis", multiple=True, metavar="NAME=VALUES", help="Compare at each: n=1K..1M:x2 (K is 1024). Repeatable."
+    ),
+    click.option("--bytes", "bytes_per_call", metavar="MODULE:CALLABLE", help="Bytes that a call moves: nbytes(n)."),
+    click.option("--flops", "flops_per_call", metavar="MODULE:CALLABLE", help="Operations of a call: flops(n)."),
+)
+
+
+def axis_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class OverAxes:
+    """What is asked, read and checked, with the files to write."""
+
+    axes: tuple[Axis, ...]
+    inputs: str
+    amounts: Mapping[str, str]
+    files: Sequence[tuple[Path, Format]]
+
+
+def axes_asked(names: Sequence[str], options: dict[str, Any], output: Sequence[Path]) -> OverAxes | None:
+    """Take the options of axes out of ``options``; None where there is no axis."""
+    axis, inputs = options.pop("axis", ()), options.pop("inputs", ())
+    amounts = {name: options.pop(name) for name in _AMOUNTS if name in options}
+    if not axis:
+        if without := next((name.removesuffix("_per_call") for name in amounts), "inputs" if inputs else ""):
+            raise _refused(f"--{without} goes with --axis, such as --axis n=1K..1M:x2")
+        return None
+    from fairlap.render.encoders import SUFFIXES
+    from fairlap.scenarios.callables.axes.axis import axis_in, require_distinct
+
+    if len(names) < _FEWEST_CALLABLES:
+        raise _refused("--axis compares several callables; name two or more")
+    if misplaced := next((name for name in (*_OF_A_DEVICE, "only_winner") if name in options), ""):
+        option = misplaced.replace("arguments", "args").replace("_", "-")
+        raise _refused(f"--{option} does not go with --axis, which compares all callables on the CPU")
+    if len(inputs) != 1:
+        raise _refused("--axis needs one --inputs MODULE:CALLABLE, which draws the arguments of a call")
+    axes = require_distinct([axis_in(text) for text in axis])
+    return OverAxes(axes, inputs[0], amounts, writable(output, only=SUFFIXES))
+
+
+def compared_over_axes(
+    names: Sequence[str], asked: OverAxes, options: Mapping[str, Any], *, quiet: bool
+) -> ComparisonOverAxes:
+    from fairlap.scenarios.callables.axes.over_axes import compare_over
+
+    amounts: dict[str, Any] = {name: imported_callable(target) for name, target in asked.amounts.items()}
+    return compare_over(
+        {name: imported_callable(name) for name in names},
+        inputs=imported_callable(asked.inputs),
+        axes={axis.name: axis.values for axis in asked.axes},
+        report=(lambda text: None) if quiet else print_note,
+        **amounts,
+        **options,
+    )
+
+
+def print_over_axes(result: ComparisonOverAxes, asked: OverAxes, *, raw: bool, as_json: bool) -> int:
+    """Print the result, write the files, and return the exit status."""
+    from fairlap.render.axes.document import document_of
+
+    print_document(document_of(result, raw=raw), as_json=as_json, files=asked.files)
+    if result.interrupted:
+        return INTERRUPTED
+    return FAILED if any(each.failed for each in result.points) else 0
+
+
+def _refused(message: str) -> InvalidRequest:
+    return InvalidRequest(message, code="E_AXIS")
