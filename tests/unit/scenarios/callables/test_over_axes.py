@@ -264,3 +264,25 @@ def test_what_cannot_be_honoured_is_refused(engine: Install, wrong: dict[str, An
     with pytest.raises(InvalidRequest):
         fairlap.compare_over(asked.pop("callables"), **asked)
     assert made.calls == []
+
+
+@pytest.mark.slow
+def test_a_real_sum_costs_what_a_loop_by_hand_finds() -> None:
+    import time
+
+    def numbers(rng: np.random.Generator, n: int) -> object:
+        return (rng.random(n).tolist(),)
+
+    sizes = [4096 * 2**place for place in range(6)]
+    found = fairlap.compare_over({"sum": sum, "max": max}, inputs=numbers, axes={"n": sizes}, budget=10)
+    cost = found.costs[0].cost
+    assert cost is not None, found.costs[0].absent
+    data = np.random.default_rng(1).random(sizes[-1]).tolist()
+    by_hand_ns = []
+    for _ in range(40):
+        began_ns = time.perf_counter_ns()
+        sum(data)
+        by_hand_ns.append(time.perf_counter_ns() - began_ns)
+    exponent = 1.0 if cost.exponent is None else cost.exponent.value
+    assert exponent == pytest.approx(1, abs=0.15)
+    assert 0.5 < cost.time_ns(sizes[-1]) / float(np.median(by_hand_ns)) < 2
