@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.device_options import DeviceTiming
 from fairlap.cli.output import print_document, print_note
 from fairlap.cli.output_options import writable
 from fairlap.errors import InvalidRequest
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 INTERRUPTED, FAILED = 130, 2
 _FEWEST_CALLABLES = 2
 _AMOUNTS = ("bytes_per_call", "flops_per_call")
-_OF_A_DEVICE = ("device", "stream", "method", "cache", "graph", "grid", "block", "shared", "arguments")
+_NOT_OVER_AXES = ("only_winner", "grid", "block", "shared", "arguments")
 _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(
         "--inputs", multiple=True, metavar="MODULE:CALLABLE", help="Draw the arguments of a call: draw(rng, n=1024)."
@@ -64,9 +65,9 @@ def axes_asked(names: Sequence[str], options: dict[str, Any], output: Sequence[P
 
     if len(names) < _FEWEST_CALLABLES:
         raise _refused("--axis compares several callables; name two or more")
-    if misplaced := next((name for name in (*_OF_A_DEVICE, "only_winner") if name in options), ""):
+    if misplaced := next((name for name in _NOT_OVER_AXES if name in options), ""):
         option = misplaced.replace("arguments", "args").replace("_", "-")
-        raise _refused(f"--{option} does not go with --axis, which compares all callables on the CPU")
+        raise _refused(f"--{option} does not go with --axis, which compares all callables that can be imported")
     if len(inputs) != 1:
         raise _refused("--axis needs one --inputs MODULE:CALLABLE, which draws the arguments of a call")
     axes = require_distinct([axis_in(text) for text in axis])
@@ -74,7 +75,7 @@ def axes_asked(names: Sequence[str], options: dict[str, Any], output: Sequence[P
 
 
 def compared_over_axes(
-    names: Sequence[str], asked: OverAxes, options: Mapping[str, Any], *, quiet: bool
+    names: Sequence[str], asked: OverAxes, timing: DeviceTiming | None, options: Mapping[str, Any], *, quiet: bool
 ) -> ComparisonOverAxes:
     from fairlap.scenarios.callables.axes.over_axes import compare_over
 
@@ -83,6 +84,7 @@ def compared_over_axes(
         {name: imported_callable(name) for name in names},
         inputs=imported_callable(asked.inputs),
         axes={axis.name: axis.values for axis in asked.axes},
+        on_device=None if timing is None else timing.wanted,
         report=(lambda text: None) if quiet else print_note,
         **amounts,
         **options,

@@ -92,7 +92,7 @@ def test_where_no_point_can_be_timed_it_is_an_error() -> None:
         (*TWO, *DRAWN, "--axis", "m=4"),
         (*TWO, *DRAWN, "--axis", "n=4..8"),
         (*TWO, *DRAWN, "--axis", "n=4", "--only-winner"),
-        (*TWO, *DRAWN, "--axis", "n=4", "--device", "cuda"),
+        (*TWO, *DRAWN, "--axis", "n=4", "--grid", "4"),
         (*TWO, *DRAWN, *DRAWN, "--axis", "n=4"),
         (*TWO, *DRAWN, "--axis", "layout=sideways"),
     ],

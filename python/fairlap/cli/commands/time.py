@@ -137,7 +137,7 @@ def command(
     options["pause_gc"] = not keep_gc
     if over_axes is not None:
         with _stray_prints_on_stderr(as_json):
-            compared = compared_over_axes(names, over_axes, options, quiet=as_json)
+            compared = compared_over_axes(names, over_axes, on_device, options, quiet=as_json)
         sys.exit(print_over_axes(compared, over_axes, raw=raw, as_json=as_json))
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison

@@ -47,7 +47,8 @@ def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
 def setting(result: ComparisonOverAxes) -> str:
     points = f"{quantity_text.count(len(result.points), 'point')}, {quantity_text.count(result.blocks, 'block')}"
     share = quantity_text.share(result.alpha)
-    brackets = "Brackets are intervals over blocks"
+    quantity = result.quantity.removesuffix("_ns")
+    brackets = f"{f'Times are {quantity}. ' if quantity else ''}Brackets are intervals over blocks"
     return (
         f"{quantity_text.count(len(result.callables), 'callable')} at {points} in "
         f"{quantity_text.seconds(result.elapsed_s)}, seed {result.seed}. {brackets}; all verdicts share one error rate "

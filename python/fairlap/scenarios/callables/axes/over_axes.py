@@ -19,6 +19,7 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.device_roofs import roofs_of_device
 from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.scenarios.callables.axes.axis import Point, axes_of, point_text, points_of
 from fairlap.scenarios.callables.axes.by_size import costs_of, crossings_of, size_axis_of
@@ -37,6 +38,7 @@ from fairlap.scenarios.callables.axes.ready_point import (
     ready_point,
 )
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
+from fairlap.scenarios.callables.device_timing import OnDevice
 from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
@@ -66,8 +68,6 @@ class _Ending:
         """Empty to continue."""
         now_s = time.perf_counter()
         after = f"stopped after {quantity_text.count(blocks, 'block')}"
-        if not any(not each.failed for each in points) or blocks == self.most_blocks:
-            return after
         is_a_look = self.judge.until_decided and blocks in verdict.possible_looks(blocks)
         if is_a_look and blocks >= _FEWEST_BLOCKS and all(each.is_decided(self.judge, blocks) for each in points):
             return f"{after}: every comparison is decided"
@@ -95,6 +95,7 @@ def compare_over(
     margin: float = MARGIN,
     alpha: float = 0.05,
     report: Report = lambda text: None,
+    on_device: OnDevice | None = None,
     roofs: MeasureRoofs | None = None,
     **options: Any,
 ) -> ComparisonOverAxes:
@@ -111,9 +112,9 @@ def compare_over(
     for all verdicts together. ``baseline`` is the callable that ratios are of: the first by default.
 
     ``bytes_per_call`` and ``flops_per_call`` take axes by name and return what one call has to do; then the result has
-    the share of the nearer roof of this machine, or of what ``roofs`` returns. ``report`` is given what happens, as
-    texts. ``done``, ``blocks``, ``target``, ``seconds``, ``margin`` and further options are those of
-    :func:`fairlap.compare`.
+    the share of the nearer roof of this machine, or of what ``roofs`` returns. ``on_device`` times on a GPU, on which
+    ``inputs`` has to put the arguments. ``report`` is given what happens, as texts. ``done``, ``blocks``, ``target``,
+    ``seconds``, ``margin`` and further options are those of :func:`fairlap.compare`.
     """
     began_s = time.perf_counter()
     all_axes = axes_of(axes)
@@ -128,6 +129,7 @@ def compare_over(
         dict(done) if isinstance(done, Mapping) else {} if done is None else dict.fromkeys(callables, done),
         {"stream": None, **options},
         _turn_s(seconds, until_decided=until_decided),
+        on_device,
         until_steady=not until_decided,
     )
     works = [
@@ -143,7 +145,7 @@ def compare_over(
     budget_s = _budget_s(budget, len(points), until_decided=until_decided)
     measured, why_no_roofs = None, ""
     if bytes_per_call is not None or flops_per_call is not None:
-        measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine(report))
+        measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine(on_device, report))
     ending = _Ending(judge, rule, most_blocks, budget_s, time.perf_counter())
     found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
     results = tuple(
@@ -159,6 +161,7 @@ def compare_over(
         points=results,
         costs=costs_of(results, size_axis, tuple(callables)),
         crossings=crossings_of(results, size_axis, tuple(callables)),
+        quantity=next((each.quantity for each in results if each.quantity), ""),
         alpha=alpha,
         blocks=max(each.blocks for each in results),
         seed=seed,
@@ -213,7 +216,9 @@ def _timed(
 def _run_blocks(points: Sequence[ReadyPoint], ending: _Ending, rng: random.Random, report: Report) -> tuple[str, bool]:
     began_s = reported_s = time.perf_counter()
     blocks = 0
-    while not (why := ending.why(points, blocks, began_s)):
+    while blocks < ending.most_blocks and not all(each.failed for each in points):
+        if why := ending.why(points, blocks, began_s):
+            return why, False
         if time.perf_counter() - reported_s > _REPORT_EVERY_S:
             reported_s = time.perf_counter()
             took = quantity_text.seconds(reported_s - began_s)
@@ -222,7 +227,7 @@ def _run_blocks(points: Sequence[ReadyPoint], ending: _Ending, rng: random.Rando
             if not each.failed and not each.block(rng):
                 return "", True
         blocks += 1
-    return why, False
+    return "", False
 
 
 def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_roofs: str) -> PointResult:
@@ -241,6 +246,7 @@ def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_r
         why_none,
         ready.failed,
         ready.code,
+        ready.quantity,
     )
 
 
@@ -280,8 +286,10 @@ def _measured_roofs(measure: MeasureRoofs) -> tuple[Roofs | None, str]:
         return None, f"the roofs could not be measured: {error}"
 
 
-def _roofs_of_this_machine(report: Report) -> MeasureRoofs:
+def _roofs_of_this_machine(on_device: OnDevice | None, report: Report) -> MeasureRoofs:
     def measure() -> Roofs:
+        if on_device is not None:
+            return roofs_of_device(f"cuda:{on_device.number}")
         threads = len(usable_cores())
         if kept_roofs(threads) is None:
             report("measuring the roofs of this machine, which is done once and takes some seconds")

@@ -15,6 +15,7 @@ from fairlap.errors import FairlapError, InvalidRequest, described
 from fairlap.scenarios.callables.axes.axis import Point, point_text
 from fairlap.scenarios.callables.axes.declared_work import DeclaredWork, number_type_of
 from fairlap.scenarios.callables.axes.point_inputs import PointInputs, arrays_in, bound
+from fairlap.scenarios.callables.device_timing import OnDevice, callables_on_device
 from fairlap.scenarios.callables.judging import Judge, outcome, table_of
 from fairlap.scenarios.callables.result import CallableRow
 from fairlap.scenarios.callables.turns import Arm, Done, Turns
@@ -40,6 +41,7 @@ class PointSetting:
     done: Mapping[str, Done]
     options: Mapping[str, Any]  # of fairlap.measure
     turn_s: float
+    on_device: OnDevice | None  # None for the CPU
     until_steady: bool  # warm up until calls are steady, however long that takes
 
 
@@ -58,6 +60,11 @@ class ReadyPoint:
     @property
     def blocks(self) -> int:
         return min(len(arm.medians_ns) for arm in self.turns.arms)
+
+    @property
+    def quantity(self) -> str:
+        """That of every callable; figures of different ones are refused."""
+        return self.turns.arms[0].quantity
 
     def block(self, rng: random.Random) -> bool:
         """Return False when interrupted."""
@@ -100,9 +107,13 @@ def ready_point(setting: PointSetting, point: Point, work: DeclaredWork, most_by
     ready, excluded = _callables_that_run(bound(setting.callables, arguments))
     if len(ready) < FEWEST_CALLABLES:
         raise PointFailed(f"fewer than two callables run at {point_text(point)}: {'; '.join(excluded.values())}")
-    arms = [Arm(name, call, setting.done.get(name)) for name, call in ready.items()]
+    options, done = setting.options, setting.done
+    if setting.on_device is not None:
+        timed = callables_on_device(ready, setting.on_device)
+        options, done = {**options, **timed.options}, {**timed.done, **done}
+    arms = [Arm(name, call, done.get(name)) for name, call in ready.items()]
     warm_up_s = math.inf if setting.until_steady else _WARM_UP_S
-    turns = Turns(arms, setting.options, setting.turn_s, fixed=setting.until_steady, warm_up_s=warm_up_s)
+    turns = Turns(arms, options, setting.turn_s, fixed=setting.until_steady, warm_up_s=warm_up_s)
     declared = DeclaredWork(work.bytes_per_call, work.flops_per_call, number_type_of(point, arguments))
     return ReadyPoint(point, turns, declared, size, excluded)
 

@@ -26,6 +26,7 @@ class PointResult:
     why_no_verdict: str = ""
     failed: str = ""
     code: str = ""
+    quantity: str = ""  # "wall_ns", "device_span_ns"; empty where nothing was timed
 
     def between(self, a: str, b: str) -> verdict.Comparison | None:
         """Find the comparison with ``a`` as its subject; None where the two were not compared."""
@@ -75,6 +76,7 @@ class ComparisonOverAxes:
     points: tuple[PointResult, ...]
     costs: tuple[CallableCost, ...]
     crossings: tuple[CurveCrossing, ...]
+    quantity: str  # of all times
     alpha: float
     blocks: int
     seed: int
@@ -102,6 +104,7 @@ class ComparisonOverAxes:
             "points": [_point_dict(each, raw) for each in self.points],
             "costs": [_cost_dict(each) for each in self.costs],
             "crossings": [{"others": dict(each.others), **_plain(each.crossing)} for each in self.crossings],
+            "quantity": self.quantity,
             "alpha": self.alpha,
             "blocks": self.blocks,
             "seed": self.seed,
