@@ -12,6 +12,7 @@ import click
 from fairlap.cli.device_options import DeviceTiming
 from fairlap.cli.output import print_document, print_note
 from fairlap.cli.output_options import writable
+from fairlap.cli.values import FILE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
@@ -33,6 +34,15 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     ),
     click.option("--bytes", "bytes_per_call", metavar="MODULE:CALLABLE", help="Bytes that a call moves: nbytes(n)."),
     click.option("--flops", "flops_per_call", metavar="MODULE:CALLABLE", help="Operations of a call: flops(n)."),
+)
+
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="Write FILE.json; with --axis also .html, .md, .csv, .svg, .png.",
 )
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.axis_options import axes_asked, axis_options, compared_over_axes, print_over_axes
+from fairlap.cli.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
 from fairlap.cli.device_options import device_options, device_timing_of, timed_on_device, with_kernels
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.output_options import JSON
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
@@ -49,7 +49,7 @@ _OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
     "time",
     cls=Command,
     sections=_SECTIONS,
-    essential="seconds target warmup calls-per-sample budget margin baseline device output json",
+    essential="seconds target warmup calls-per-sample budget margin baseline inputs axis device output json",
     examples="""
 fairlap time time:time_ns
     Time one callable.
@@ -97,7 +97,7 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
 @axis_options
 @device_options
-@OUTPUT_JSON
+@OUTPUT
 @JSON
 @click.option("--raw", is_flag=True, help="Include every sample, or every block's medians, in the JSON.")
 def command(
@@ -118,7 +118,7 @@ def command(
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
-    Exit status: 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
+    Exit status: 2 when a callable raises or a point of the axes fails; what was measured is printed. 130 after Ctrl-C.
     """
     from fairlap.engine.measurement import CallableRaised
 

@@ -13,6 +13,7 @@ from fairlap.results.row import Estimate
 from fairlap.scenarios.callables.axes.axis import point_text, value_text
 from fairlap.scenarios.callables.axes.declared_work import RoofShare
 from fairlap.scenarios.callables.axes.result import (
+    NOT_COMPARED,
     CallableCost,
     ComparisonOverAxes,
     cost_lines,
@@ -30,7 +31,7 @@ _COST_HEADS = ("callable", "overhead", "cost by size", "exponent", "largest miss
 def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
     return Document(
         title=_TITLE,
-        facts=(setting(result), ONE_PROCESS),
+        facts=(setting(result), f"{ONE_PROCESS} {NOT_COMPARED}"),
         sections=[
             _chart(result),
             Section("Points", [_table(result)]),

@@ -11,6 +11,8 @@ from fairlap.scenarios.callables.axes.axis import Axis, Point, Value, point_text
 from fairlap.scenarios.callables.axes.declared_work import DeclaredWork, RoofShare
 from fairlap.scenarios.callables.result import CallableRow
 
+NOT_COMPARED = "Answers were not compared."
+
 
 @dataclass(frozen=True)
 class PointResult:
@@ -128,7 +130,7 @@ class ComparisonOverAxes:
             lines.append(f"  {point_text(each.point)}: {'; '.join([*found, *each.reasons])}")
         lines += [f"  {crossing_text(each, self.size_axis)}" for each in self.crossings]
         lines += [f"  {each}" for each in cost_lines(self)]
-        return "\n".join([*lines, *([f"  ! {self.ended_early}"] if self.ended_early else [])])
+        return "\n".join([*lines, *([f"  ! {self.ended_early}"] if self.ended_early else []), f"  {NOT_COMPARED}"])
 
     __repr__ = __str__
 
