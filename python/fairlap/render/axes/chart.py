@@ -14,6 +14,7 @@ from fairlap.render.axes.document import estimate_of, how_to_read, setting
 from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of, with_ends
 from fairlap.render.charts.libraries import altair, drawn
 from fairlap.render.charts.look import Look
+from fairlap.render.collectives.chart import round_times
 from fairlap.scenarios.callables.axes.axis import Point, point_text
 from fairlap.scenarios.callables.axes.by_size import curves
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
@@ -43,7 +44,7 @@ def chart_of(result: ComparisonOverAxes, look: Look, *, alone: bool) -> str:
 def _panel(result: ComparisonOverAxes, others: Point, curve: Sequence[PointResult], look: Look) -> Any:
     """None where nothing was measured."""
     alt = altair()
-    points = _points(result, curve)
+    points = chart_points(result, curve)
     if not points:
         return None
     names = list(result.callables)
@@ -51,7 +52,9 @@ def _panel(result: ComparisonOverAxes, others: Point, curve: Sequence[PointResul
         "callable:N", scale=alt.Scale(domain=names, range=look.colours(len(names))), legend=_legend(symbolType="circle")
     )
     x = alt.X("size:Q", scale=ratio_scale(), axis=_size_axis(result.size_axis, [point["size"] for point in points]))
-    y = alt.Y("time:Q", scale=ratio_scale(), axis=measured_axis("duration", "time of a call", ticks=_MOST_TICKS))
+    times = measured_axis("duration", "time of a call", ticks=_MOST_TICKS)
+    times.values = round_times([point[end] for point in points for end in ("time_low", "time_high")]) or times.values
+    y = alt.Y("time:Q", scale=ratio_scale(), axis=times)
     base = alt.Chart(alt.Data(values=points))
     solid = _key(alt.StrokeDash, MEASURED, FITTED)
     layers = [
@@ -69,12 +72,14 @@ def _panel(result: ComparisonOverAxes, others: Point, curve: Sequence[PointResul
     return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, **title)
 
 
-def _points(result: ComparisonOverAxes, curve: Sequence[PointResult]) -> list[dict[str, Any]]:
+def chart_points(result: ComparisonOverAxes, curve: Sequence[PointResult]) -> list[dict[str, Any]]:
+    """Leave out callables that are in no comparison, whose times may be too short, and sizes without a logarithm."""
     return [
-        {"kind": MEASURED, "callable": name, "size": each.point[result.size_axis], **with_ends("time", time_ns)}
+        {"kind": MEASURED, "callable": name, "size": size, **with_ends("time", time_ns)}
         for each in curve
+        if (size := float(each.point[result.size_axis])) > 0
         for name in result.callables
-        if (time_ns := estimate_of(each.row(name))) is not None and float(each.point[result.size_axis]) > 0
+        if name not in each.excluded and (time_ns := estimate_of(each.row(name))) is not None
     ]
 
 

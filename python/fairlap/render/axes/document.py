@@ -18,14 +18,13 @@ from fairlap.scenarios.callables.axes.result import (
     ComparisonOverAxes,
     cost_lines,
     crossing_text,
-    exponent_text,
     overhead_text,
     slope_text,
 )
 from fairlap.scenarios.callables.result import ONE_PROCESS, CallableRow
 
 _TITLE = "Callables over axes"
-_COST_HEADS = ("callable", "overhead", "cost by size", "exponent", "largest miss")
+_COST_HEADS = ("callable", "overhead", "cost by size", "largest miss")
 
 
 def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
@@ -118,13 +117,12 @@ def _costs(result: ComparisonOverAxes) -> Section:
 def _cost_cells(result: ComparisonOverAxes, found: CallableCost) -> list[str]:
     cost = found.cost
     if cost is None:
-        return [_name(found), "", "", "", ""]
+        return [_name(found), "", "", ""]
     size = result.size_axis
     return [
         _name(found),
         overhead_text(cost),
         slope_text(cost, size),
-        exponent_text(cost),
         quantity_text.share(cost.largest_miss),
     ]
 

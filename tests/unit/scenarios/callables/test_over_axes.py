@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.render.axes.chart import chart_points
 from fairlap.render.axes.document import document_of
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
@@ -264,6 +265,22 @@ def test_what_cannot_be_honoured_is_refused(engine: Install, wrong: dict[str, An
     with pytest.raises(InvalidRequest):
         fairlap.compare_over(asked.pop("callables"), **asked)
     assert made.calls == []
+
+
+def test_a_callable_that_works_on_after_its_calls_has_no_place_in_chart_and_cost(
+    engine: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(flat=lambda n: 100 + n, steep=lambda n: 150 + n)
+    late = "other threads worked on"
+    monkeypatch.setattr(turns.Arm, "why_excluded", property(lambda arm: late if arm.name == "steep" else ""))
+    found = fairlap.compare_over(TWO, inputs=draw, axes={"n": "16..256:x2"}, blocks=8)
+    assert [each.excluded for each in found.points] == [{"steep": late}] * 5
+    assert all(each.why_no_verdict for each in found.points)
+    flat, steep = found.costs
+    assert flat.cost is not None
+    assert steep.cost is None
+    assert steep.absent
+    assert {point["callable"] for point in chart_points(found, found.points)} == {"flat"}
 
 
 @pytest.mark.slow

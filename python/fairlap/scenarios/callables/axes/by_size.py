@@ -47,7 +47,7 @@ def _cost(name: str, others: Point, curve: Sequence[PointResult], size_axis: str
         if each.blocks == most and name not in each.excluded and (row := each.row(name)) is not None
     }
     try:
-        times_ns = np.array(list(timed.values()), dtype=np.float64).reshape(len(timed), -1).T
+        times_ns = np.array(list(timed.values()), dtype=np.float64).reshape(len(timed), most).T
         return CallableCost(name, others, verdict.cost_by_size(times_ns, list(timed)))
     except verdict.NoCost as error:
         return CallableCost(name, others, None, str(error))

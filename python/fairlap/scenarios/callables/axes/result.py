@@ -176,14 +176,9 @@ def overhead_text(cost: verdict.CostBySize) -> str:
 def slope_text(cost: verdict.CostBySize, axis: str) -> str:
     """``0.502 ns [0.498, 0.505] · n^1.31 [1.3, 1.32]``."""
     slope = f"{_figure(cost.slope_ns.value)} ns [{_figure(cost.slope_ns.low)}, {_figure(cost.slope_ns.high)}] · {axis}"
-    return slope if cost.exponent is None else f"{slope}^{exponent_text(cost)}"
-
-
-def exponent_text(cost: verdict.CostBySize) -> str:
-    """Write 1 for a linear cost."""
-    if cost.exponent is None:
-        return "1"
-    return quantity_text.ratio_interval(cost.exponent.value, cost.exponent.low, cost.exponent.high)
+    if (power := cost.exponent) is None:
+        return slope
+    return f"{slope}^{quantity_text.ratio_interval(power.value, power.low, power.high)}"
 
 
 def _figure(value: float) -> str:
