@@ -10,7 +10,8 @@ import sys
 from typing import Any
 
 import numpy as np
-from fairlap.scenarios.callables.answers.check import Answers, Checked
+from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import check_structural
 

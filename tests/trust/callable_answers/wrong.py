@@ -52,7 +52,7 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    from scipy.special import erf
+    from scipy.special import erf  # type: ignore[import-untyped]
 
     return 0.5 * x * (1 + erf(x / np.sqrt(x.dtype.type(2))))
 

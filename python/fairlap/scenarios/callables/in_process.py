@@ -19,7 +19,8 @@ from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import InvalidRequest, shown
-from fairlap.scenarios.callables.answers.check import Answers, Checked
+from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome

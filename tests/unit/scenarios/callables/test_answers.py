@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from fairlap.cli import cli
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.answers.arrays import NotComparable, in_same_layout, leaves_of
-from fairlap.scenarios.callables.answers.check import Answers, Checked
+from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import LAYOUTS, VALUES, check_structural
 from trust.callable_answers.__main__ import verdict_on_right, verdict_on_wrong

@@ -182,3 +182,9 @@ def in_same_layout(given: Array) -> Array:
     found: Array = np.ndarray(given.shape, given.dtype, memory, before, given.strides)
     found[...] = given
     return found
+
+
+def are_equal(first: Leaves, second: Leaves) -> bool:
+    return first.keys() == second.keys() and all(
+        np.array_equal(first[name].values, second[name].values, equal_nan=first[name].is_inexact) for name in first
+    )

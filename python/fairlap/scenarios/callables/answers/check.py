@@ -5,11 +5,10 @@ Reference, inputs and checks take a small share of the time, and none of it is i
 
 from __future__ import annotations
 
-import ctypes
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +16,9 @@ import numpy as np
 
 from fairlap.engine.calls_in_turns import Arguments, DrawnTurns
 from fairlap.engine.measurement import Notice
-from fairlap.engine.native_functions import address_of_argument, native_function_of
 from fairlap.errors import InvalidRequest, described
-from fairlap.scenarios.callables.answers.arrays import Deferred, Leaves, NotComparable, leaves_of
+from fairlap.scenarios.callables.answers.arrays import Deferred, Leaves, NotComparable, are_equal, leaves_of
+from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw, copy_of, leaves_of_arguments
 from fairlap.scenarios.callables.answers.result import AnswersChecked, Compared
 from fairlap.scenarios.callables.answers.truth import (
@@ -30,8 +29,8 @@ from fairlap.scenarios.callables.answers.truth import (
     outcome_on,
     require_no_drawing,
     truth_of,
-    why_wrong,
 )
+from fairlap.scenarios.callables.answers.wrong import why_outcome_wrong
 
 _SETS = 2  # of arguments that take turns in the timed calls
 _FIRST, _MOST_FIRST = 2, 8  # calls on other arguments each that are checked before
@@ -41,33 +40,6 @@ _FEWEST_NEW = 6
 _QUICK_DRAW_S = 0.02
 _TIMES_LONGER = 10.0  # on arguments that occur for the first time, but are in the caches
 _LONGER_NS = 2_000.0
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A callable whose answers are checked."""
-
-    name: str
-    fn: Callable[..., object]
-    done: Callable[[Any], object] | None
-
-    def __call__(self, arguments: Arguments) -> object:
-        native = native_function_of(self.fn)
-        if native is None:
-            returned = self.fn(*arguments.args, **arguments.kwargs)
-            if self.done is not None:
-                self.done(returned)
-            return returned
-        context = address_of_argument(arguments.args[0]) if arguments.args else native.context
-        _run_native(native.address, context)
-        completion = native_function_of(self.done) if self.done is not None else None
-        if completion is not None:
-            _run_native(completion.address, completion.context)
-        return None
-
-
-def _run_native(address: int, context: int) -> None:
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(context)
 
 
 @dataclass
@@ -213,7 +185,7 @@ class Answers:
         if extra := outcome.changed - truth.changed:
             self._accuse(name, "E_ARGUMENT_CHANGED", f"it changes {min(extra)}, which the reference does not")
         elif why := why_outcome_wrong(truth, outcome):
-            stale = bool(self._seen[name].last) and _equal(outcome.answer, self._seen[name].last)
+            stale = bool(self._seen[name].last) and are_equal(outcome.answer, self._seen[name].last)
             self._accuse(name, "E_STALE_ANSWER" if stale else "E_OUTPUT", f"{why}{self._against}")
         self._seen[name].last = outcome.answer
 
@@ -331,7 +303,7 @@ class Answers:
             now = leaves_of(look.returned)
         except Exception:
             return
-        if not _equal(now, look.leaves) and not any(n.code == "W_ANSWER_OVERWRITTEN" for n in self.notices[name]):
+        if not are_equal(now, look.leaves) and not any(n.code == "W_ANSWER_OVERWRITTEN" for n in self.notices[name]):
             text = "each of its calls overwrites the answer of the one before, which saves it the memory for a new one"
             self.notices[name].append(Notice("W_ANSWER_OVERWRITTEN", text))
 
@@ -374,22 +346,6 @@ class Answers:
 
     def _affordable(self) -> bool:
         return self._spent_s <= _SHARE_OF_TIME * (time.perf_counter() - self._began_s)
-
-
-def why_outcome_wrong(truth: Truth, outcome: Outcome) -> str:
-    """Empty if all is right."""
-    told = outcome.told
-    if missing := [name for name in truth.leaves if name not in told]:
-        return f"{missing[0]} is missing"
-    if more := [name for name in told if name not in truth.leaves]:
-        return f"{more[0]} is more than was asked for"
-    return next((why for name, leaf in truth.leaves.items() if (why := why_wrong(name, leaf, told[name]))), "")
-
-
-def _equal(first: Leaves, second: Leaves) -> bool:
-    return first.keys() == second.keys() and all(
-        np.array_equal(first[name].values, second[name].values, equal_nan=first[name].is_inexact) for name in first
-    )
 
 
 def _code_of(error: Exception) -> str:

@@ -49,7 +49,8 @@ def _clustered(values: Array, rng: np.random.Generator) -> Array:
 
 
 def _mostly_zero(values: Array, rng: np.random.Generator) -> Array:
-    return np.where(rng.random(values.shape) < 0.9, np.zeros_like(values), values)
+    found: Array = np.where(rng.random(values.shape) < 0.9, np.zeros_like(values), values)
+    return found
 
 
 def _negated(values: Array, rng: np.random.Generator) -> Array:

@@ -68,7 +68,7 @@ class Outcome:
     changed: frozenset[str]
 
     @property
-    def told(self) -> Leaves:
+    def answered(self) -> Leaves:
         """The answer: what it returned, and the arguments that it changed."""
         return self.answer | {name: self.arguments[name] for name in self.changed}
 
@@ -122,9 +122,9 @@ def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) ->
     operations = _operations(arguments)
     inputs_roundoff = _roundoff_of(arguments)
     leaves = {}
-    for leaf_name, leaf in own.told.items():
-        others = [each.told[leaf_name] for each in moved if leaf_name in each.told]
-        truth = wide.told.get(leaf_name, leaf)
+    for leaf_name, leaf in own.answered.items():
+        others = [each.answered[leaf_name] for each in moved if leaf_name in each.answered]
+        truth = wide.answered.get(leaf_name, leaf)
         leaves[leaf_name] = _true_leaf(leaf, truth, others, operations, inputs_roundoff)
     return Truth(leaves, own.changed, in_wide)
 
@@ -146,10 +146,10 @@ def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Outcome 
             found = outcome_of(reference, changed(arguments, in_float64))
     except Exception:
         return None
-    if set(found.told) != set(own.told):
+    if set(found.answered) != set(own.answered):
         return None
-    for name, leaf in own.told.items():
-        wide = found.told[name]
+    for name, leaf in own.answered.items():
+        wide = found.answered[name]
         if wide.values.shape != leaf.values.shape or (leaf.is_inexact and wide.kind not in ("float64", "complex128")):
             return None
     return found
@@ -240,7 +240,7 @@ def require_no_drawing(reference: Call, name: str, arguments: Arguments, truth: 
     """Evaluate it once more on the same arguments."""
     again = _evaluated(reference, name, arguments)
     for leaf_name, leaf in truth.leaves.items():
-        other = again.told.get(leaf_name)
+        other = again.answered.get(leaf_name)
         if other is None or not _agrees_with_itself(leaf.own, other):
             raise DrawsNumbers(
                 f"{name} draws random numbers, or keeps a state: evaluated twice on the same arguments, {leaf_name} "
@@ -258,56 +258,3 @@ def _agrees_with_itself(first: Leaf, second: Leaf) -> bool:
         off = np.abs(in_float64(first.values) - in_float64(second.values))
         largest = float(np.max(np.abs(in_float64(first.values)), where=np.isfinite(first.values), initial=0.0))
     return not bool(np.any(off > _ORDERS_OF_SUMMING * UNIT_ROUNDOFF[first.kind] * largest))
-
-
-def why_wrong(name: str, true: TrueLeaf, got: Leaf) -> str:
-    """Empty if it is right."""
-    if got.values.shape != true.own.values.shape:
-        return f"{name} has the shape {list(got.values.shape)}, not {list(true.own.values.shape)}"
-    if true.allowed is None:
-        return _why_unequal(name, true, got)
-    if not got.is_inexact and got.values.dtype.kind not in "iub":
-        return f"{name} is of the type {got.kind}, not {true.own.kind}"
-    if got.is_inexact and got.values.dtype.kind == "c" and true.values.dtype.kind != "c":
-        return f"{name} is of the type {got.kind}, not {true.own.kind}"
-    if got.is_inexact and UNIT_ROUNDOFF[got.kind] > true.roundoff:
-        return f"{name} is of the type {got.kind}, which is less exact than what is asked for"
-    values = in_float64(got.values).astype(true.values.dtype)
-    with np.errstate(all="ignore"):
-        off = np.abs(values - true.values)
-        wrong = np.where(true.stable, ~(off <= true.allowed), False)
-        wrong |= ~true.stable & ~_same_infinity(values, true)
-    if not wrong.any():
-        return ""
-    place = _worst(np.where(wrong, np.nan_to_num(off, nan=np.inf), -1.0))
-    found = f"{values[place]:.6g} instead of {true.values[place]:.6g}"
-    return f"{_how_many(name, wrong, place)} off by more than rounding allows: {found}"
-
-
-def _how_many(name: str, wrong: Array, place: tuple[int, ...]) -> str:
-    if wrong.size == 1:
-        return f"{name} is"
-    return f"{int(wrong.sum()):,} of {wrong.size:,} elements of {name} are, such as {list(place)},"
-
-
-def _same_infinity(values: Array, true: TrueLeaf) -> Array:
-    """Where the truth is infinite or no number in the reference's own type or in float64, so must the answer be."""
-    own = in_float64(true.own.values)
-    found: Array = np.zeros(values.shape, bool)
-    for expected in (own, true.values):
-        found |= (np.isnan(values) & np.isnan(expected)) | (values == expected)
-    return found
-
-
-def _worst(off: Array) -> tuple[int, ...]:
-    return tuple(int(each) for each in np.unravel_index(int(np.argmax(off)), off.shape))
-
-
-def _why_unequal(name: str, true: TrueLeaf, got: Leaf) -> str:
-    if (got.values.dtype.kind in "US") != (true.own.values.dtype.kind in "US"):
-        return f"{name} is of the type {got.kind}, not {true.own.kind}"
-    right = np.asarray(got.values == true.own.values) | np.asarray(got.values == true.values) | ~true.stable
-    if right.all():
-        return ""
-    place = _worst(np.where(right, 0.0, 1.0))
-    return f"{_how_many(name, ~right, place)} not equal: {got.values[place]} instead of {true.own.values[place]}"
