@@ -54,6 +54,11 @@ def leaves_of(value: Any, name: str = "the answer") -> Leaves:
     """Copy all arrays, numbers and texts out of a value, by where they stand in it."""
     if kind := deferred_type(value):
         raise Deferred(f"{name} is a {kind}, which is still to be computed")
+    return {where: Leaf(np.array(leaf.values), leaf.kind) for where, leaf in _leaves(value, name)}
+
+
+def views_of(value: Any, name: str) -> Leaves:
+    """Find them as ``leaves_of`` does, in the memory where they are."""
     return dict(_leaves(value, name))
 
 
@@ -91,7 +96,7 @@ def _leaf(value: Any, name: str) -> Leaf:
         return Leaf(found.astype(np.float32), kind)
     if found.dtype.kind == "V":
         raise NotComparable(f"{name} is an array of {kind}")
-    return Leaf(np.array(found), _kind_in_library(value) or kind)
+    return Leaf(found, _kind_in_library(value) or kind)
 
 
 def _as_numpy(value: Any) -> Array | None:
@@ -182,6 +187,16 @@ def in_same_layout(given: Array) -> Array:
     found: Array = np.ndarray(given.shape, given.dtype, memory, before, given.strides)
     found[...] = given
     return found
+
+
+def are_identical(first: Leaf, second: Leaf) -> bool:
+    """Compare bit by bit."""
+    one, other = first.values, second.values
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not one.flags.c_contiguous or not other.flags.c_contiguous or not one.ndim:
+        return one.tobytes() == other.tobytes()
+    return np.array_equal(one.view(np.uint8), other.view(np.uint8))
 
 
 def are_equal(first: Leaves, second: Leaves) -> bool:

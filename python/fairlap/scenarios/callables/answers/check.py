@@ -35,9 +35,9 @@ from fairlap.scenarios.callables.answers.wrong import why_outcome_wrong
 _SETS = 2  # of arguments that take turns in the timed calls
 _FIRST, _MOST_FIRST = 2, 8  # calls on other arguments each that are checked before
 _REPEATED = 240  # calls that are checked at most before: one wrong one in sixty is among them, but for 2 %
-_SHARE_OF_TIME = 0.06
+_SHARE_OF_TIME = 0.05
 _FEWEST_NEW = 6
-_QUICK_DRAW_S = 0.02
+_QUICK_S = 0.02
 _TIMES_LONGER = 10.0  # on arguments that occur for the first time, but are in the caches
 _LONGER_NS = 2_000.0
 
@@ -92,9 +92,11 @@ class Answers:
         self._repeating_s = repeating_s
         self._known: deque[tuple[Arguments, Truth]] = deque(maxlen=_MOST_FIRST)
         self._proven = False
-        self._began_s = self._spent_s = self._draw_s = 0.0
+        self._began_s = self._spent_s = self._draw_s = self._truth_s = self._look_s = 0.0
         self._truth: Truth | None = None
         self._looks: list[_Look] = []
+        self._is_new = True
+        self._timed_looks = 0
         self._before = Arguments()
         self.structural_cases = 0
 
@@ -104,11 +106,13 @@ class Answers:
 
     def check_first(self) -> None:
         """Check a few calls of each before anything is timed. Those that raise will raise when they are timed."""
-        self._sets = [self._next() for _ in range(_SETS)]
-        until_s = time.perf_counter() + self._repeating_s
+        began_s = time.perf_counter()
+        until_s = began_s + self._repeating_s
         for number in range(_MOST_FIRST if self._draw.function else 1):
             if not self._why_not and (number < _FIRST or time.perf_counter() < until_s):
                 self._check_all(self._next(), first=number == 0)
+        self._truth_s = (time.perf_counter() - began_s) / max(len(self._known), 1)
+        self._sets = [arguments for arguments, _ in self._known][:_SETS] or [self._next()]
         for each in self._callables:
             self._repeat(each)
         self._began_s, self._spent_s = time.perf_counter(), 0.0
@@ -228,21 +232,29 @@ class Answers:
         return [copy_of(each) for each in self._sets] if self._changes_arguments and place else self._sets
 
     def drawn_for(self, rounds: int, places: Sequence[int], rng: random.Random) -> DrawnTurns:
-        """Draw new arguments for the timed calls, and for one call of each that is looked at.
+        """Choose the arguments of a timed call of each that is looked at.
 
-        What those should answer is found only if there is time; how long they take is always worth knowing.
+        They are new if there is time to find what is right, and take turns in the timed calls from the next block on.
+        How long calls on new ones take is worth knowing without that, too; otherwise they are known ones.
         """
-        self._looks, self._truth = [], None
-        affordable = self._affordable()
-        if self._why_not or not (affordable or self._wants_new_calls()):
+        self._looks, self._truth, self._is_new = [], None, True
+        if self._why_not:
             return DrawnTurns()
         began_s = time.perf_counter()
-        if affordable:
-            self._sets = [self._next() for _ in range(_SETS)]
-        self._before = self._next()
-        if affordable:
+        if self._affordable(self._truth_s) or (self._is_quick and not self._timed_looks):
+            self._timed_looks += 1
+            self._before = self._next()
             self._truth = self.truth_on(self._before)
+        elif self._wants_new_calls():
+            self._before = self._next()
+        elif self._affordable(self._look_s):
+            self._before, self._truth = rng.choice(self._known)
+            self._is_new = False
+        else:
+            return DrawnTurns()
         self._spent_s += time.perf_counter() - began_s
+        if self._why_not:
+            return DrawnTurns()
         at = rng.randrange(rounds)
         self._looks = [_Look(self._callables[place], place, copy_of(self._before)) for place in places]
         return DrawnTurns([(at, place) for place in places], self._on, self._look)
@@ -250,14 +262,13 @@ class Answers:
     def _wants_new_calls(self) -> bool:
         """Tell whether a few more calls on new arguments would show answers that are kept, and cost little."""
         few = min(len(seen.new_ns) for seen in self._seen.values()) < _FEWEST_NEW
-        return self._draw.function is not None and few and self._draw_s < _QUICK_DRAW_S
+        return self._draw.function is not None and few and self._draw_s < _QUICK_S
 
     def check_between(self) -> None:
         """Check a call of each outside of the timed ones, where none of those can be drawn."""
-        if self._why_not or not self._affordable():
+        if self._why_not or not self._affordable(self._truth_s):
             return
         began_s = time.perf_counter()
-        self._sets = [self._next() for _ in range(_SETS)]
         self._check_all(self._next(), first=False)
         self._spent_s += time.perf_counter() - began_s
 
@@ -283,8 +294,9 @@ class Answers:
             if not look.ns:
                 continue
             name, seen = look.callable.name, self._seen[look.callable.name]
-            seen.new_ns.append(look.ns)
-            seen.usual_ns.append(usual_ns[look.place])
+            if self._is_new:
+                seen.new_ns.append(look.ns)
+                seen.usual_ns.append(usual_ns[look.place])
             if look.failure is not None:
                 self._accuse(name, _code_of(look.failure), str(look.failure))
             elif self._truth is not None:
@@ -293,8 +305,11 @@ class Answers:
                 self._notice_overwritten(look)
                 seen.checked += 1
                 seen.timed += 1
+        if self._looks and self._is_new:
+            self._sets = [*self._sets[1:], self._before]
         self._looks = []
-        self._spent_s += time.perf_counter() - began_s
+        self._look_s = time.perf_counter() - began_s
+        self._spent_s += self._look_s
 
     def _notice_overwritten(self, look: _Look) -> None:
         """Its answer, kept while others were called, may be another now."""
@@ -344,8 +359,12 @@ class Answers:
         self._draw_s = time.perf_counter() - began_s
         return drawn
 
-    def _affordable(self) -> bool:
-        return self._spent_s <= _SHARE_OF_TIME * (time.perf_counter() - self._began_s)
+    @property
+    def _is_quick(self) -> bool:
+        return self._truth_s < _QUICK_S
+
+    def _affordable(self, further_s: float) -> bool:
+        return self._spent_s + further_s <= _SHARE_OF_TIME * (time.perf_counter() - self._began_s)
 
 
 def _code_of(error: Exception) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest, described
-from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, leaves_of, mapped
+from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, mapped, views_of
 
 _TYPES = {"f": np.float64, "c": np.complex128}
 
@@ -70,13 +70,13 @@ def in_float64(values: Array) -> Array:
 
 
 def leaves_of_arguments(arguments: Arguments) -> Leaves:
-    """Leave out what is neither array nor number, since only those can be compared."""
+    """Find the arrays, numbers and texts among them, where they are in memory."""
     found: Leaves = {}
     named = {f"its argument {place}": each for place, each in enumerate(arguments.args)}
     named |= {f"its argument {name}": each for name, each in arguments.kwargs.items()}
     for name, value in named.items():
         try:
-            found |= leaves_of(value, name)
+            found |= views_of(value, name)
         except Exception:  # an object of the user's own
             continue
     return found

@@ -45,7 +45,8 @@ def _clustered(values: Array, rng: np.random.Generator) -> Array:
     """All close to one value, so that differences and variances cancel."""
     if values.dtype.kind != "f" or not values.size:
         return np.full_like(values, values.flat[0]) if values.size else values
-    return (values.flat[0] * (1 + 0.001 * rng.uniform(-1, 1, values.shape))).astype(values.dtype)
+    found: Array = values.flat[0] * (1 + 0.001 * rng.uniform(-1, 1, values.shape))
+    return found.astype(values.dtype)
 
 
 def _mostly_zero(values: Array, rng: np.random.Generator) -> Array:

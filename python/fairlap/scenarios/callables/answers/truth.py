@@ -23,6 +23,7 @@ from fairlap.scenarios.callables.answers.arrays import (
     Array,
     Leaf,
     Leaves,
+    are_identical,
     leaves_of,
 )
 from fairlap.scenarios.callables.answers.drawn import changed, copy_of, in_float64, leaves_of_arguments
@@ -30,6 +31,7 @@ from fairlap.scenarios.callables.answers.drawn import changed, copy_of, in_float
 Call = Callable[[Arguments], Any]  # of a callable that is complete when it returns
 
 _MOVES = 3
+_MANY = 2**18  # numbers, of which one move of each shows enough
 _FEWEST_OPERATIONS = 64  # a function such as exp rounds a few times, even of a single number
 _MOST_OPERATIONS = 2**24
 _UNKNOWN_OPERATIONS = 2**20
@@ -98,14 +100,15 @@ def outcome_on(given: Arguments, before: Arguments, returned: Any) -> Outcome:
     """``given`` are the arguments that a call has had, ``before`` equal ones that it has not."""
     answer = leaves_of(returned)
     after, first = leaves_of_arguments(given), leaves_of_arguments(before)
-    differing = {name for name, leaf in after.items() if not _same(leaf, first.get(name))}
+    differing = {name for name, leaf in after.items() if name not in first or not are_identical(leaf, first[name])}
     return Outcome(answer, after, frozenset(differing))
 
 
-def _same(first: Leaf, second: Leaf | None) -> bool:
-    if second is None or first.values.shape != second.values.shape or first.values.dtype != second.values.dtype:
-        return False
-    return first.values.tobytes() == second.values.tobytes()
+def _outcome_like(own: Outcome, reference: Call, arguments: Arguments) -> Outcome:
+    """Call with arguments that nobody else has, of which it changes the same."""
+    with np.errstate(all="ignore"):
+        answer = leaves_of(reference(arguments))
+    return Outcome(answer, leaves_of_arguments(arguments) if own.changed else {}, own.changed)
 
 
 def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) -> Truth:
@@ -113,13 +116,15 @@ def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) ->
     own = _evaluated(reference, name, arguments)
     wide, moved = own, list[Outcome]()
     in_wide = False
+    operations = _operations(arguments)
+    moves = _MOVES if operations < _MANY else 1
+    step = _accumulated(_roundoff_of(arguments))
     if _has_inexact(arguments):
         found = _in_float64(reference, arguments, own)
         in_wide = found is not None
         wide = found or own
         exact = changed(arguments, in_float64) if in_wide else arguments
-        moved = [_moved(reference, exact, arguments, wide, seed, number) for number in range(_MOVES + 1)]
-    operations = _operations(arguments)
+        moved = [_moved(reference, exact, step, wide, seed, number) for number in range(moves + 1)]
     inputs_roundoff = _roundoff_of(arguments)
     leaves = {}
     for leaf_name, leaf in own.answered.items():
@@ -142,8 +147,7 @@ def _evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
 def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Outcome | None:
     """None where the reference cannot, or answers in a type of its own all the same."""
     try:
-        with np.errstate(all="ignore"):
-            found = outcome_of(reference, changed(arguments, in_float64))
+        found = _outcome_like(own, reference, changed(arguments, in_float64))
     except Exception:
         return None
     if set(found.answered) != set(own.answered):
@@ -155,21 +159,22 @@ def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Outcome 
     return found
 
 
-def _moved(reference: Call, exact: Arguments, given: Arguments, otherwise: Outcome, seed: int, number: int) -> Outcome:
-    """Move the arguments by their rounding: all upwards in the last draw, each at random in the others."""
+def _moved(reference: Call, exact: Arguments, roundoff: float, otherwise: Outcome, seed: int, number: int) -> Outcome:
+    """Move the arguments by their rounding: all upwards in the first draw, each at random in the others."""
     rng = np.random.default_rng([seed, number])
-    roundoff = _accumulated(_roundoff_of(given))
 
     def move(values: Array) -> Array:
         if values.dtype.kind not in "fc":
             return np.array(values)
-        signs = np.ones(values.shape) if number == _MOVES else 2.0 * rng.integers(0, 2, values.shape) - 1.0
         step = max(roundoff, 2 * UNIT_ROUNDOFF.get(values.dtype.name, 0.0))  # less would round away again
-        return (values * (1.0 + step * signs)).astype(values.dtype)
+        if not number:
+            return (values * (1.0 + step)).astype(values.dtype)
+        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-values.size // 8)), np.uint8), count=values.size)
+        factors = np.where(bits.reshape(values.shape), 1.0 + step, 1.0 - step)
+        return (values * factors).astype(values.dtype)
 
     try:
-        with np.errstate(all="ignore"):
-            return outcome_of(reference, changed(exact, move))
+        return _outcome_like(otherwise, reference, changed(exact, move))
     except Exception:
         return otherwise
 
