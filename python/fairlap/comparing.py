@@ -57,7 +57,7 @@ def compare(
 def compare_over(
     callables: Mapping[str, Callable[..., object]],
     *,
-    inputs: Callable[..., object],
+    inputs: Callable[..., object] | Sequence[Callable[..., object] | str],
     axes: Mapping[str, str | Sequence[object]],
     output: str | Path | Sequence[str | Path] = (),
     **options: Any,

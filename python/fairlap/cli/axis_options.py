@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.answer_options import with_imported
 from fairlap.cli.device_options import DeviceTiming
 from fairlap.cli.output import print_document, print_note
 from fairlap.cli.output_options import writable
@@ -21,14 +22,11 @@ if TYPE_CHECKING:
     from fairlap.scenarios.callables.axes.axis import Axis
     from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
 
-INTERRUPTED, FAILED = 130, 2
+INTERRUPTED, FAILED, WRONG = 130, 2, 1
 _FEWEST_CALLABLES = 2
 _AMOUNTS = ("bytes_per_call", "flops_per_call")
 _NOT_OVER_AXES = ("only_winner", "grid", "block", "shared", "arguments")
 _OPTIONS: tuple[Callable[..., Any], ...] = (
-    click.option(
-        "--inputs", multiple=True, metavar="MODULE:CALLABLE", help="Draw the arguments of a call: draw(rng, n=1024)."
-    ),
     click.option(
         "--axis", multiple=True, metavar="NAME=VALUES", help="Compare at each: n=1K..1M:x2 (K is 1024). Repeatable."
     ),
@@ -57,17 +55,16 @@ class OverAxes:
     """What is asked, read and checked, with the files to write."""
 
     axes: tuple[Axis, ...]
-    inputs: str
     amounts: Mapping[str, str]
     files: Sequence[tuple[Path, Format]]
 
 
 def axes_asked(names: Sequence[str], options: dict[str, Any], output: Sequence[Path]) -> OverAxes | None:
     """Take the options of axes out of ``options``; None where there is no axis."""
-    axis, inputs = options.pop("axis", ()), options.pop("inputs", ())
+    axis = options.pop("axis", ())
     amounts = {name: options.pop(name) for name in _AMOUNTS if name in options}
     if not axis:
-        if without := next((name.removesuffix("_per_call") for name in amounts), "inputs" if inputs else ""):
+        if without := next((name.removesuffix("_per_call") for name in amounts), ""):
             raise _refused(f"--{without} goes with --axis, such as --axis n=1K..1M:x2")
         return None
     from fairlap.render.encoders import SUFFIXES
@@ -78,10 +75,10 @@ def axes_asked(names: Sequence[str], options: dict[str, Any], output: Sequence[P
     if misplaced := next((name for name in _NOT_OVER_AXES if name in options), ""):
         option = misplaced.replace("arguments", "args").replace("_", "-")
         raise _refused(f"--{option} does not go with --axis, which compares all callables that can be imported")
-    if len(inputs) != 1:
-        raise _refused("--axis needs one --inputs MODULE:CALLABLE, which draws the arguments of a call")
+    if not options.get("inputs"):
+        raise _refused("--axis needs --inputs MODULE:CALLABLE, which draws the arguments of a call")
     axes = require_distinct([axis_in(text) for text in axis])
-    return OverAxes(axes, inputs[0], amounts, writable(output, only=SUFFIXES))
+    return OverAxes(axes, amounts, writable(output, only=SUFFIXES))
 
 
 def compared_over_axes(
@@ -92,12 +89,11 @@ def compared_over_axes(
     amounts: dict[str, Any] = {name: imported_callable(target) for name, target in asked.amounts.items()}
     return compare_over(
         {name: imported_callable(name) for name in names},
-        inputs=imported_callable(asked.inputs),
         axes={axis.name: axis.values for axis in asked.axes},
         on_device=None if timing is None else timing.wanted,
         report=(lambda text: None) if quiet else print_note,
         **amounts,
-        **options,
+        **with_imported(dict(options)),
     )
 
 
@@ -108,7 +104,9 @@ def print_over_axes(result: ComparisonOverAxes, asked: OverAxes, *, raw: bool, a
     print_document(document_of(result, raw=raw), as_json=as_json, files=asked.files)
     if result.interrupted:
         return INTERRUPTED
-    return FAILED if any(each.failed for each in result.points) else 0
+    if any(each.failed for each in result.points):
+        return FAILED
+    return WRONG if result.wrong else 0
 
 
 def _refused(message: str) -> InvalidRequest:

@@ -32,7 +32,7 @@ def nbytes(n):
     return 8 * n
 """
 TWO = ("axis_kernels:largest", "axis_kernels:ordered")
-DRAWN = ("--inputs", "axis_kernels:draw")
+DRAWN = ("--inputs", "axis_kernels:draw", "--any-answers")
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +76,14 @@ def test_a_point_that_fails_makes_the_status_2_and_leaves_the_others() -> None:
     assert (failed["blocks"], failed["code"]) == (0, "E_POINT")
 
 
+def test_a_wrong_answer_makes_the_status_1() -> None:
+    axes = ("--inputs", "axis_kernels:draw", "--axis", "n=4,16", "--blocks", "6", "--seconds", "1ms", "--json")
+    done = invoke("time", *TWO, "--reference", TWO[0], *axes)
+    assert done.exit_code == 1
+    points = json.loads(done.stdout)["points"]
+    assert [point["answers"]["wrong"][TWO[1]]["code"] for point in points] == ["E_OUTPUT"] * 2
+
+
 def test_where_no_point_can_be_timed_it_is_an_error() -> None:
     names = ("axis_kernels:largest", "axis_kernels:fails")
     assert refusal("time", *names, *DRAWN, "--axis", "n=4,16").code == "E_POINT"
@@ -86,14 +94,13 @@ def test_where_no_point_can_be_timed_it_is_an_error() -> None:
     [
         (*TWO, "--axis", "n=4"),
         (TWO[0], *DRAWN, "--axis", "n=4"),
-        (*TWO, *DRAWN),
         (*TWO, "--bytes", "axis_kernels:nbytes"),
         (*TWO, *DRAWN, "--axis", "n=4", "--axis", "n=8"),
         (*TWO, *DRAWN, "--axis", "m=4"),
         (*TWO, *DRAWN, "--axis", "n=4..8"),
         (*TWO, *DRAWN, "--axis", "n=4", "--only-winner"),
         (*TWO, *DRAWN, "--axis", "n=4", "--grid", "4"),
-        (*TWO, *DRAWN, *DRAWN, "--axis", "n=4"),
+        (*TWO, *DRAWN, "--inputs", "axis_kernels:draw", "--axis", "n=4"),
         (*TWO, *DRAWN, "--axis", "layout=sideways"),
     ],
 )

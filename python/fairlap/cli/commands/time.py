@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.answer_options import answer_options, arguments_of_one, with_imported
 from fairlap.cli.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
 from fairlap.cli.device_options import device_options, device_timing_of, timed_on_device, with_kernels
 from fairlap.cli.help import Command
@@ -30,31 +31,35 @@ if TYPE_CHECKING:
     from fairlap.scenarios.callables.result import InProcessComparison
 
 INTERRUPTED = 130
+WRONG = 1
 
 
 _OF_ONE = ("samples", "warmup")
 _SECTIONS = {
     "How to time": "seconds target clock calls-per-sample keep-gc",
     "One callable": "samples warmup",
+    "What is right": "inputs reference any-answers",
     "Several callables": "budget only-winner blocks margin baseline seed",
-    "Over sizes, types and layouts": "inputs axis bytes flops",
+    "Over sizes, types and layouts": "axis bytes flops",
     "On a GPU": "device stream method cache graph grid block shared args",
     "Results": "output json raw",
     "Help": "h help",
 }
-_OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
+_OF_SEVERAL = ("reference", "any_answers", "budget", "only_winner", "blocks", "margin", "baseline", "seed")
 
 
 @click.command(
     "time",
     cls=Command,
     sections=_SECTIONS,
-    essential="seconds target warmup calls-per-sample budget margin baseline inputs axis device output json",
+    essential="inputs reference seconds target warmup calls-per-sample budget margin baseline axis device output json",
     examples="""
 fairlap time time:time_ns
     Time one callable.
 fairlap time my_kernels:old my_kernels:new
     Compare two, in turns, until it is decided.
+fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --reference my_kernels:exact
+    Check what they answer, too.
 fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --axis n=1K..1M:x2
     Compare them at 11 sizes.
 fairlap time my_kernels:softmax --device cuda:0
@@ -95,6 +100,7 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
+@answer_options
 @axis_options
 @device_options
 @OUTPUT
@@ -108,9 +114,12 @@ def command(
     raw: bool,
     **given: Any,
 ) -> None:
-    """Time one importable callable, or compare several in this process. They are called without arguments.
+    """Time one importable callable, or compare several in this process.
 
-    With --axis they are called with what --inputs draws, and compared at every value of every axis.
+    They are called with what --inputs draws, without arguments otherwise. Answers are compared, with those of
+    --reference or with each other; a callable that answers wrong is not ranked.
+
+    With --axis they are compared at every value of every parameter of --inputs.
 
     With --device they are timed on a GPU. FILE.ptx:KERNEL and FILE.cubin:KERNEL are launched there with --grid, --block
     and --args.
@@ -118,7 +127,8 @@ def command(
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
-    Exit status: 2 when a callable raises or a point of the axes fails; what was measured is printed. 130 after Ctrl-C.
+    Exit status: 1 when an answer is wrong, 2 when a callable raises or a point of the axes fails; what was measured is
+    printed. 130 after Ctrl-C.
     """
     from fairlap.engine.measurement import CallableRaised
 
@@ -126,7 +136,7 @@ def command(
         raise InvalidRequest("--raw needs --json or -o FILE.json")
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
-    options = {name: _plain(value) for name, value in given.items() if value is not None}
+    options = {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
     over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
@@ -142,6 +152,7 @@ def command(
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison
     kernels: dict[str, Kernels] = {}
+    options = with_imported(options) if several else arguments_of_one(options)
     try:
         with _stray_prints_on_stderr(as_json):
             if on_device is None:
@@ -156,8 +167,15 @@ def command(
     print_result(document, text, as_json=as_json, output=output)
     if raised is not None:
         raise raised
+    sys.exit(_status_of(result))
+
+
+def _status_of(result: Measurement | InProcessComparison) -> int:
+    from fairlap.engine.measurement import Measurement
+
     if result.interrupted:
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
+    return WRONG if not isinstance(result, Measurement) and result.answers.wrong else 0
 
 
 def _plain(value: Any) -> Any:

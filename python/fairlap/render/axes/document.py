@@ -13,7 +13,6 @@ from fairlap.results.row import Estimate
 from fairlap.scenarios.callables.axes.axis import point_text, value_text
 from fairlap.scenarios.callables.axes.declared_work import RoofShare
 from fairlap.scenarios.callables.axes.result import (
-    NOT_COMPARED,
     CallableCost,
     ComparisonOverAxes,
     cost_lines,
@@ -30,7 +29,7 @@ _COST_HEADS = ("callable", "overhead", "cost by size", "largest miss")
 def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
     return Document(
         title=_TITLE,
-        facts=(setting(result), f"{ONE_PROCESS} {NOT_COMPARED}"),
+        facts=(setting(result), f"{ONE_PROCESS} {result.answers_text}"),
         sections=[
             _chart(result),
             Section("Points", [_table(result)]),

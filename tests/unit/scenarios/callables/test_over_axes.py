@@ -33,7 +33,7 @@ class PlantedEngine:
         self.slower = 1.0
 
     def __call__(self, fn: Any, *, name: str, **asked: Any) -> SimpleNamespace:
-        size = len(fn.args[0])
+        size = len(asked["args"][0])
         self.calls.append((name, size))
         self.slower *= self.rng.lognormvariate(0, 0.01)  # the machine wanders
         noise = self.slower * self.rng.lognormvariate(0, 0.01)
@@ -199,7 +199,7 @@ def test_a_callable_that_raises_in_the_middle_keeps_the_blocks_before(
 
     def raising(fn: Any, *, name: str, **asked: Any) -> SimpleNamespace:
         found = made(fn, name=name, **asked)
-        if len(made.calls) > 40 and len(fn.args[0]) == 1:
+        if len(made.calls) > 40 and len(asked["args"][0]) == 1:
             raise CallableRaised(f"{name} raised ValueError", found)  # type: ignore[arg-type]
         return found
 
@@ -215,7 +215,7 @@ def test_inputs_that_do_not_fit_into_memory_together_are_refused_at_their_point(
     engine: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine(flat=lambda n: 100, steep=lambda n: 150)
-    monkeypatch.setattr(over_axes, "available_memory_bytes", lambda: 2 * 8 * 1500)
+    monkeypatch.setattr(over_axes, "available_memory_bytes", lambda: 2 * 10 * 8 * 1500)
     found = fairlap.compare_over(TWO, inputs=draw, axes={"n": (1000, 1001, 10)}, blocks=8)
     assert [each.code for each in found.points] == ["", "", "E_POINT"]
     assert found.points[0].point["n"] == 10
@@ -256,6 +256,8 @@ def test_the_result_is_plain_json_and_a_text(engine: Install) -> None:
         {"blocks": 0},
         {"axes": {}},
         {"inputs": 3},
+        {"inputs": [draw, "odd"]},
+        {"any_answers": True, "reference": draw},
         {"target": 1.5},
     ],
 )
@@ -283,6 +285,50 @@ def test_a_callable_that_works_on_after_its_calls_has_no_place_in_chart_and_cost
     assert {point["callable"] for point in chart_points(found, found.points)} == {"flat"}
 
 
+def right(array: np.ndarray[Any, Any]) -> float:
+    return float(array.sum())
+
+
+def wrong_from_64(array: np.ndarray[Any, Any]) -> float:
+    return float(array[:63].sum())
+
+
+def test_a_callable_that_answers_wrong_is_ranked_only_where_it_is_right(engine: Install) -> None:
+    engine(flat=lambda n: 100, steep=lambda n: 150)
+    callables = {"flat": wrong_from_64, "steep": right}
+    found = fairlap.compare_over(callables, inputs=draw, axes={"n": (32, 128)}, blocks=8, reference=right)
+    few, many = found.points
+    assert few.answers is not None
+    assert (few.answers.compared, dict(few.answers.wrong)) == ("reference", {})
+    assert few.comparisons
+    assert many.answers is not None
+    assert many.answers.wrong["flat"].code == "E_OUTPUT"
+    assert not many.comparisons
+    assert found.wrong == {"flat"}
+
+
+def test_structural_inputs_find_what_no_point_would(engine: Install) -> None:
+    engine(flat=lambda n: 100, steep=lambda n: 150)
+    callables = {"flat": wrong_from_64, "steep": right}
+    found = fairlap.compare_over(
+        callables, inputs=[draw, "structural"], axes={"n": (16, 32)}, blocks=8, reference=right
+    )
+    assert found.wrong == {"flat"}
+    assert all(list(each.excluded) == ["flat"] for each in found.points)
+
+
+def test_a_reference_that_raises_fails_its_point(engine: Install) -> None:
+    def raises_at_2(array: np.ndarray[Any, Any]) -> float:
+        if array.size == 2:
+            raise ValueError("odd")
+        return right(array)
+
+    engine(flat=lambda n: 100, steep=lambda n: 150)
+    callables = {"flat": right, "steep": right}
+    found = fairlap.compare_over(callables, inputs=draw, axes={"n": (2, 3)}, blocks=8, reference=raises_at_2)
+    assert [each.code for each in found.points] == ["E_POINT", ""]
+
+
 @pytest.mark.slow
 def test_a_real_sum_costs_what_a_loop_by_hand_finds() -> None:
     import time
@@ -291,7 +337,9 @@ def test_a_real_sum_costs_what_a_loop_by_hand_finds() -> None:
         return (rng.random(n).tolist(),)
 
     sizes = [4096 * 2**place for place in range(6)]
-    found = fairlap.compare_over({"sum": sum, "max": max}, inputs=numbers, axes={"n": sizes}, budget=10)
+    found = fairlap.compare_over(
+        {"sum": sum, "max": max}, inputs=numbers, axes={"n": sizes}, budget=10, any_answers=True
+    )
     cost = found.costs[0].cost
     assert cost is not None, found.costs[0].absent
     data = np.random.default_rng(1).random(sizes[-1]).tolist()

@@ -11,30 +11,33 @@ from fairlap.scenarios.callables.axes.axis import BadAxis, axes_of
 from fairlap.scenarios.callables.axes.point_inputs import (
     DrawFailed,
     arrays_in,
-    bound,
     point_inputs,
     with_dtype,
     with_layout,
 )
 
 
+def rng(seed: int = 7) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
 def draw(rng: np.random.Generator, n: int = 1024, m: int = 3) -> tuple[Any, Any]:
     return rng.random((m, n)), rng.integers(0, n, n)
 
 
-def test_axes_are_parameters_and_every_point_draws_the_same_numbers() -> None:
-    inputs = point_inputs(draw, axes_of({"n": (4, 8)}), seed=7)
-    rows, places = arrays_in(inputs.at({"n": 8}))
+def test_axes_are_parameters_and_equal_generators_draw_equal_numbers() -> None:
+    inputs = point_inputs(draw, axes_of({"n": (4, 8)}))
+    rows, places = arrays_in(inputs.at({"n": 8}, rng()))
     assert rows.shape == (3, 8)
-    assert (places == list(arrays_in(inputs.at({"n": 8})))[1]).all()
-    others, _ = arrays_in(point_inputs(draw, axes_of({"n": (4, 8)}), seed=8).at({"n": 8}))
+    assert (places == list(arrays_in(inputs.at({"n": 8}, rng())))[1]).all()
+    others, _ = arrays_in(inputs.at({"n": 8}, rng(8)))
     assert not (rows == others).any()
 
 
 def test_a_type_is_applied_to_floating_arrays_and_leaves_places_alone() -> None:
-    inputs = point_inputs(draw, axes_of({"n": (4,), "dtype": ("float32",), "layout": ("transposed",)}), seed=7)
+    inputs = point_inputs(draw, axes_of({"n": (4,), "dtype": ("float32",), "layout": ("transposed",)}))
     assert inputs.applied == ("dtype", "layout")
-    rows, places = arrays_in(inputs.at({"n": 4, "dtype": "float32", "layout": "transposed"}))
+    rows, places = arrays_in(inputs.at({"n": 4, "dtype": "float32", "layout": "transposed"}, rng()))
     assert (rows.dtype, places.dtype) == (np.float32, np.int64)
     assert rows.flags.f_contiguous
     assert not rows.flags.c_contiguous
@@ -44,13 +47,13 @@ def test_a_type_and_a_layout_that_the_inputs_take_are_theirs() -> None:
     def own(rng: np.random.Generator, n: int, dtype: str, layout: str) -> object:
         return dtype, layout, n
 
-    inputs = point_inputs(own, axes_of({"n": (4,), "dtype": ("bfloat16",), "layout": ("blocked",)}), seed=7)
-    assert inputs.at({"n": 4, "dtype": "bfloat16", "layout": "blocked"}) == ("bfloat16", "blocked", 4)
+    inputs = point_inputs(own, axes_of({"n": (4,), "dtype": ("bfloat16",), "layout": ("blocked",)}))
+    assert inputs.at({"n": 4, "dtype": "bfloat16", "layout": "blocked"}, rng()) == ("bfloat16", "blocked", 4)
 
 
 def test_inputs_that_take_any_keyword_take_every_axis() -> None:
-    inputs = point_inputs(lambda rng, **sizes: sizes, axes_of({"m": (4,), "dtype": ("int4",)}), seed=7)
-    assert inputs.at({"m": 4, "dtype": "int4"}) == {"m": 4, "dtype": "int4"}
+    inputs = point_inputs(lambda rng, **sizes: sizes, axes_of({"m": (4,), "dtype": ("int4",)}))
+    assert inputs.at({"m": 4, "dtype": "int4"}, rng()) == {"m": 4, "dtype": "int4"}
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "strided"])
@@ -103,7 +106,7 @@ def test_axes_that_the_inputs_cannot_have_are_refused_before_anything_runs(
     inputs: Any, axes: dict[str, tuple[object, ...]], meant: str
 ) -> None:
     with pytest.raises(BadAxis) as error:
-        point_inputs(inputs, axes_of(axes), seed=7)
+        point_inputs(inputs, axes_of(axes))
     assert error.value.code == "E_AXIS"
     assert meant in str(error.value)
 
@@ -113,14 +116,6 @@ def test_inputs_that_raise_name_the_point() -> None:
         raise MemoryError
 
     with pytest.raises(DrawFailed) as error:
-        point_inputs(failing, axes_of({"n": (4,)}), seed=7).at({"n": 4})
+        point_inputs(failing, axes_of({"n": (4,)})).at({"n": 4}, rng())
     assert error.value.code == "E_DRAW"
     assert "n=4" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [((1, 2), ((1, 2), {})), ({"a": 1}, ((), {"a": 1})), ([1, 2], (([1, 2],), {})), (None, ((None,), {}))],
-)
-def test_arguments_are_positional_keywords_or_one(arguments: object, expected: object) -> None:
-    assert bound({"f": lambda *given, **named: (given, named)}, arguments)["f"]() == expected

@@ -13,15 +13,22 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
+from fairlap.engine.measurement import Notice
+from fairlap.engine.timed_calls import name_of
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.device_roofs import roofs_of_device
 from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
-from fairlap.scenarios.callables.axes.axis import Point, axes_of, point_text, points_of
+from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.answers.checked import Checked
+from fairlap.scenarios.callables.answers.drawn import Draw
+from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
+from fairlap.scenarios.callables.axes.axis import BadAxis, Point, axes_of, point_text, points_of
 from fairlap.scenarios.callables.axes.by_size import costs_of, crossings_of, size_axis_of
 from fairlap.scenarios.callables.axes.declared_work import (
     Declared,
@@ -29,7 +36,7 @@ from fairlap.scenarios.callables.axes.declared_work import (
     declared_at_points,
     roof_shares,
 )
-from fairlap.scenarios.callables.axes.point_inputs import Draw, point_inputs
+from fairlap.scenarios.callables.axes.point_inputs import PointInputs, point_inputs
 from fairlap.scenarios.callables.axes.ready_point import (
     FEWEST_CALLABLES,
     Callables,
@@ -39,7 +46,7 @@ from fairlap.scenarios.callables.axes.ready_point import (
 )
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
 from fairlap.scenarios.callables.device_timing import OnDevice
-from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS
+from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS, Inputs
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
 
@@ -81,8 +88,10 @@ class _Ending:
 def compare_over(
     callables: Callables,
     *,
-    inputs: Draw,
+    inputs: Inputs | Sequence[Inputs],
     axes: Mapping[str, str | Sequence[object]],
+    reference: Callable[..., object] | None = None,
+    any_answers: bool = False,
     bytes_per_call: Declared | None = None,
     flops_per_call: Declared | None = None,
     done: Done | Mapping[str, Done] | None = None,
@@ -123,13 +132,25 @@ def compare_over(
     points = list(points_of(all_axes))
     until_decided = blocks is None and target is None
     judge = Judge(alpha / len(points), margin, until_decided, only_winner=False)
+    draw, structural = _inputs_of(inputs)
+    drawn = point_inputs(draw, all_axes)
+    if any_answers and (reference is not None or structural):
+        raise InvalidRequest("with any_answers no answer is compared; leave out reference= and structural inputs")
+    waits = dict(done) if isinstance(done, Mapping) else {} if done is None else dict.fromkeys(callables, done)
+    truth = None if reference is None else Checked(name_of(reference), reference, None)
+    budget_s = _budget_s(budget, len(points), until_decided=until_decided)
     setting = PointSetting(
         callables,
-        point_inputs(inputs, all_axes, seed),
-        dict(done) if isinstance(done, Mapping) else {} if done is None else dict.fromkeys(callables, done),
+        drawn,
+        waits,
         {"stream": None, **options},
         _turn_s(seconds, until_decided=until_decided),
         on_device,
+        truth,
+        any_answers,
+        _wrong_on_structural(callables, waits, truth, drawn, points[0], seed) if structural else {},
+        seed,
+        budget_s / len(points),
         until_steady=not until_decided,
     )
     works = [
@@ -142,7 +163,6 @@ def compare_over(
     ]
     most_blocks = _most_blocks(blocks, target)
     rule = None if target is None else verdict.StoppingRule(target, _FEWEST_BLOCKS_TO_TARGET, _MOST_BLOCKS_TO_TARGET)
-    budget_s = _budget_s(budget, len(points), until_decided=until_decided)
     measured, why_no_roofs = None, ""
     if bytes_per_call is not None or flops_per_call is not None:
         measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine(on_device, report))
@@ -231,10 +251,10 @@ def _run_blocks(points: Sequence[ReadyPoint], ending: _Ending, rng: random.Rando
 
 
 def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_roofs: str) -> PointResult:
-    blocks = ready.blocks
+    blocks, answers = ready.blocks, ready.answers_checked()
     comparisons, why_none = ready.comparisons(judge, blocks)
-    rows, late = ready.rows(blocks), ready.late()
-    medians_ns = {row.name: row.median_ns for row in rows if row.name not in late}
+    rows, not_ranked = ready.rows(blocks), ready.not_ranked()
+    medians_ns = {row.name: row.median_ns for row in rows if row.name not in not_ranked}
     return PointResult(
         ready.point,
         rows,
@@ -242,12 +262,39 @@ def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_r
         blocks,
         ready.work,
         roof_shares(ready.work, medians_ns, roofs, why_no_roofs),
-        ready.excluded | late,
+        ready.excluded | not_ranked,
         why_none,
         ready.failed,
         ready.code,
         ready.quantity,
+        answers,
     )
+
+
+def _inputs_of(inputs: Inputs | Sequence[Inputs]) -> tuple[Callable[..., Any], bool]:
+    given = [inputs] if callable(inputs) or isinstance(inputs, str) else list(inputs)
+    functions = [each for each in given if not isinstance(each, str)]
+    if len(functions) != 1 or any(isinstance(each, str) and each != STRUCTURAL for each in given):
+        raise BadAxis(f"inputs= takes one function that draws the arguments, and {STRUCTURAL!r} beside it")
+    return functions[0], len(given) > 1
+
+
+def _wrong_on_structural(
+    callables: Callables,
+    done: Mapping[str, Done],
+    reference: Checked | None,
+    inputs: PointInputs,
+    point: Point,
+    seed: int,
+) -> dict[str, Notice]:
+    """Which callables answer wrong on odd sizes, layouts and values; the first point has what those do not vary."""
+    sizes = {name: value for name, value in point.items() if name not in inputs.applied}
+    draw = Draw.of(partial(inputs.draw, **sizes), seed)
+    found = Answers([Checked(name, call, done.get(name)) for name, call in callables.items()], draw, reference)
+    found.check_first()
+    if found.are_compared:
+        check_structural(found, draw)
+    return found.wrong
 
 
 def _checked_baseline(callables: Callables, baseline: str | None) -> str:

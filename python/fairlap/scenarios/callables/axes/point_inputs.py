@@ -6,7 +6,6 @@ that it returns are converted here.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from fairlap.errors import InvalidRequest, described
 from fairlap.scenarios.callables.axes.axis import Axis, BadAxis, Point, nearest, point_text
 
-Draw: TypeAlias = Callable[..., object]
+DrawArguments: TypeAlias = Callable[..., object]
 Array: TypeAlias = np.ndarray[Any, Any]
 
 DTYPE, LAYOUT = "dtype", "layout"
@@ -37,15 +36,14 @@ class DrawFailed(InvalidRequest):
 class PointInputs:
     """``applied`` are the axes that the function does not take."""
 
-    draw: Draw
+    draw: DrawArguments
     applied: tuple[str, ...]
-    seed: int
 
-    def at(self, point: Point) -> object:
-        """Draw the arguments; the same random numbers at every point, so that types and layouts hold equal values."""
+    def at(self, point: Point, rng: np.random.Generator) -> object:
+        """Draw the arguments of a call; equal generators give equal values in every type and layout."""
         sizes = {name: value for name, value in point.items() if name not in self.applied}
         try:
-            drawn = self.draw(np.random.default_rng(self.seed), **sizes)
+            drawn = self.draw(rng, **sizes)
         except Exception as error:
             raise DrawFailed(f"drawing the inputs at {point_text(point)} raised {described(error)}") from error
         if DTYPE in self.applied:
@@ -53,7 +51,7 @@ class PointInputs:
         return with_layout(drawn, str(point[LAYOUT])) if LAYOUT in self.applied else drawn
 
 
-def point_inputs(draw: Draw, axes: Sequence[Axis], seed: int) -> PointInputs:
+def point_inputs(draw: DrawArguments, axes: Sequence[Axis]) -> PointInputs:
     """Check, before anything runs, that the function takes the axes and needs no other parameter."""
     parameters = parameters_of(draw, "inputs")[1:]  # the first is the generator of random numbers
     names = [each.name for each in parameters if each.kind not in _VARIABLE]
@@ -70,16 +68,7 @@ def point_inputs(draw: Draw, axes: Sequence[Axis], seed: int) -> PointInputs:
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIABLE]
     if missing := next((name for name in needed if name not in given), ""):
         raise BadAxis(f"the inputs need {missing!r}, which has no default; add an axis such as {missing}=1K,1M")
-    return PointInputs(draw, tuple(axis.name for axis in without), seed)
-
-
-def bound(callables: Mapping[str, Callable[..., object]], arguments: object) -> dict[str, Callable[[], object]]:
-    """All get the same arguments: a tuple is positional, a mapping keywords, anything else one argument."""
-    if isinstance(arguments, tuple):
-        return {name: functools.partial(call, *arguments) for name, call in callables.items()}
-    if isinstance(arguments, Mapping):
-        return {name: functools.partial(call, **arguments) for name, call in callables.items()}
-    return {name: functools.partial(call, arguments) for name, call in callables.items()}
+    return PointInputs(draw, tuple(axis.name for axis in without))
 
 
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.calls_in_turns import Arguments
+from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, InvalidRequest, described
+from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.answers.checked import Checked
+from fairlap.scenarios.callables.answers.drawn import Draw, copy_of
+from fairlap.scenarios.callables.answers.result import AnswersChecked
 from fairlap.scenarios.callables.axes.axis import Point, point_text
 from fairlap.scenarios.callables.axes.declared_work import DeclaredWork, number_type_of
-from fairlap.scenarios.callables.axes.point_inputs import PointInputs, arrays_in, bound
+from fairlap.scenarios.callables.axes.point_inputs import PointInputs, arrays_in
 from fairlap.scenarios.callables.device_timing import OnDevice, callables_on_device
 from fairlap.scenarios.callables.judging import Judge, outcome, table_of
 from fairlap.scenarios.callables.result import CallableRow
@@ -22,6 +29,9 @@ from fairlap.scenarios.callables.turns import Arm, Done, Turns
 
 FEWEST_CALLABLES = 2
 _WARM_UP_S = 0.02
+_SETS_IN_MEMORY = 10  # of arguments, whose answers are known: see answers/check.py
+_REPEATING_SHARE = 0.0075  # of the budget, for calls whose answers are checked before any is timed
+_LONGEST_REPEATING_S = 0.015
 
 Callables: TypeAlias = Mapping[str, Callable[..., object]]
 
@@ -42,6 +52,11 @@ class PointSetting:
     options: Mapping[str, Any]  # of fairlap.measure
     turn_s: float
     on_device: OnDevice | None  # None for the CPU
+    reference: Checked | None
+    any_answers: bool
+    wrong: Mapping[str, Notice]  # on structural inputs, which are those of no point
+    seed: int
+    budget_s: float  # of a point
     until_steady: bool  # warm up until calls are steady, however long that takes
 
 
@@ -51,6 +66,7 @@ class ReadyPoint:
 
     point: Point
     turns: Turns
+    answers: Answers
     work: DeclaredWork
     bytes_of_inputs: int
     excluded: dict[str, str] = field(default_factory=dict)  # callables that raise here
@@ -71,8 +87,19 @@ class ReadyPoint:
         try:
             return self.turns.block(rng)
         except FairlapError as error:
-            self.failed, self.code = f"after {quantity_text.count(self.blocks, 'block')}: {error}", error.code
-            return True
+            self._fail(str(error), error.code)
+        except Exception as error:  # the reference raised it
+            self._fail(described(error), PointFailed.code)
+        return True
+
+    def _fail(self, why: str, code: str) -> None:
+        self.failed, self.code = f"after {quantity_text.count(self.blocks, 'block')}: {why}", code
+
+    def answers_checked(self) -> AnswersChecked:
+        """After the last block."""
+        self.answers.accuse_of_kept_answers()
+        self.turns.take_accusations()
+        return self.answers.result()
 
     def is_decided(self, judge: Judge, blocks: int) -> bool:
         judged = [arm for arm in self.turns.arms if not arm.why_excluded]
@@ -82,10 +109,11 @@ class ReadyPoint:
         return bool(self.failed) or verdict.advise(table_of(self.turns.arms, blocks), rule).reason == "target met"
 
     def rows(self, blocks: int) -> tuple[CallableRow, ...]:
-        return tuple(_row(arm, blocks) for arm in self.turns.arms) if blocks else ()
+        notices = self.answers.notices
+        return tuple(_row(arm, blocks, notices[arm.name]) for arm in self.turns.arms) if blocks else ()
 
-    def late(self) -> dict[str, str]:
-        """Why callables whose work goes on after their calls are in no comparison."""
+    def not_ranked(self) -> dict[str, str]:
+        """Why callables that answer wrong, or work on after their calls, are in no comparison."""
         return {arm.name: arm.why_excluded for arm in self.turns.arms if arm.why_excluded}
 
     def comparisons(self, judge: Judge, blocks: int) -> tuple[tuple[verdict.Comparison, ...], str]:
@@ -95,37 +123,61 @@ class ReadyPoint:
 
 
 def ready_point(setting: PointSetting, point: Point, work: DeclaredWork, most_bytes: float) -> ReadyPoint:
-    """Draw the inputs, of ``most_bytes`` at most, call each callable once, and warm up."""
-    arguments = setting.inputs.at(point)
-    size = sum(array.nbytes for array in arrays_in(arguments))
+    """Draw inputs, of ``most_bytes`` at most, call each callable once, check some answers, and get ready to time."""
+    draw = Draw.of(lambda rng: setting.inputs.at(point, rng), setting.seed)
+    arguments = draw.arguments(0)
+    drawn = (arguments.args, arguments.kwargs)
+    size = _SETS_IN_MEMORY * sum(array.nbytes for array in arrays_in(drawn))
     if size > most_bytes:
         left = quantity_text.size(max(most_bytes, 0))
         raise PointFailed(
             f"the inputs at {point_text(point)} take {quantity_text.size(size)}, and {left} is left for all points; "
             "give fewer or smaller ones"
         )
-    ready, excluded = _callables_that_run(bound(setting.callables, arguments))
+    ready, excluded = _callables_that_run(setting, arguments)
     if len(ready) < FEWEST_CALLABLES:
         raise PointFailed(f"fewer than two callables run at {point_text(point)}: {'; '.join(excluded.values())}")
     options, done = setting.options, setting.done
     if setting.on_device is not None:
-        timed = callables_on_device(ready, setting.on_device)
+        bound = {name: partial(call, *arguments.args, **arguments.kwargs) for name, call in ready.items()}
+        timed = callables_on_device(bound, setting.on_device)
         options, done = {**options, **timed.options}, {**timed.done, **done}
     arms = [Arm(name, call, done.get(name)) for name, call in ready.items()]
+    answers = _answers(setting, point, arms, draw)
     warm_up_s = math.inf if setting.until_steady else _WARM_UP_S
-    turns = Turns(arms, options, setting.turn_s, fixed=setting.until_steady, warm_up_s=warm_up_s)
-    declared = DeclaredWork(work.bytes_per_call, work.flops_per_call, number_type_of(point, arguments))
-    return ReadyPoint(point, turns, declared, size, excluded)
+    turns = Turns(arms, options, setting.turn_s, fixed=setting.until_steady, warm_up_s=warm_up_s, answers=answers)
+    turns.take_accusations()
+    declared = DeclaredWork(work.bytes_per_call, work.flops_per_call, number_type_of(point, drawn))
+    return ReadyPoint(point, turns, answers, declared, size, excluded)
+
+
+def _answers(setting: PointSetting, point: Point, arms: Sequence[Arm], draw: Draw) -> Answers:
+    """Those of the callables at this point, of which some calls have been checked."""
+    found = Answers(
+        [Checked(arm.name, arm.fn, arm.done) for arm in arms],
+        draw,
+        setting.reference,
+        wanted=not setting.any_answers,
+        repeating_s=min(_REPEATING_SHARE * setting.budget_s, _LONGEST_REPEATING_S),
+    )
+    found.wrong.update({arm.name: setting.wrong[arm.name] for arm in arms if arm.name in setting.wrong})
+    try:
+        found.check_first()
+    except FairlapError:
+        raise
+    except Exception as error:
+        raise PointFailed(f"the reference raised {described(error)} at {point_text(point)}") from error
+    return found
 
 
 def _callables_that_run(
-    callables: Mapping[str, Callable[[], object]],
-) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+    setting: PointSetting, arguments: Arguments
+) -> tuple[dict[str, Callable[..., object]], dict[str, str]]:
     """Call each once: one that raises at this point would otherwise take the others with it."""
     ready, excluded = {}, {}
-    for name, call in callables.items():
+    for name, call in setting.callables.items():
         try:
-            call()
+            Checked(name, call, setting.done.get(name))(copy_of(arguments))
         except Exception as error:
             excluded[name] = f"{name} raised {described(error)}"
         else:
@@ -133,6 +185,6 @@ def _callables_that_run(
     return ready, excluded
 
 
-def _row(arm: Arm, blocks: int) -> CallableRow:
+def _row(arm: Arm, blocks: int, of_answers: Sequence[Notice]) -> CallableRow:
     medians = tuple(arm.medians_ns[:blocks])
-    return CallableRow(arm.name, medians, verdict.contestant_figure(np.log(medians)), arm.warnings)
+    return CallableRow(arm.name, medians, verdict.contestant_figure(np.log(medians)), (*arm.warnings, *of_answers))

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlap import quantity_text, verdict
+from fairlap.scenarios.callables.answers.result import AnswersChecked
 from fairlap.scenarios.callables.axes.axis import Axis, Point, Value, point_text
 from fairlap.scenarios.callables.axes.declared_work import DeclaredWork, RoofShare
 from fairlap.scenarios.callables.result import CallableRow
-
-NOT_COMPARED = "Answers were not compared."
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,7 @@ class PointResult:
     failed: str = ""
     code: str = ""
     quantity: str = ""  # "wall_ns", "device_span_ns"; empty where nothing was timed
+    answers: AnswersChecked | None = None  # None where nothing was timed
 
     def between(self, a: str, b: str) -> verdict.Comparison | None:
         """Find the comparison with ``a`` as its subject; None where the two were not compared."""
@@ -96,6 +96,20 @@ class ComparisonOverAxes:
             f"{point_text(values)} names {quantity_text.count(len(found), 'point')}; give a value of each axis"
         )
 
+    @property
+    def wrong(self) -> set[str]:
+        """Callables that answered wrong at a point."""
+        return {name for each in self.points if each.answers for name in each.answers.wrong}
+
+    @property
+    def answers_text(self) -> str:
+        """Describe how answers were compared, at the point where the fewest were."""
+        checked = [each.answers for each in self.points if each.answers is not None]
+        if not checked:
+            return "Answers not compared."
+        text = min(checked, key=lambda each: (each.compared != "not", each.checked_calls)).text
+        return f"At every point: {text}." if len(self.points) > 1 else f"{text[0].upper()}{text[1:]}."
+
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also the median of each block."""
         return {
@@ -130,7 +144,7 @@ class ComparisonOverAxes:
             lines.append(f"  {point_text(each.point)}: {'; '.join([*found, *each.reasons])}")
         lines += [f"  {crossing_text(each, self.size_axis)}" for each in self.crossings]
         lines += [f"  {each}" for each in cost_lines(self)]
-        return "\n".join([*lines, *([f"  ! {self.ended_early}"] if self.ended_early else []), f"  {NOT_COMPARED}"])
+        return "\n".join([*lines, *([f"  ! {self.ended_early}"] if self.ended_early else []), f"  {self.answers_text}"])
 
     __repr__ = __str__
 
@@ -206,6 +220,7 @@ def _point_dict(found: PointResult, raw: bool) -> dict[str, Any]:
         "roof_shares": shares,
         "excluded": dict(found.excluded),
         "why_no_verdict": found.why_no_verdict,
+        "answers": found.answers.to_dict() if found.answers else None,
         "failed": found.failed,
         "code": found.code,
     }
