@@ -272,7 +272,7 @@ def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_r
 
 
 def _inputs_of(inputs: Inputs | Sequence[Inputs]) -> tuple[Callable[..., Any], bool]:
-    given = [inputs] if callable(inputs) or isinstance(inputs, str) else list(inputs)
+    given: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     functions = [each for each in given if not isinstance(each, str)]
     if len(functions) != 1 or any(isinstance(each, str) and each != STRUCTURAL for each in given):
         raise BadAxis(f"inputs= takes one function that draws the arguments, and {STRUCTURAL!r} beside it")
