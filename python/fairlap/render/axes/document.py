@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from fairlap.scenarios.callables.axes.result import (
 from fairlap.scenarios.callables.result import ONE_PROCESS, CallableRow
 
 _TITLE = "Callables over axes"
+_MOST_POINTS_NAMED = 3  # that share a reason
 _COST_HEADS = ("callable", "overhead", "cost by size", "largest miss")
 
 
@@ -132,12 +133,20 @@ def _name(found: CallableCost) -> str:
 
 def _notes(result: ComparisonOverAxes) -> list[str]:
     found = [result.ended_early] if result.ended_early else []
+    by_reason: dict[str, list[str]] = {}
     for each in result.points:
-        found += [f"{point_text(each.point)}: {reason}" for reason in each.reasons]
+        for reason in each.reasons:
+            by_reason.setdefault(reason, []).append(point_text(each.point))
+    found += [f"{_some(points)}: {reason}" for reason, points in by_reason.items()]
     if result.roof_threads is not None:
         threads = quantity_text.count(result.roof_threads, "thread")
         found.append(f"Roofs are those of this machine with {threads}, for the declared bytes and operations.")
     return [*found, *_impossible(result), *dict.fromkeys(_reasons_of_shares(result))]
+
+
+def _some(points: Sequence[str]) -> str:
+    shown = "; ".join(points[:_MOST_POINTS_NAMED])
+    return shown if len(points) <= _MOST_POINTS_NAMED else f"{shown} and {len(points) - _MOST_POINTS_NAMED} more"
 
 
 def _impossible(result: ComparisonOverAxes) -> Iterator[str]:

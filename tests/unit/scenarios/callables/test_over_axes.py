@@ -317,6 +317,20 @@ def test_structural_inputs_find_what_no_point_would(engine: Install) -> None:
     assert all(list(each.excluded) == ["flat"] for each in found.points)
 
 
+def test_structural_inputs_are_of_the_type_of_the_point(engine: Install) -> None:
+    def in_float32(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return array.astype(np.float32) * 2
+
+    def doubled(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return array * 2
+
+    engine(flat=lambda n: 100, steep=lambda n: 150)
+    axes = {"n": (16,), "dtype": ("float32", "float64")}
+    callables = {"flat": in_float32, "steep": doubled}
+    found = fairlap.compare_over(callables, inputs=[draw, "structural"], axes=axes, blocks=8, reference=doubled)
+    assert [list(each.excluded) for each in found.points] == [[], ["flat"]]
+
+
 def test_a_reference_that_raises_fails_its_point(engine: Install) -> None:
     def raises_at_2(array: np.ndarray[Any, Any]) -> float:
         if array.size == 2:

@@ -13,21 +13,17 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
-from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.device_roofs import roofs_of_device
 from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
-from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
-from fairlap.scenarios.callables.answers.drawn import Draw
-from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
+from fairlap.scenarios.callables.answers.structural import STRUCTURAL
 from fairlap.scenarios.callables.axes.axis import BadAxis, Point, axes_of, point_text, points_of
 from fairlap.scenarios.callables.axes.by_size import costs_of, crossings_of, size_axis_of
 from fairlap.scenarios.callables.axes.declared_work import (
@@ -36,7 +32,7 @@ from fairlap.scenarios.callables.axes.declared_work import (
     declared_at_points,
     roof_shares,
 )
-from fairlap.scenarios.callables.axes.point_inputs import PointInputs, point_inputs
+from fairlap.scenarios.callables.axes.point_inputs import point_inputs
 from fairlap.scenarios.callables.axes.ready_point import (
     FEWEST_CALLABLES,
     Callables,
@@ -45,6 +41,7 @@ from fairlap.scenarios.callables.axes.ready_point import (
     ready_point,
 )
 from fairlap.scenarios.callables.axes.result import ComparisonOverAxes, PointResult
+from fairlap.scenarios.callables.axes.structural_inputs import wrong_on_structural
 from fairlap.scenarios.callables.device_timing import OnDevice
 from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS, Inputs
 from fairlap.scenarios.callables.judging import Judge
@@ -148,7 +145,7 @@ def compare_over(
         on_device,
         truth,
         any_answers,
-        _wrong_on_structural(callables, waits, truth, drawn, points[0], seed) if structural else {},
+        wrong_on_structural(callables, waits, truth, drawn, points, seed) if structural else {},
         seed,
         budget_s / len(points),
         until_steady=not until_decided,
@@ -277,24 +274,6 @@ def _inputs_of(inputs: Inputs | Sequence[Inputs]) -> tuple[Callable[..., Any], b
     if len(functions) != 1 or any(isinstance(each, str) and each != STRUCTURAL for each in given):
         raise BadAxis(f"inputs= takes one function that draws the arguments, and {STRUCTURAL!r} beside it")
     return functions[0], len(given) > 1
-
-
-def _wrong_on_structural(
-    callables: Callables,
-    done: Mapping[str, Done],
-    reference: Checked | None,
-    inputs: PointInputs,
-    point: Point,
-    seed: int,
-) -> dict[str, Notice]:
-    """Which callables answer wrong on odd sizes, layouts and values; the first point has what those do not vary."""
-    sizes = {name: value for name, value in point.items() if name not in inputs.applied}
-    draw = Draw.of(partial(inputs.draw, **sizes), seed)
-    found = Answers([Checked(name, call, done.get(name)) for name, call in callables.items()], draw, reference)
-    found.check_first()
-    if found.are_compared:
-        check_structural(found, draw)
-    return found.wrong
 
 
 def _checked_baseline(callables: Callables, baseline: str | None) -> str:

@@ -39,6 +39,10 @@ class PointInputs:
     draw: DrawArguments
     applied: tuple[str, ...]
 
+    def applied_dtype(self, point: Point) -> str:
+        """Return the type that arrays are converted to at this point; empty where they stay as drawn."""
+        return str(point[DTYPE]) if DTYPE in self.applied else ""
+
     def at(self, point: Point, rng: np.random.Generator) -> object:
         """Draw the arguments of a call; equal generators give equal values in every type and layout."""
         sizes = {name: value for name, value in point.items() if name not in self.applied}

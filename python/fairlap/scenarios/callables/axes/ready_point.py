@@ -54,7 +54,7 @@ class PointSetting:
     on_device: OnDevice | None  # None for the CPU
     reference: Checked | None
     any_answers: bool
-    wrong: Mapping[str, Notice]  # on structural inputs, which are those of no point
+    wrong: Mapping[str, Mapping[str, Notice]]  # on structural inputs, by the type that is applied to them
     seed: int
     budget_s: float  # of a point
     until_steady: bool  # warm up until calls are steady, however long that takes
@@ -160,7 +160,8 @@ def _answers(setting: PointSetting, point: Point, arms: Sequence[Arm], draw: Dra
         wanted=not setting.any_answers,
         repeating_s=min(_REPEATING_SHARE * setting.budget_s, _LONGEST_REPEATING_S),
     )
-    found.wrong.update({arm.name: setting.wrong[arm.name] for arm in arms if arm.name in setting.wrong})
+    wrong = setting.wrong.get(setting.inputs.applied_dtype(point), {})
+    found.wrong.update({arm.name: wrong[arm.name] for arm in arms if arm.name in wrong})
     try:
         found.check_first()
     except FairlapError:
