@@ -41,6 +41,7 @@ from fairlap.render.collectives.chart import chart_of
 from fairlap.request.names import Contestants
 from fairlap.request.source import Source
 from fairlap.request.work import Work
+from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.latency_messages import Reading
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
@@ -323,6 +324,12 @@ def _of_timed_calls(*, cores_wanted: float = 0.0, in_others_s: float = 0.0, uses
     )
     timed._work_in_others = lambda: TimedWork._work_in_others(timed)
     return noticed(TimedWork._notices(timed))
+
+
+@case("W_MIXED_DIVISIONS")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    basis: Any = SimpleNamespace(ranked=("torch:best", "jax"), searched={"torch:best"})
+    return noticed([WorkResult(basis, ()).mixed])
 
 
 @case("W_LOOSE_CHECK")

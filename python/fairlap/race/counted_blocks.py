@@ -239,9 +239,9 @@ def inputs_at_fault(work: Work, by_contestant: Mapping[str, Sequence[ProcessResu
         return ""
     least, most = (quantity_text.relative_error(each) for each in (min(off), max(off)))
     return (
-        f"all {len(off)} contestants are off by about as much (relative error {least} to {most}), so the inputs are at "
-        "fault, or the reference, and not the contestants; give inputs such as the model was made for, with --range or "
-        "--inputs"
+        f"all {len(off)} contestants differ from the reference by about as much (relative error {least} to {most}), so "
+        "the inputs are at fault, or the reference, and not the contestants; give inputs such as the model was made "
+        "for, with --range or --inputs"
     )
 
 

@@ -242,5 +242,5 @@ def _to_decide(work_result: WorkResult) -> list[str]:
         return []
     processes = [process for each in work_result.contestants for process in each.processes]
     block_s = sum(each.elapsed_s for each in processes) / len({each.block for each in processes})
-    lasting = f", {quantity_text.seconds(max(needed) * block_s)}" if block_s else ""
+    lasting = f", {quantity_text.seconds(float(f'{max(needed) * block_s:.2g}'))}" if block_s else ""
     return [f"Deciding it takes {verdict.needed_text(max(needed))}{lasting} (`fairlap explain inconclusive`)."]
