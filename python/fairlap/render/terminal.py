@@ -48,7 +48,19 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
         parts.append(joined_lines(lines))
     if results.decision is not None:
         parts.append(joined_lines(decision_lines(results.decision)))
+    if codes := _codes_of_trouble(results):
+        parts.append(f"What to do: {', '.join(f'`fairlap explain {code}`' for code in codes)}.")
     return "\n\n".join(parts)
+
+
+def _codes_of_trouble(results: Results) -> list[str]:
+    """Collect the codes for which a contestant is not ranked, or a work has no verdict."""
+    found = [
+        code
+        for each in results.work_results
+        for code in (each.basis.no_verdict_code, *(row.code for row in each.contestants if not row.ranked))
+    ]
+    return sorted({code for code in found if code})
 
 
 def _left_out(results: Results) -> list[str]:

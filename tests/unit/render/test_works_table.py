@@ -56,3 +56,11 @@ def test_what_the_table_leaves_out_is_named_with_the_command_that_prints_it() ->
     )
     assert "`fairlap show RUN`" in text_of(shown)
     assert "`fairlap show RUN`" not in text_of(shown, in_full=True)
+
+
+def test_what_went_wrong_is_pointed_to_once_with_the_command_that_explains_it() -> None:
+    run = run_of(PLAIN, batches=BATCHES, blocks=14)
+    for process in run.processes:
+        process.code = "E_OUTPUT" if process.outcome == "disqualified" else ""
+    for text in (text_of(results_of(run, "r")), text_of(results_of(run, "r"), in_full=True)):
+        assert text.splitlines()[-1] == "What to do: `fairlap explain E_OUTPUT`."
