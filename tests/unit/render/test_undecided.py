@@ -7,6 +7,7 @@ import random
 from fairlap.meters import disturbances
 from fairlap.race.plan import draw_plan
 from fairlap.race.run import Run
+from fairlap.render.markdown_file import encode as as_markdown
 from fairlap.render.report.answer import answer
 from fairlap.render.terminal import text_of
 from fairlap.request.names import Contestants
@@ -49,6 +50,7 @@ def test_an_inconclusive_comparison_has_the_same_number_of_blocks_everywhere() -
     [written] = run_document(found.run, found).work_results
     [comparison] = written["comparisons"]
     assert comparison["needed_blocks"] == needed
+    assert f"about {needed} blocks" in as_markdown(found.rows).decode()
     assert f"about {needed} blocks" in str(answer(found, found.work_results[0]))
 
 
