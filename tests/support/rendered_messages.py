@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,8 @@ SOURCE = str(TOP / "python" / "fairlap") + os.sep
 FILE = "FAIRLAP_RENDERED_MESSAGES"
 """The variable that names the file into which the plugin writes each message with its test and code."""
 
+SKIPPED = "skipped"  # in place of a code
+
 Rendered = dict[tuple[str, str], str]
 """The text by the test, without its parameters, and the code."""
 
@@ -31,7 +34,10 @@ def rendered_by(tests: Sequence[str], folder: Path) -> tuple[Rendered, str]:
     """Run tests in a fresh process; return what fairlap said in them, and what pytest printed."""
     file = folder / "rendered.jsonl"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "rendered_messages", *tests]
-    done = subprocess.run(command, cwd=TOP, env={**os.environ, FILE: str(file)}, capture_output=True, text=True)
+    path = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    environment = {**inherited, FILE: str(file), "PYTHONPATH": path}
+    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True)
     found: Rendered = {}
     for line in file.read_text().splitlines() if file.exists() else ():
         test, code, text = json.loads(line)
@@ -54,12 +60,21 @@ def pytest_configure() -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     _made.clear()
     yield
+    for each in _made:
+        if each.code:
+            _write(item.nodeid, each.code, _text_of(each))
+    _made.clear()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped:
+        _write(report.nodeid, SKIPPED, "")
+
+
+def _write(test: str, code: str, text: str) -> None:
     if FILE in os.environ:
         with Path(os.environ[FILE]).open("a") as file:
-            for each in _made:
-                if each.code:
-                    print(json.dumps((item.nodeid.partition("[")[0], each.code, _text_of(each))), file=file)
-    _made.clear()
+            print(json.dumps((test.partition("[")[0], code, text)), file=file)
 
 
 def _record_printed_errors() -> None:
@@ -115,8 +130,15 @@ def provoking_tests() -> dict[str, str]:
     return {code: f"tests/unit/{test}" for code, test in map(str.split, lines)}
 
 
-def messages_by_code(folder: Path) -> tuple[dict[str, str], str]:
-    """Provoke a message of each code; return what was said, and what pytest printed where a code is missing."""
+@dataclass(frozen=True)
+class Provoked:
+    texts: dict[str, str]  # by code
+    skipped: set[str]  # codes whose test cannot run on this machine
+    printed: str  # by pytest, which says why a code is missing
+
+
+def provoked(folder: Path) -> Provoked:
+    """Provoke a message of each code."""
     from message_cases import CASES
 
     found: dict[str, str] = {}
@@ -130,10 +152,11 @@ def messages_by_code(folder: Path) -> tuple[dict[str, str], str]:
     tests = provoking_tests()
     rendered, printed = rendered_by(sorted(set(tests.values())), folder)
     found |= {code: rendered[test, code] for code, test in tests.items() if (test, code) in rendered}
-    return found, printed
+    skipped = {code for code, test in tests.items() if code not in found and (test, SKIPPED) in rendered}
+    return Provoked(found, skipped, printed)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        for code, text in sorted(messages_by_code(Path(scratch))[0].items()):
+        for code, text in sorted(provoked(Path(scratch)).texts.items()):
             print(f"{code}\t{text}")
