@@ -20,7 +20,12 @@ _OPTIONS = (
     click.option(
         "--inputs",
         metavar="FILE",
-        help="Its inputs: .npz, .npy, folder, FILE.py:FUNCTION.  [default: drawn]",
+        help="Its inputs: .npz, .npy, folder, FILE.py:FUNCTION. Of callables: MODULE:CALLABLE that draws arguments.",
+    ),
+    click.option(
+        "--reference",
+        metavar="MODULE:CALLABLE",
+        help="Compare answers of callables with it; needs --inputs.  [default: the first]",
     ),
     click.option(
         "--range",

@@ -179,6 +179,8 @@ class Contestant:
     leave: Callable[[], Any] | None = None
     own_times: OwnTimes | None = None  # that the program which it calls reports of its work, and is ranked by
     notices: Callable[[], tuple[Notice, ...]] | None = None  # what a reader of its times should know
+    # Raises ContestantFailed where a call wrote to inputs that it must leave as they are. None if it cannot.
+    require_inputs: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ RANKS = "ranks"
 process, what it lacks of what the contestant's name promises."""
 
 
-FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
+FailureCode = Literal["E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
 
 
 class ContestantFailed(FairlapError):
