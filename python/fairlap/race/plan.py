@@ -175,7 +175,9 @@ class Plan(msgspec.Struct, frozen=True):
         if work is None or work.is_model:
             return title
         what = compared_with(work, self.contestants)
-        return f"{title} · answers compared with {what}" if what else f"{title} · {NOT_COMPARED}"
+        if what:
+            return f"{title} · answers compared with {what}"
+        return f"{title} · {NOT_COMPARED}" if len(self.contestants) > 1 else title  # a single one has no ratio
 
     @property
     def precisions(self) -> tuple[Precision, ...]:
