@@ -56,8 +56,8 @@ class OpenedCallables:
             call: Callable[[], Any] = contestant.bind(self.materials.workload(which).inputs)
             try:
                 got = contestant.outputs(call())
-                assert contestant.require_inputs is not None
-                contestant.require_inputs()
+                assert contestant.inputs_read is not None
+                contestant.inputs_read()
                 errors = answers.array_errors(self.materials, got, which, "before")
                 answers.require_right_on(self.materials, got, which, errors, {}, "a call")
             except FairlapError as error:

@@ -179,8 +179,11 @@ class Contestant:
     leave: Callable[[], Any] | None = None
     own_times: OwnTimes | None = None  # that the program which it calls reports of its work, and is ranked by
     notices: Callable[[], tuple[Notice, ...]] | None = None  # what a reader of its times should know
-    # Raises ContestantFailed where a call wrote to inputs that it must leave as they are. None if it cannot.
-    require_inputs: Callable[[], Any] | None = None
+    # Fills the memory that a bound call has its inputs in with others, and gives the call on those. None if it cannot.
+    rebind: Callable[[Callable[[], Any], Arrays], Callable[[], Any]] | None = None
+    # After the result of a checked call was read: raises ContestantFailed where it wrote to inputs that are not its to
+    # change, and fills what was rebound with what it had.
+    inputs_read: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)

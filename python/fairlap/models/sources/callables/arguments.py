@@ -42,6 +42,11 @@ class Leaf(msgspec.Struct, frozen=True, tag=True):
     def is_float(self) -> bool:
         return self.dtype == _BFLOAT16 or np.dtype(self.dtype).kind in "fc"
 
+    @property
+    def is_mutable(self) -> bool:
+        """Whether a call can write to it, and other numbers can take the place of its own."""
+        return self.kind in ("array", "tensor", "numbers")
+
     def made(self, stored: Array) -> Any:
         """Make one more of it."""
         return _value(self, stored, None)
@@ -83,6 +88,10 @@ class Arguments(msgspec.Struct, frozen=True):
             name: _value(leaf, stored[name], None if wide is None else wide.get(name))
             for name, leaf in self.leaves().items()
         }
+        return self.made_of(values)
+
+    def made_of(self, values: dict[str, Any]) -> Made:
+        """Put leaves that were made into their places."""
         return Made(
             tuple(_built(node, values) for node in self.positional),
             {name: _built(node, values) for name, node in self.keywords.items()},

@@ -286,3 +286,26 @@ def test_further_arguments_are_drawn_for_the_search_for_kept_answers(tmp_path: P
     first = [safetensors.read(file)["x"] for file in (*materials.further_files, materials.inputs_file("inputs"))]
     assert len(first) == 9
     assert len({each.tobytes() for each in first}) == 9
+
+
+def test_other_arguments_take_the_place_of_bound_ones_and_leave_it_again(tmp_path: Path) -> None:
+    code = """
+    def draw(rng): return rng.random(9), [float(each) for each in rng.random(3)], float(rng.random())
+    def ref(x, weights, by): return x * by + sum(weights)
+    kept = {}
+    def by_place(x, weights, by):
+        return kept.setdefault(x.ctypes.data, x * by + sum(weights))
+    """
+    opened = OpenedCallables(tmp_path, code)
+    inputs, other = (opened.materials.workload(which).inputs for which in ("inputs", "unseen-0"))
+    for name, is_right in (("ref", True), ("by_place", False)):
+        contestant = opened.contestant(name)
+        assert contestant.rebind is not None
+        assert contestant.inputs_read is not None
+        first = contestant.bind(inputs)
+        [before] = contestant.outputs(first()).values()
+        [elsewhere] = contestant.outputs(contestant.rebind(first, other)()).values()
+        assert np.allclose(elsewhere, opened.materials.reference("unseen-0")["answer"]) == is_right
+        contestant.inputs_read()
+        [after] = contestant.outputs(first()).values()
+        np.testing.assert_array_equal(before, after)
