@@ -20,12 +20,7 @@ _OPTIONS = (
     click.option(
         "--inputs",
         metavar="FILE",
-        help="Its inputs: .npz, .npy, folder, FILE.py:FUNCTION. Of callables: MODULE:CALLABLE that draws arguments.",
-    ),
-    click.option(
-        "--reference",
-        metavar="MODULE:CALLABLE",
-        help="Compare answers of callables with it; needs --inputs.  [default: the first]",
+        help="Its inputs: .npz, .npy, folder, FILE.py:FUNCTION.  [default: drawn]",
     ),
     click.option(
         "--range",

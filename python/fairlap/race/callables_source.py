@@ -59,6 +59,8 @@ def _require_functions(request: RaceRequest) -> None:
 
 def _first(request: RaceRequest) -> ContestantName:
     """Find the contestant that serves as the reference, which runs once outside of the race."""
+    if not request.contestants:
+        raise InvalidRequest("name the callables with --on, such as python:call=my_kernels.softmax", code=CODE)
     first = request.contestants[0]
     if not is_callable_name(":".join(first.framework_options.get(CALL, "").rpartition(".")[::2])):
         raise InvalidRequest(f"{first.text} names no callable, such as python:call=my_kernels.softmax", code=CODE)

@@ -76,7 +76,7 @@ class Reference:
         seed: int | None = None,
         other: Arrays | None = None,
     ) -> tuple[Called, dict[str, Array]]:
-        """Call it once, and return the numbers that it was given as well.
+        """Call it once, and return the numbers that it was given as well. Raises SourceError for what it raises.
 
         Floats are converted to float64 where it is ``wide``; with a ``seed`` each is moved by the ``roundoff``.
         ``other`` are numbers of arguments that take the place of the stored ones.
@@ -94,13 +94,16 @@ class Reference:
             made = self.arguments.made(stored, given)
         else:
             made = self.arguments.made({name: _stored_again(leaf, numbers[name]) for name, leaf in self.leaves.items()})
-        with np.errstate(all="ignore"):
-            result = self._function(*made.positional, **made.keywords)
+        try:
+            with np.errstate(all="ignore"):
+                result = self._function(*made.positional, **made.keywords)
+        except (Exception, SystemExit) as error:
+            raise SourceError(f"{self.name} raised {described(error)}", code="E_REFERENCE") from error
         return Called(result, made.leaves, stored, wide), numbers
 
     def form(self, stored: Arrays) -> tuple[Form, dict[str, str]]:
         """Describe its calls, and the types of its answers, from one on these arguments in their own type."""
-        called, given = self.first_call(stored)
+        called, given = self.called(stored, wide=False)
         changed = tuple(name for name in self.leaves if name in called.changed(self.leaves, given))
         try:
             answer = answer_like(called.result)
@@ -115,13 +118,6 @@ class Reference:
             )
         types = {name: str(array.dtype) for name, array in answers.items()}
         return msgspec.structs.replace(form, restored=tuple(self._read_before_written(form, stored, answers))), types
-
-    def first_call(self, stored: Arrays) -> tuple[Called, dict[str, Array]]:
-        """Call it on arguments in their own type. Raises SourceError for what it raises."""
-        try:
-            return self.called(stored, wide=False)
-        except (Exception, SystemExit) as error:
-            raise SourceError(f"{self.name} raised {described(error)}", code="E_REFERENCE") from error
 
     def answers(self, form: Form, called: Called) -> dict[str, Array]:
         found = named_parts(form.answer, called.result)
@@ -139,7 +135,7 @@ class Reference:
             try:
                 again, _ = self.called(stored, wide=False, other={name: other})
                 same = self.answers(form, again)
-            except (Exception, SystemExit):
+            except SourceError:
                 same = {}
             if any(each not in same or not _same(array, same[each]) for each, array in answers.items()):
                 found.append(name)

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
-from fairlap.errors import described
 from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.callables.arguments import numbers_of
@@ -56,7 +55,7 @@ class TruthOfCallables:
 
     def found(self, sets: Mapping[str, Arrays]) -> Truth:
         first = next(iter(sets))
-        called, given = self._reference.first_call(sets[first])
+        called, given = self._reference.called(sets[first], wide=False)
         self._require_same_changes(called.changed(self._reference.leaves, given))
         plain = self._outputs(self._reference.answers(self._form, called))
         wide, why = self._wide(sets[first], plain)
@@ -78,8 +77,8 @@ class TruthOfCallables:
             return plain, ""
         try:
             found = self._evaluated(stored, wide=True)
-        except (Exception, SystemExit) as error:
-            return None, f"it raises {described(error)}"
+        except SourceError as error:
+            return None, str(error)
         for name, exact in found.items():
             if exact.shape != plain[name].shape or not np.isfinite(exact).all():
                 return None, f"{name} has another shape there, or is not finite"
@@ -217,7 +216,7 @@ class TruthOfCallables:
         other = numbers_of(self._reference.leaves[name], sets[second][name])
         try:
             found = self._evaluated(sets[first], wide=wide, other={name: other})
-        except (Exception, SystemExit):  # arguments of two draws need not fit each other
+        except SourceError:  # arguments of two draws need not fit each other
             return False
         return _all_right(found, exact, allowed)
 
