@@ -23,9 +23,9 @@ def source_of_callables(request: RaceRequest) -> Source | None:
             raise InvalidRequest("--reference takes --inputs MODULE:CALLABLE too, which draws the arguments", code=CODE)
         return None
     _require_functions(request)
-    for name in _NOT_OF_CALLABLES:
-        if getattr(request, name) not in (None, ()):
-            option = name.removesuffix("s") if name == "ranges" else name
+    for field in _NOT_OF_CALLABLES:
+        if getattr(request, field) not in (None, ()):
+            option = "range" if field == "ranges" else field
             raise InvalidRequest(
                 f"--{option} is for models; callables get what {request.inputs} draws, in the sizes of --dims",
                 code="E_SHAPES",

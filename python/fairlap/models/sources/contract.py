@@ -88,7 +88,7 @@ class Proof:
     """Sets of inputs, the answers to them, and how exact an answer must be."""
 
     sets: Mapping[str, Arrays]
-    references: Mapping[str, Mapping[str, npt.NDArray[np.float64]]]
+    references: Mapping[str, dict[str, npt.NDArray[np.float64]]]
     tolerances: dict[Precision, dict[str, Tolerance]]
     notices: tuple[Notice, ...] = ()
     unnoticed: dict[Precision, tuple[str, ...]] = field(default_factory=dict)
