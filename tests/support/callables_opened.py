@@ -27,6 +27,12 @@ def source_of_callables(folder: Path, code: str, reference: str = "ref", dims: s
     return Source("callable", path, str(folder), dims=dims_in(dims), inputs=f"{module}:draw")
 
 
+def answer_of(contestant: Contestant, call: Callable[[], Any]) -> dict[str, np.ndarray]:
+    """Call it, and read its answer as a worker does."""
+    assert contestant.outputs_of is not None
+    return contestant.outputs_of(call, call())
+
+
 class OpenedCallables:
     def __init__(self, folder: Path, code: str, **given: str) -> None:
         self.source = source_of_callables(folder, code, **given)
@@ -45,8 +51,7 @@ class OpenedCallables:
 
     def answer(self, name: str, which: str = "inputs") -> dict[str, np.ndarray]:
         contestant = self.contestant(name)
-        found: dict[str, Any] = contestant.outputs(contestant.bind(self.materials.workload(which).inputs)())
-        return found
+        return answer_of(contestant, contestant.bind(self.materials.workload(which).inputs))
 
     def wrong_on(self, name: str) -> list[str]:
         """On which sets a contestant, asked in the order of a race, answers wrong: or the code of what it raises."""
@@ -55,7 +60,7 @@ class OpenedCallables:
         for which in (*IN_TURN, *UNSEEN):
             call: Callable[[], Any] = contestant.bind(self.materials.workload(which).inputs)
             try:
-                got = contestant.outputs(call())
+                got = answer_of(contestant, call)
                 assert contestant.inputs_read is not None
                 contestant.inputs_read()
                 errors = answers.array_errors(self.materials, got, which, "before")

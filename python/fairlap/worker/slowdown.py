@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import update_wrapper
 from typing import Any
 
 from fairlap.frameworks.contract import Contestant, Unsupported
@@ -55,4 +56,4 @@ def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: f
             pass
         return result
 
-    return slower
+    return update_wrapper(slower, call, assigned=())  # with what its adapter knows it by

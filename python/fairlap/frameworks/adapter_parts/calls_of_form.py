@@ -63,7 +63,8 @@ class CallsOfForm:
         return Contestant(
             bind=lambda inputs: self._call_on(self._bound(inputs)),
             done=None,
-            outputs=self._outputs,
+            outputs=lambda returned: named_parts(self._form.answer, returned),
+            outputs_of=self._outputs_of,
             weights=dict,
             in_force=in_force,
             deal=lambda: None,  # only the arguments are in memory, and those are bound again
@@ -84,18 +85,16 @@ class CallsOfForm:
 
     def _call_on(self, bound: _Bound) -> Callable[[], Any]:
         call: Any = partial(self._called, *bound.made.positional, **bound.made.keywords)
-        if self._form.changed:
-            call = _naming_arguments(call, bound)
+        if bound.restored:
+            call = _restoring(call, bound.restored)
         call.bound = bound  # for as long as the call is
         found: Callable[[], Any] = call
         return found
 
-    def _outputs(self, returned: Any) -> Any:
+    def _outputs_of(self, call: Callable[[], Any], returned: Any) -> Any:
         """Return its own types: whole numbers of 64 bits do not fit into floats."""
-        if not self._form.changed:
-            return named_parts(self._form.answer, returned)
-        result, bound = returned
-        found = named_parts(self._form.answer, result)
+        found = named_parts(self._form.answer, returned)
+        bound: _Bound = call.bound  # type: ignore[attr-defined]
         for name in self._form.changed:
             leaf, stored = self._leaves[name], bound.holds(self._leaves[name])
             whole = stored.size == bound.drawn[name].size
@@ -120,16 +119,15 @@ class CallsOfForm:
         self._elsewhere = None
 
 
-def _naming_arguments(call: Callable[[], Any], bound: _Bound) -> Callable[[], tuple[Any, _Bound]]:
-    """Return the arguments with what the call returned; what it reads and changes is put back before it."""
-    restored = bound.restored
+def _restoring(call: Callable[[], Any], fillings: list[Callable[[], Any]]) -> Callable[[], Any]:
+    """Put back what the call reads and changes, before it."""
 
-    def call_and_name_arguments() -> tuple[Any, _Bound]:
-        for put_back in restored:
+    def restore_and_call() -> Any:
+        for put_back in fillings:
             put_back()
-        return call(), bound
+        return call()
 
-    return call_and_name_arguments
+    return restore_and_call
 
 
 def _filling(made: Any, leaf: Leaf, drawn: Any) -> Callable[[], Any]:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from callables_opened import OpenedCallables, source_of_callables
+from callables_opened import OpenedCallables, answer_of, source_of_callables
 from fairlap.models import safetensors
+from fairlap.worker.slowdown import slowed
 from onnx_files import code_of
 
 ROWS = """
@@ -216,7 +217,7 @@ def test_what_calls_read_and_change_is_put_back_before_each(kind: str, tmp_path:
     contestant = opened.contestant("checking")
     call = contestant.bind(opened.materials.workload("inputs").inputs)
     for _ in range(3):
-        [answer] = contestant.outputs(call()).values()
+        [answer] = answer_of(contestant, call).values()
         assert (np.diff(answer) > 0).all()
 
 
@@ -303,9 +304,20 @@ def test_other_arguments_take_the_place_of_bound_ones_and_leave_it_again(tmp_pat
         assert contestant.rebind is not None
         assert contestant.inputs_read is not None
         first = contestant.bind(inputs)
-        [before] = contestant.outputs(first()).values()
-        [elsewhere] = contestant.outputs(contestant.rebind(first, other)()).values()
+        [before] = answer_of(contestant, first).values()
+        [elsewhere] = answer_of(contestant, contestant.rebind(first, other)).values()
         assert np.allclose(elsewhere, opened.materials.reference("unseen-0")["answer"]) == is_right
         contestant.inputs_read()
-        [after] = contestant.outputs(first()).values()
+        [after] = answer_of(contestant, first).values()
         np.testing.assert_array_equal(before, after)
+
+
+def test_a_callable_that_is_slowed_down_on_purpose_answers_by_its_arguments_as_well(tmp_path: Path) -> None:
+    code = """
+    def draw(rng): return rng.random(9), np.zeros(9)
+    def ref(x, out): np.multiply(x, 3, out=out)
+    """
+    opened = OpenedCallables(tmp_path, code)
+    slow = slowed(opened.contestant("ref"), 0.5)
+    [answer] = answer_of(slow, slow.bind(opened.materials.workload("inputs").inputs)).values()
+    np.testing.assert_array_equal(answer, opened.materials.reference("inputs")["argument out"])
