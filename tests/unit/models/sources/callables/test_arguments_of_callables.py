@@ -33,7 +33,7 @@ def same(first: Any, second: Any) -> bool:
     if type(first) is not type(second):
         return False
     if isinstance(first, np.ndarray):
-        return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
+        return bool(first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes())
     if isinstance(first, dict):
         return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple):
