@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images messages clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
+  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
@@ -81,6 +81,9 @@ docs-images: $(VENV)/.dev build/release/.module  ## Draw the documentation's pic
 
 messages: $(VENV)/.dev  ## List every error and warning in the source, to be read in one go.
 	$(BIN)/python tests/support/messages.py
+
+messages-rendered: $(VENV)/.dev  ## Provoke a message of every code, and print each as users read it.
+	PYTHONPATH=tests/support $(BIN)/python tests/support/rendered_messages.py
 
 clean:  ## Remove everything that make has installed or built.
 	rm -rf $(VENV) build dist python/fairlap/engine/_native*.so

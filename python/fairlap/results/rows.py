@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from fairlap import quantity_text
+from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.models.task_metrics import bounded_score_in
@@ -22,6 +22,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
+from fairlap.request.work_title import NOT_COMPARED, compared_with
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.columns.data_seeds import order_depends_on_data
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
@@ -169,6 +170,7 @@ def _row(
         judged_by=result.judged_by.by,
         judged_unit=result.judged_by.unit,
         judged_better=result.judged_by.better,
+        answers=_answers(run.plan, work, result),
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
@@ -297,6 +299,17 @@ def _errors(result: ContestantResult) -> dict[str, Cell]:
     }
 
 
+def _answers(plan: Plan, work: Work, result: ContestantResult) -> str:
+    """Of a contestant that gave a wrong answer, or none, what became of it is in its outcome."""
+    if work.is_model:
+        checked = any(process.errors for process in result.finished)
+        return "agree with the reference" if checked else ""
+    what = compared_with(work, plan.contestants)
+    if not what:
+        return NOT_COMPARED
+    return f"agree with {what}" if result.finished and result.worst_outcome == "finished" else f"compared with {what}"
+
+
 def _why_unscored(result: ContestantResult) -> str:
     """Empty where it has a score."""
     if bounded_score_in(scores_of(result)) is not None:
@@ -349,12 +362,19 @@ def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *
         "ratio": Cell(Estimate.bounded(comparison.ratio, interval.low, interval.high)),
         "verdict": Cell(comparison.verdict.value),
         "detectable_effect": cell_or(effect if np.isfinite(effect) else None, "the blocks show no spread"),
+        "needed_blocks": _needed_blocks(comparison),
     }
+
+
+def _needed_blocks(comparison: verdict.Comparison) -> Cell:
+    if comparison.verdict is not verdict.Verdict.INCONCLUSIVE:
+        return Cell(None, f"the verdict is {comparison.verdict.value}")
+    return cell_or(verdict.needed_blocks(comparison), "the blocks show no spread")
 
 
 def _uncompared(baseline: str | None, why: str) -> dict[str, Cell]:
     return {"baseline": cell_or(baseline, why)} | {
-        key: Cell(None, why) for key in ("ratio", "verdict", "detectable_effect")
+        key: Cell(None, why) for key in ("ratio", "verdict", "detectable_effect", "needed_blocks")
     }
 
 

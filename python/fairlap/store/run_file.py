@@ -206,6 +206,7 @@ def _comparison(each: verdict.Comparison) -> dict[str, Any]:
         "level": each.level,
         "decided_after_blocks": each.decided_after_blocks,
         "detectable_effect": each.detectable_effect,
+        "needed_blocks": verdict.needed_blocks(each),
         "sentence": str(verdict.sentence(each)),
         "warnings": [{"code": warning.code, "text": str(warning)} for warning in each.warnings],
     }

@@ -12,15 +12,26 @@ from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
 
-_SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+|INCONCLUSIVE)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+_WHAT_TO_DO = "What to do:"
 
 _MOST_OF_A_LINE = 90
 
 
 def explanations() -> dict[str, str]:
-    """By code, in the order of codes.md."""
+    """By code, in the order of codes.md; and of the verdict INCONCLUSIVE.
+
+    Each ends with a paragraph that begins with "What to do:".
+    """
     page = files("fairlap").joinpath("codes.md").read_text(encoding="utf-8")
-    return {code: text.strip() for code, text in _SECTION.findall(page)}
+    return {code: text.strip().replace(f"**{_WHAT_TO_DO}**", _WHAT_TO_DO) for code, text in _SECTION.findall(page)}
+
+
+def next_step(explanation: str) -> str:
+    """Return the paragraph that says what to do as one line; empty where there is none."""
+    _, found, step = explanation.partition(f"\n\n{_WHAT_TO_DO} ")
+    return " ".join(step.split()) if found else ""
 
 
 def _first_sentence(text: str) -> str:
@@ -34,6 +45,8 @@ def _first_sentence(text: str) -> str:
     examples="""
 fairlap explain E_OUTPUT
     Say what a code means and what to do.
+fairlap explain inconclusive
+    Say what a race without a winner showed.
 """,
 )
 @click.argument("code", required=False)
@@ -51,4 +64,7 @@ def command(code: str | None, as_json: bool) -> None:
         near = difflib.get_close_matches(name, known, n=3) or [each for each in known if name in each]
         hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"
         raise InvalidRequest(f"no code {code!r}; {hint}")
-    print_json({"code": name, "text": known[name]}) if as_json else click.echo(f"{name}\n\n{known[name]}")
+    if as_json:
+        print_json({"code": name, "text": known[name], "what_to_do": next_step(known[name])})
+    else:
+        click.echo(f"{name}\n\n{known[name]}")

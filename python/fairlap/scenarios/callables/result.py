@@ -12,7 +12,10 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.callables.answers.result import AnswersChecked
 
-ONE_PROCESS = "All blocks ran in one process; another process may have another memory layout and show another order."
+ONE_PROCESS = (
+    "Another process may have another memory layout and show another order. To compare over several processes, run "
+    "`fairlap compare callable --on python:call=MODULE:FUNCTION,python:call=MODULE:OTHER`."
+)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,9 @@ class Draw:
             raise
         except Exception as error:
             of = "".join(f", {name}={size}" for name, size in sizes.items())
-            raise InvalidRequest(f"{self.name}(rng{of}), which draws the inputs, raised {described(error)}") from error
+            raise InvalidRequest(
+                f"{self.name}(rng{of}), which draws the inputs, raised {described(error)}", code="E_REFERENCE"
+            ) from error
         if isinstance(drawn, Mapping):
             return Arguments((), dict(drawn))
         return Arguments(drawn if isinstance(drawn, tuple) else (drawn,), {})
