@@ -11,10 +11,20 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
+from fairlap.printed_document import PrintedDocument
 
 _SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 _MOST_OF_A_LINE = 90
+
+
+class ExplainedCode(PrintedDocument, frozen=True, tag="fairlap.code/1"):
+    code: str
+    text: str  # Markdown
+
+
+class AllCodes(PrintedDocument, frozen=True, tag="fairlap.codes/1"):
+    codes: dict[str, str]  # the text of each
 
 
 def explanations() -> dict[str, str]:
@@ -44,11 +54,11 @@ def command(code: str | None, as_json: bool) -> None:
     if code is None:
         width = max(map(len, known))
         lines = (f"{name:<{width}}  {_first_sentence(text)}" for name, text in known.items())
-        print_json(known) if as_json else click.echo("\n".join(lines))
+        print_json(AllCodes(known)) if as_json else click.echo("\n".join(lines))
         return
     name = code.strip("[]").upper()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3) or [each for each in known if name in each]
         hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"
         raise InvalidRequest(f"no code {code!r}; {hint}")
-    print_json({"code": name, "text": known[name]}) if as_json else click.echo(f"{name}\n\n{known[name]}")
+    print_json(ExplainedCode(name, known[name])) if as_json else click.echo(f"{name}\n\n{known[name]}")
