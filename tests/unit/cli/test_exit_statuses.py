@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def documented() -> dict[str, list[str]]:
-    """The cells of the table, by the commands at the head of each line."""
+    """Return the cells of the table, by the commands at the head of each line."""
     found = {}
     for line in re.findall(r"^\| ([^|]*`[a-z-]+(?: [a-z]+)?`[^|]*) \|(.*)\|$", PAGE, re.MULTILINE):
         for command in re.findall(r"`([a-z -]+)`", line[0]):
