@@ -55,12 +55,15 @@ def test_it_finds_judges_explains_and_reports(client: Client) -> None:
     assert decision(judged, "my_kernels:old") == "discard"
 
     raced = client.ask("compare", "--command", "a=sleep 0.01", "--command", "b=sleep 0.05", "--budget", "20s", "-q")
-    assert decision(raced, "a") == "keep"
+    reasons = {work["no_verdict_code"] for work in raced["work_results"]} - {None}
+    assert reasons <= {"E_BUSY_MACHINE", "E_THROTTLED"}  # where other programs take the cores, there is no verdict
+    assert decision(raced, "a") == ("undecided" if reasons else "keep")
+    assert reasons <= client.explained(raced).keys()
     for document in (judged, raced):
         assert all(client.explained(document).values())
 
     gate = client.ask("gate", "last", "--baseline", "a", "--max-slowdown", "3%")
-    assert (client.statuses[-1], gate["exit_status"]) == (1, 1)
+    assert client.statuses[-1] == gate["exit_status"] == (3 if reasons else 1)
     report = client.report("report.md")
     assert "b" in report
     assert all(each["verdict"] in report for each in comparisons_in(raced))
