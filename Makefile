@@ -16,8 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images messages clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-store trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -81,6 +81,9 @@ docs-images: $(VENV)/.dev build/release/.module  ## Draw the documentation's pic
 
 messages: $(VENV)/.dev  ## List every error and warning in the source, to be read in one go.
 	$(BIN)/python tests/support/messages.py
+
+messages-rendered: $(VENV)/.dev  ## Provoke a message of every code, and print each as users read it.
+	PYTHONPATH=tests/support $(BIN)/python tests/support/rendered_messages.py
 
 clean:  ## Remove everything that make has installed or built.
 	rm -rf $(VENV) build dist python/fairlap/engine/_native*.so
@@ -185,6 +188,9 @@ trust-planted-operator: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  
 MACHINES ?= 100
 trust-store: $(VENV)/.dev build/release/.module  ## Send 10,000 runs of MACHINES machines to a shared store whose server is killed (minutes).
 	$(BIN)/python -m tests.trust.shared_store --threads $$(($(MACHINES) / 10))
+
+trust-answers: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count right callables that are accused and wrong ones that pass.
+	$(BIN)/python -m tests.trust.callable_answers --cases 2000
 
 trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count those that its tests catch (hours; MUTANTS='fairlap.verdict.judge*').
 	rm -rf build/mutmut/copy && mkdir -p build/mutmut/copy/fairlap build/mutmut/copy/tests

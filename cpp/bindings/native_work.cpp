@@ -1,6 +1,9 @@
 #include "bindings/native_work.hpp"
 
+#include <cstdint>
 #include <exception>
+#include <utility>
+#include <vector>
 
 namespace py = pybind11;
 
@@ -12,6 +15,39 @@ bool NativeWork::leave() noexcept {
   if (stop) exception_.emplace();
   PyGILState_Release(lock);
   return stop;
+}
+
+bool NativeWork::begin_drawn(std::size_t number) noexcept {
+  const py::gil_scoped_acquire lock;
+  try {
+    const auto context = py::cast<std::uintptr_t>(drawing_.call(number));
+    waiting_contexts_ = std::exchange(contexts_, {reinterpret_cast<void*>(context)});
+  } catch (py::error_already_set& error) {
+    error.restore();
+    return keep_python_exception();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_SystemError, error.what());
+    return keep_python_exception();
+  }
+  waiting_turn_ = std::exchange(turn_, 0);
+  return true;
+}
+
+bool NativeWork::end_drawn(std::size_t number, double wall_ns) noexcept {
+  const py::gil_scoped_acquire lock;
+  contexts_ = std::exchange(waiting_contexts_, {});
+  turn_ = waiting_turn_;
+  if (thrown_) return true;  // which is reported by the loop
+  PyObject* const looked = PyObject_CallFunction(drawing_.look.ptr(), "nOd", static_cast<Py_ssize_t>(number),
+                                                 Py_None, wall_ns);
+  if (looked == nullptr) return keep_python_exception();
+  Py_DECREF(looked);
+  return true;
+}
+
+bool NativeWork::keep_python_exception() noexcept {
+  exception_.emplace();  // Takes the raised exception over from the interpreter.
+  return false;
 }
 
 bool NativeWork::keep_cpp_exception() noexcept {

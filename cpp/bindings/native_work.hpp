@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "bindings/drawing.hpp"
 #include "loop/work.hpp"
 
 namespace fairlap::bindings {
@@ -19,19 +22,30 @@ struct NativeTarget {
   void* context = nullptr;
 };
 
-// A C or C++ function timed without Python. The interpreter lock is taken for a moment after each
-// slice of samples, outside the stamps, to look for Ctrl-C.
+// A C or C++ function timed without Python, on contexts that take turns. The interpreter lock is taken for a
+// moment after each slice of samples, outside the stamps, to look for Ctrl-C. A drawn call gets the context
+// that its drawing gives, and the look gets None: what the function answered is in that context.
 class NativeWork final : public loop::Work {
  public:
-  NativeWork(NativeTarget call, NativeTarget completion) noexcept : call_(call), completion_(completion) {}
+  NativeWork(NativeFunction function, std::vector<void*> contexts, NativeTarget completion, Drawing drawing)
+      : function_(function),
+        contexts_(std::move(contexts)),
+        completion_(completion),
+        drawing_(std::move(drawing)) {}
 
   void enter() noexcept override {}
   bool leave() noexcept override;
 
-  bool call() noexcept override { return run(call_); }
+  bool call() noexcept override {
+    void* const context = contexts_[turn_];
+    if (++turn_ == contexts_.size()) turn_ = 0;
+    return run({function_, context});
+  }
   bool wait() noexcept override { return run(completion_); }
   bool drop() noexcept override { return true; }
   bool stop_requested() noexcept override { return false; }
+  bool begin_drawn(std::size_t number) noexcept override;
+  bool end_drawn(std::size_t number, double wall_ns) noexcept override;
   [[nodiscard]] bool has_completion() const noexcept override { return completion_.function != nullptr; }
 
   // What ended the run, if anything was raised. Needs the interpreter lock.
@@ -46,9 +60,15 @@ class NativeWork final : public loop::Work {
     return keep_cpp_exception();
   }
   bool keep_cpp_exception() noexcept;
+  bool keep_python_exception() noexcept;
 
-  NativeTarget call_;
+  NativeFunction function_;
+  std::vector<void*> contexts_;
+  std::size_t turn_ = 0;
+  std::vector<void*> waiting_contexts_;  // while a drawn call is made
+  std::size_t waiting_turn_ = 0;
   NativeTarget completion_;
+  Drawing drawing_;
   std::optional<std::string> thrown_;
   std::optional<pybind11::error_already_set> exception_;
 };

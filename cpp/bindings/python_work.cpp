@@ -1,22 +1,20 @@
 #include "bindings/python_work.hpp"
 
-#include <iterator>
+#include <exception>
 #include <utility>
 
 namespace py = pybind11;
 
 namespace fairlap::bindings {
 
-PythonWork::PythonWork(std::vector<py::object> calls, const py::tuple& args, const py::dict& kwargs,
-                       py::object completion, Drawing drawing)
-    : calls_(std::make_move_iterator(calls.begin()), std::make_move_iterator(calls.end())),
-      completion_(std::move(completion)),
-      drawing_(std::move(drawing)),
-      arguments_{nullptr},
-      positional_(args.size()) {
-  for (const py::handle value : args) kept_alive_.push_back(py::reinterpret_borrow<py::object>(value));
+BoundCall::BoundCall(const py::tuple& bound) : callable_(bound[0]), arguments_{nullptr} {
+  const vectorcallfunc own = PyVectorcall_Function(callable_.ptr());
+  run_ = own != nullptr ? own : PyObject_Vectorcall;
+  const auto positional = py::cast<py::tuple>(bound[1]);
+  positional_ = positional.size();
+  for (const py::handle value : positional) kept_alive_.push_back(py::reinterpret_borrow<py::object>(value));
   py::list names;
-  for (const auto& [name, value] : kwargs) {
+  for (const auto& [name, value] : py::cast<py::dict>(bound[2])) {
     names.append(name);
     kept_alive_.push_back(py::reinterpret_borrow<py::object>(value));
   }
@@ -24,14 +22,26 @@ PythonWork::PythonWork(std::vector<py::object> calls, const py::tuple& args, con
   for (const py::object& value : kept_alive_) arguments_.push_back(value.ptr());
 }
 
+PythonWork::PythonWork(const std::vector<py::tuple>& calls, py::object completion, Drawing drawing)
+    : calls_(calls.begin(), calls.end()),
+      completion_(std::move(completion)),
+      drawing_(std::move(drawing)) {}
+
 PythonWork::~PythonWork() { Py_CLEAR(result_); }
 
 bool PythonWork::begin_drawn(std::size_t number) noexcept {
   const py::gil_scoped_acquire lock;
-  PyObject* const drawn =
-      PyObject_CallFunction(drawing_.callable.ptr(), "n", static_cast<Py_ssize_t>(number));
-  if (drawn == nullptr) return keep_exception();
-  waiting_calls_ = std::exchange(calls_, {Callee(py::reinterpret_steal<py::object>(drawn))});
+  try {
+    std::vector<BoundCall> drawn;
+    drawn.emplace_back(py::cast<py::tuple>(drawing_.call(number)));
+    waiting_calls_ = std::exchange(calls_, std::move(drawn));
+  } catch (py::error_already_set& error) {
+    error.restore();
+    return keep_exception();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_SystemError, error.what());
+    return keep_exception();
+  }
   waiting_turn_ = std::exchange(turn_, 0);
   keeps_result_ = true;
   return true;

@@ -6,35 +6,37 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/drawing.hpp"
 #include "loop/work.hpp"
 
 namespace fairlap::bindings {
 
-// How drawn calls are made: `callable(number)` returns what is called, and `look(number, result, wall_ns)`
-// gets what it returned. Both are None where no calls are drawn.
-struct Drawing {
-  pybind11::object callable;
-  pybind11::object look;
-};
+// A callable with its arguments, and the function that runs it (PEP 590): going through PyObject_Vectorcall
+// looks it up and checks its result again for each call, which costs 2 ns of 20.
+class BoundCall {
+ public:
+  // A tuple of the callable, its arguments and its keywords.
+  explicit BoundCall(const pybind11::tuple& bound);
 
-// A callable, and the function that runs it (PEP 590): going through PyObject_Vectorcall looks it up and
-// checks its result again for each call, which costs 2 ns of 20.
-struct Callee {
-  explicit Callee(pybind11::object called) : callable(std::move(called)) {
-    const vectorcallfunc own = PyVectorcall_Function(callable.ptr());
-    run = own != nullptr ? own : PyObject_Vectorcall;
+  [[nodiscard]] PyObject* operator()() const noexcept {
+    return run_(callable_.ptr(), arguments_.data() + 1, positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                keyword_names_.ptr());
   }
 
-  pybind11::object callable;
-  vectorcallfunc run;
+ private:
+  pybind11::object callable_;
+  vectorcallfunc run_;
+  std::vector<pybind11::object> kept_alive_;
+  mutable std::vector<PyObject*> arguments_;  // the first place is the callee's to use
+  std::size_t positional_;
+  pybind11::object keyword_names_;
 };
 
 // Python callables, taking turns, called by vectorcall with arguments bound beforehand. Made and destroyed
 // with the interpreter lock held; between enter() and leave() it holds the lock, elsewhere it does not.
 class PythonWork final : public loop::Work {
  public:
-  PythonWork(std::vector<pybind11::object> calls, const pybind11::tuple& args, const pybind11::dict& kwargs,
-             pybind11::object completion, Drawing drawing);
+  PythonWork(const std::vector<pybind11::tuple>& calls, pybind11::object completion, Drawing drawing);
   ~PythonWork() override;
 
   void enter() noexcept override { lock_ = PyGILState_Ensure(); }
@@ -46,10 +48,9 @@ class PythonWork final : public loop::Work {
   }
 
   bool call() noexcept override {
-    const Callee& turn = calls_[turn_];
+    const BoundCall& turn = calls_[turn_];
     if (++turn_ == calls_.size()) turn_ = 0;
-    PyObject* const result = turn.run(turn.callable.ptr(), arguments_.data() + 1,
-                                      positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET, keyword_names_.ptr());
+    PyObject* const result = turn();
     Py_XSETREF(result_, result);
     if (result != nullptr) [[likely]]
       return true;
@@ -83,17 +84,13 @@ class PythonWork final : public loop::Work {
  private:
   bool keep_exception() noexcept;  // Always false, so that a failing call can return it.
 
-  std::vector<Callee> calls_;
+  std::vector<BoundCall> calls_;
   std::size_t turn_ = 0;
-  std::vector<Callee> waiting_calls_;  // while a drawn call is made
+  std::vector<BoundCall> waiting_calls_;  // while a drawn call is made
   std::size_t waiting_turn_ = 0;
   bool keeps_result_ = false;
   pybind11::object completion_;
   Drawing drawing_;
-  std::vector<pybind11::object> kept_alive_;
-  std::vector<PyObject*> arguments_;  // the first place is the callee's to use (PEP 590)
-  std::size_t positional_;
-  pybind11::object keyword_names_;
   PyObject* result_ = nullptr;
   PyGILState_STATE lock_{};
   std::optional<pybind11::error_already_set> exception_;

@@ -25,12 +25,17 @@
 
 namespace py = pybind11;
 using namespace fairlap;
+using bindings::Drawing;
 using bindings::NativeTarget;
 using bindings::NativeWork;
 using bindings::PythonWork;
 using bindings::Samples;
 
 namespace {
+
+// A callable, its arguments and its keywords.
+using BoundTuple = py::typing::Tuple<py::object, py::typing::Tuple<py::object, py::ellipsis>,
+                                     py::typing::Dict<py::str, py::object>>;
 
 struct Groups {
   std::shared_ptr<loop::Record> record;
@@ -152,11 +157,18 @@ std::unique_ptr<loop::SliceTaker> taker_of(const py::object& call, clock::Source
 
 TurnsRecord time_in_turns(const std::vector<py::object>& calls, const clock::Clock& on_clock,
                           const std::vector<std::uint64_t>& calls_per_sample,
-                          const std::vector<std::uint32_t>& order, bool pause_collector) {
+                          const std::vector<std::uint32_t>& order,
+                          const std::vector<std::pair<std::size_t, std::uint32_t>>& drawn,
+                          bool pause_collector) {
   if (calls.size() != calls_per_sample.size())
     throw std::invalid_argument("one number of calls for each callable");
   for (const std::uint32_t place : order) {
     if (place >= calls.size()) throw std::invalid_argument("the order names a callable that is not there");
+  }
+  std::vector<loop::DrawnTurn> drawn_turns;
+  for (const auto& [before, work] : drawn) {
+    if (work >= calls.size()) throw std::invalid_argument("a drawn call is of a callable that is not there");
+    drawn_turns.push_back({.before = before, .work = work});
   }
   std::vector<std::unique_ptr<loop::SliceTaker>> takers;
   std::vector<loop::Turntaker> works;
@@ -171,7 +183,7 @@ TurnsRecord time_in_turns(const std::vector<py::object>& calls, const clock::Clo
   const bindings::CollectorPause pause(pause_collector);
   {
     const py::gil_scoped_release no_lock;
-    out.end = loop::take_turns(works, order, on_clock, *out.wall_ns);
+    out.end = loop::take_turns(works, order, drawn_turns, on_clock, *out.wall_ns);
   }
   if (out.end.why == loop::Interruption::none) return out;
   const py::object& last = calls[out.end.last];
@@ -214,31 +226,33 @@ void register_enums(py::module_& module) {
 void register_work(py::module_& module) {
   py::class_<PythonWork>(module, "PythonCall",
                          "Python callables that take turns, with their arguments bound, ready to be timed.")
-      .def(py::init([](py::object call, const py::typing::Tuple<py::object, py::ellipsis>& args,
-                       const py::typing::Dict<py::str, py::object>& kwargs, py::object completion,
-                       std::vector<py::object> in_turn, py::object drawn_callable, py::object look) {
-             std::vector<py::object> calls{std::move(call)};
-             std::move(in_turn.begin(), in_turn.end(), std::back_inserter(calls));
+      .def(py::init([](const std::vector<BoundTuple>& calls, py::object completion, py::object drawn_call,
+                       py::object look) {
+             if (calls.empty()) throw std::invalid_argument("there must be a call to time");
              return std::make_unique<PythonWork>(
-                 std::move(calls), args, kwargs, std::move(completion),
-                 bindings::Drawing{.callable = std::move(drawn_callable), .look = std::move(look)});
+                 std::vector<py::tuple>(calls.begin(), calls.end()), std::move(completion),
+                 Drawing{.call = std::move(drawn_call), .look = std::move(look)});
            }),
-           py::arg("call"), py::arg("args"), py::arg("kwargs"), py::arg("completion").none(true),
-           py::arg("in_turn") = std::vector<py::object>{}, py::arg("drawn_callable").none(true) = py::none(),
-           py::arg("look").none(true) = py::none());
+           py::arg("calls"), py::arg("completion").none(true),
+           py::arg("drawn_call").none(true) = py::none(), py::arg("look").none(true) = py::none());
   py::class_<NativeWork>(module, "NativeCall", "A C function, void f(void* context), ready to be timed.")
-      .def(py::init([](std::uintptr_t function, std::uintptr_t context, std::uintptr_t completion,
-                       std::uintptr_t completion_context) {
+      .def(py::init([](std::uintptr_t function, const std::vector<std::uintptr_t>& contexts,
+                       std::uintptr_t completion, std::uintptr_t completion_context, py::object drawn_context,
+                       py::object look) {
              if (function == 0)
                throw std::invalid_argument("the address of a native function must not be zero");
+             if (contexts.empty()) throw std::invalid_argument("there must be a context to call it with");
+             std::vector<void*> pointers;
+             for (const std::uintptr_t context : contexts) pointers.push_back(reinterpret_cast<void*>(context));
              return std::make_unique<NativeWork>(
-                 NativeTarget{reinterpret_cast<bindings::NativeFunction>(function),
-                              reinterpret_cast<void*>(context)},
+                 reinterpret_cast<bindings::NativeFunction>(function), std::move(pointers),
                  NativeTarget{reinterpret_cast<bindings::NativeFunction>(completion),
-                              reinterpret_cast<void*>(completion_context)});
+                              reinterpret_cast<void*>(completion_context)},
+                 Drawing{.call = std::move(drawn_context), .look = std::move(look)});
            }),
-           py::arg("function"), py::arg("context") = 0, py::arg("completion") = 0,
-           py::arg("completion_context") = 0);
+           py::arg("function"), py::arg("contexts") = std::vector<std::uintptr_t>{0},
+           py::arg("completion") = 0, py::arg("completion_context") = 0,
+           py::arg("drawn_context").none(true) = py::none(), py::arg("look").none(true) = py::none());
 }
 
 // A capsule is called with its context as the only argument, so its signature must allow that.
@@ -309,7 +323,7 @@ void register_turns(py::module_& module) {
       .def_property_readonly("exception", [](const TurnsRecord& self) { return self.exception; })
       .def_readonly("stopped_by", &TurnsRecord::stopped_by);
   module.def("time_in_turns", &time_in_turns, py::arg("calls"), py::arg("clock"), py::kw_only(),
-             py::arg("calls_per_sample"), py::arg("order"), py::arg("pause_collector"));
+             py::arg("calls_per_sample"), py::arg("order"), py::arg("drawn"), py::arg("pause_collector"));
 }
 
 void register_statistics(py::module_& module) {

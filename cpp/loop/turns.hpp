@@ -15,6 +15,13 @@ struct Turntaker {
   std::uint64_t calls_per_sample = 1;
 };
 
+// A single timed call whose result is looked at, before the sample at `before` in the order; its number is its
+// place in the list.
+struct DrawnTurn {
+  std::size_t before = 0;
+  std::uint32_t work = 0;
+};
+
 struct TurnsTaken {
   std::size_t taken = 0;
   std::size_t last = 0;  // the work whose turn it was in the end
@@ -23,9 +30,10 @@ struct TurnsTaken {
 };
 
 // One sample for each place in `order`, which names a work. An untimed call of the same work goes before
-// each, since the work before has just used the caches. `wall_ns` has as many places as `order`; what a clock
-// that went backwards showed is NaN.
+// each, since the work before has just used the caches, and before each drawn one. `drawn` is in the order of
+// its places. `wall_ns` has as many places as `order`; what a clock that went backwards showed is NaN.
 TurnsTaken take_turns(std::span<const Turntaker> works, std::span<const std::uint32_t> order,
-                      const clock::Clock& clock, std::span<double> wall_ns) noexcept;
+                      std::span<const DrawnTurn> drawn, const clock::Clock& clock,
+                      std::span<double> wall_ns) noexcept;
 
 }  // namespace fairlap::loop

@@ -286,16 +286,35 @@ TEST("works take turns in the order given, each after an untimed call, until one
   const std::vector<Turntaker> works{{&of_first, 1}, {&of_second, 5}};
   const std::vector<std::uint32_t> order{0, 1, 1, 0, 0, 1};
   std::vector<double> wall_ns(order.size(), -1.0);
-  const TurnsTaken whole = take_turns(works, order, best, wall_ns);
+  const TurnsTaken whole = take_turns(works, order, {}, best, wall_ns);
   CHECK(whole.taken == 6);
   CHECK(whole.why == Interruption::none);
   CHECK(first.calls == 3 * (1 + 1));
   CHECK(second.calls == 3 * (1 + 5));
   second.raise_at_call = second.calls + 6 + 3;  // in its second timed sample
-  const TurnsTaken broken = take_turns(works, order, best, wall_ns);
+  const TurnsTaken broken = take_turns(works, order, {}, best, wall_ns);
   CHECK(broken.taken == 2);
   CHECK(broken.last == 1);
   CHECK(broken.why == Interruption::raised);
+}
+
+TEST("drawn calls among turns come after a call of the same work, and are no samples") {
+  const clock::Clock& best = clock::Clock::best();
+  CountedWork first;
+  CountedWork second;
+  TakerFor<CountedWork> of_first(first, best.source());
+  TakerFor<CountedWork> of_second(second, best.source());
+  const std::vector<Turntaker> works{{&of_first, 3}, {&of_second, 1}};
+  const std::vector<std::uint32_t> order{0, 1, 0, 1};
+  const std::vector<DrawnTurn> drawn{{1, 0}, {1, 1}, {3, 1}};
+  std::vector<double> wall_ns(order.size(), -1.0);
+  const TurnsTaken taken = take_turns(works, order, drawn, best, wall_ns);
+  CHECK(taken.taken == 4);
+  CHECK(first.calls == 2 * (1 + 3) + 2);
+  CHECK(second.calls == 2 * (1 + 1) + 2 * 2);
+  CHECK((first.calls_before_drawn == std::vector<std::uint64_t>{(1 + 3) + 1}));
+  CHECK((second.calls_before_drawn == std::vector<std::uint64_t>{1, 2 + 2 + 1}));
+  CHECK(first.drawn_ended + second.drawn_ended == 3);
 }
 
 TEST("groups cover every sample once and in order") {

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from fairlap.explanations import explanations, next_step
+
 
 class PrintedDocument(msgspec.Struct, frozen=True, tag_field="schema"):
     """A JSON document for programs. An infinity or a NaN becomes null, so a field that may be one may be None."""
@@ -16,7 +18,7 @@ class PrintedDocument(msgspec.Struct, frozen=True, tag_field="schema"):
 class ReportedError(msgspec.Struct, frozen=True):
     code: str  # stable; `fairlap explain CODE` explains it
     message: str  # what is wrong and what to do; its wording may change
-    hint: str  # what to do: the end of the message, or the command that explains the code
+    hint: str  # what to do about errors of this code
 
 
 class ErrorDocument(PrintedDocument, frozen=True, tag="fairlap.error/1"):
@@ -24,7 +26,4 @@ class ErrorDocument(PrintedDocument, frozen=True, tag="fairlap.error/1"):
 
 
 def error_document(code: str, message: str) -> ErrorDocument:
-    """Messages say what is wrong, then what to do, with a semicolon between."""
-    _, semicolon, remedy = message.rpartition("; ")
-    hint = remedy if semicolon else f"`fairlap explain {code}` says what it means and what to do"
-    return ErrorDocument(ReportedError(code, message, hint))
+    return ErrorDocument(ReportedError(code, message, next_step(explanations().get(code, ""))))

@@ -7,6 +7,7 @@ gives it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,13 @@ SOURCE = Path(__file__).parents[2] / "python" / "fairlap"
 USAGE = {"UsageError", "CalledWrongly", "BadParameter", "ClickException"}  # click's, which have no code
 FIRST = "FairlapError"
 WARNING = "Notice"
+
+# Said as nobody says it, or not to be said to a user.
+AVOIDED = re.compile(
+    r"\b(told|whoever|whom|nobody|somebody|anew|please|oops|sorry|illegal|unfortunately)\b"
+    r"|(?<!there )\bis no (?!longer)|\bheld against\b|\bto be had\b|\bsuccessfully\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, order=True)

@@ -6,19 +6,12 @@ import re
 from collections.abc import Callable
 
 import pytest
-from fairlap.cli.commands.explain import explanations
-from messages import messages
+from fairlap.explanations import explanations
+from messages import AVOIDED, messages
 
 MESSAGES = messages()
 WHOLE = [each for each in MESSAGES if each.is_whole]
 LONGEST = 330  # characters of the template: about two lines of a terminal once it is filled in
-
-# Said as nobody says it, or not to be said to a user.
-AVOIDED = re.compile(
-    r"\b(told|whoever|whom|nobody|somebody|anew|please|oops|sorry|illegal|unfortunately)\b"
-    r"|(?<!there )\bis no (?!longer)|\bheld against\b|\bto be had\b|\bsuccessfully\b",
-    re.IGNORECASE,
-)
 
 
 def test_the_source_is_read_whole() -> None:

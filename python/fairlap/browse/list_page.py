@@ -79,7 +79,7 @@ def _cells(run: RunSummary) -> list[Markup | str]:
         tag("a", run.run, href=path),
         run.began_at[:16].replace("T", " ") or "unknown time",
         tag("span", f"{_SIGNS[run.state]} {run.state}{ended_early}", class_=f"state {run.state}"),
-        f"{run.recorded_processes} of {run.planned_processes}",
+        run.processes_text,
         joined(tag("div", f"{work_title(work, run.data, run.frameworks)}: {run.standing(work)}") for work in run.works),
         joined(*((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items())),
     ]

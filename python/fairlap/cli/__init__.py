@@ -129,6 +129,14 @@ def _without_debug(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments[:end] if argument != "--debug"] + arguments[end:]
 
 
+def _message_of(error: click.ClickException) -> str:
+    """Write click's message as fairlap writes its own."""
+    if isinstance(error, click.NoSuchOption):
+        near = ", ".join(sorted(error.possibilities or ()))
+        return f"there is no option {error.option_name}" + (f"; did you mean {near}?" if near else "")
+    return error.format_message().removesuffix(".")
+
+
 def _code_of(error: click.ClickException) -> str:
     """Give a value that is not accepted the code that it would have in a request file."""
     if isinstance(error.__cause__, FairlapError):
@@ -184,7 +192,7 @@ def main() -> None:
         print_error(where, "E_FILE", as_json=as_json)
         sys.exit(1)
     except click.ClickException as error:
-        message = error.format_message().removesuffix(".")
+        message = _message_of(error)
         if isinstance(error, click.UsageError) and error.ctx is not None:
             see = f"`{error.ctx.command_path} --help`"
             message += f" See {see}" if message.endswith("?") else f"; see {see}"

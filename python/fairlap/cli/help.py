@@ -98,12 +98,18 @@ class Command(click.Command):
                 formatter.write(f"  {line}\n")
 
 
+def _title(title: str, by_name: Mapping[str, click.Option]) -> str:
+    """Leave out under which option a section holds, in a command that does not have it."""
+    short, _, option = title.partition(", with --")
+    return title if not option or option.split()[0] in by_name else short
+
+
 def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[click.Option]]:
     """Return the options of --help, by the titles of their sections."""
     by_name = _options(command, ctx)
     sections = command.sections if isinstance(command, Command) and len(by_name) > _WITHOUT_SECTIONS else {}
     found = {
-        title: [by_name[name] for name in names.split() if name in by_name]
+        _title(title, by_name): [by_name[name] for name in names.split() if name in by_name]
         for title, names in (sections or {"Options": " ".join(by_name)}).items()
     }
     if sections:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from fairlap.render.outputs import Format
     from fairlap.store.run_file import RunDocument
 
+_SAY_ALL = ("E_FAIRLAP", "E_REQUEST", "E_USAGE")
+"""Codes of many causes, whose message alone can say what to do."""
+
 _printed_json = False
 
 
@@ -59,12 +62,14 @@ def _encoded(document: PrintedDocument | RunDocument) -> bytes:
 
 
 def print_error(message: str, code: str, *, as_json: bool = False) -> None:
-    """Print one line on standard error, whatever the message holds.
+    """Print one line on standard error, whatever the message holds, and on a terminal where to read what to do.
 
     With --json the error goes to standard output as well, unless the command's document has been printed there.
     """
     message = without_secrets_or_queries(message)
     click.echo(f"fairlap: {one_line(message)} [{code}]", err=True)
+    if sys.stderr is not None and sys.stderr.isatty() and code not in _SAY_ALL:
+        click.echo(f"  what to do: `fairlap explain {code}`", err=True)
     if as_json and not _printed_json:
         from fairlap.printed_document import error_document
 

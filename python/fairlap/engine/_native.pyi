@@ -78,13 +78,13 @@ class PythonCall:
     """
     Python callables that take turns, with their arguments bound, ready to be timed.
     """
-    def __init__(self, call: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], completion: typing.Any, in_turn: collections.abc.Sequence[typing.Any] = [], drawn_callable: typing.Any = None, look: typing.Any = None) -> None:
+    def __init__(self, calls: collections.abc.Sequence[tuple[typing.Any, tuple[typing.Any, ...], dict[str, typing.Any]]], completion: typing.Any, drawn_call: typing.Any = None, look: typing.Any = None) -> None:
         ...
 class NativeCall:
     """
     A C function, void f(void* context), ready to be timed.
     """
-    def __init__(self, function: typing.SupportsInt | typing.SupportsIndex, context: typing.SupportsInt | typing.SupportsIndex = 0, completion: typing.SupportsInt | typing.SupportsIndex = 0, completion_context: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+    def __init__(self, function: typing.SupportsInt | typing.SupportsIndex, contexts: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [0], completion: typing.SupportsInt | typing.SupportsIndex = 0, completion_context: typing.SupportsInt | typing.SupportsIndex = 0, drawn_context: typing.Any = None, look: typing.Any = None) -> None:
         ...
 class Samples:
     """
@@ -873,7 +873,7 @@ def run_load(workers: collections.abc.Sequence[typing.Any], clock: Clock, *, due
     ...
 def time_calls(call: typing.Any, clock: Clock, *, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, floor_multiple: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, warm_up_max_seconds: typing.SupportsFloat | typing.SupportsIndex, pause_collector: bool, drawn_at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = []) -> LoopRecord:
     ...
-def time_in_turns(calls: collections.abc.Sequence[typing.Any], clock: Clock, *, calls_per_sample: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], order: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], pause_collector: bool) -> TurnsRecord:
+def time_in_turns(calls: collections.abc.Sequence[typing.Any], clock: Clock, *, calls_per_sample: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], order: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], drawn: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], pause_collector: bool) -> TurnsRecord:
     ...
 def time_on_stream(calls: list[typing.Any], stream: typing.SupportsInt | typing.SupportsIndex | None, device: typing.SupportsInt | typing.SupportsIndex, clock: Clock, *, method: Method, samples: typing.SupportsInt | typing.SupportsIndex, seconds: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, calls_per_sample: typing.SupportsInt | typing.SupportsIndex, quantum_share: typing.SupportsFloat | typing.SupportsIndex, warm_up: WarmUpKind, warm_up_calls: typing.SupportsInt | typing.SupportsIndex, flush: bool, gate: Gate | None, graph: bool, guard: bool, timeout_s: typing.SupportsFloat | typing.SupportsIndex, gate_timeout_s: typing.SupportsFloat | typing.SupportsIndex, cupti_places: collections.abc.Sequence[str], pause_collector: bool) -> StreamRecord:
     ...

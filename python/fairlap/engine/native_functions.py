@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fairlap.engine import _native
 from fairlap.errors import InvalidRequest
 
@@ -87,7 +89,7 @@ def _of_ctypes(function: object) -> NativeFunction:
 
 
 def address_of_argument(argument: object) -> int:
-    """Find the pointer to hand to a native function: an integer, a ctypes pointer, or any ctypes object."""
+    """Find the pointer to hand to a native function: an integer, an array, a ctypes pointer, or any ctypes object."""
     import ctypes
 
     if isinstance(argument, int) and not isinstance(argument, bool):
@@ -96,12 +98,14 @@ def address_of_argument(argument: object) -> int:
         return argument
     if isinstance(argument, ctypes.c_void_p):
         return argument.value or 0
+    if isinstance(argument, np.ndarray):
+        return argument.ctypes.data
     try:
         if isinstance(argument, ctypes._Pointer):
             return ctypes.cast(argument, ctypes.c_void_p).value or 0
         return ctypes.addressof(argument)  # type: ignore[arg-type]
     except TypeError:
         raise InvalidRequest(
-            "a native function takes one pointer: an integer address, a ctypes pointer or a ctypes object, "
-            f"not {argument!r}"
+            "a native function takes one pointer: an integer address, an array of NumPy, a ctypes pointer or a ctypes "
+            f"object, not {argument!r}"
         ) from None

@@ -10,6 +10,15 @@ from fairlap.engine.measurement import Notice
 
 SAMPLES_FOR_AN_INTERVAL = 6
 
+_ENDED_BY = {
+    "samples": "it has all samples that were asked for",
+    "seconds": "its time was over",
+    "full": "there was no room for more samples",
+    "timeout": "the device did not finish in time",
+    "gate": "calls did not return while the stream was held",
+    "cuda_error": "a call of CUDA failed",
+}
+
 
 def interrupted(stopped_by: str, samples: int) -> Notice | None:
     if stopped_by != "interrupt":
@@ -27,7 +36,7 @@ def few_samples(valid: int) -> Notice | None:
     return Notice(
         "W_FEW_SAMPLES",
         f"{quantity_text.count(valid, 'valid sample')} {_give(valid)} no 95 % interval; "
-        f"{SAMPLES_FOR_AN_INTERVAL} are the least",
+        f"take {SAMPLES_FOR_AN_INTERVAL} or more",
     )
 
 
@@ -36,7 +45,8 @@ def target_not_reached(target: float, stopped_by: str) -> Notice | None:
         return None
     return Notice(
         "W_TARGET_NOT_REACHED",
-        f"the interval did not shrink to the target of {target:.2%}; the run ended by {stopped_by}",
+        f"the interval did not shrink to the target of {quantity_text.share(target)} before the run ended "
+        f"({_ENDED_BY.get(stopped_by, stopped_by)})",
     )
 
 
@@ -200,7 +210,8 @@ def _stolen(run: _Run) -> Notice | None:
         return None
     return Notice(
         "W_STOLEN",
-        f"the hypervisor gave {run.record.stolen_ns / run.record.elapsed_ns:.0%} of a core to others during the run",
+        f"the hypervisor gave {quantity_text.share(run.record.stolen_ns / run.record.elapsed_ns)} of a core to others "
+        "during the run",
     )
 
 

@@ -26,8 +26,8 @@ from fairlap.errors import NOT_ENOUGH_MEMORY, InvalidRequest, NotAvailable, desc
 class DrawnCalls:
     """Single calls at these shares of a run, ascending, timed like all others but not among its samples.
 
-    ``callable(number)`` returns what is called, and ``look(number, result, wall_ns)`` receives what it returned. Both
-    run between samples on the measuring thread, and their time is not part of the run's.
+    ``callable(number)`` returns what is called without arguments, and ``look(number, result, wall_ns)`` receives what
+    it returned. Both run between samples on the measuring thread, and their time is not part of the run's.
     """
 
     at: Sequence[float]
@@ -61,9 +61,11 @@ def python_work(
     keywords = dict(kwargs or {})
     if not all(isinstance(key, str) for key in keywords):
         raise InvalidRequest("the names in kwargs must be strings")
+    calls = [(each, args, keywords) for each in (fn, *in_turn)]
     if drawn is None:
-        return _native.PythonCall(fn, args, keywords, done, in_turn=list(in_turn))
-    return _native.PythonCall(fn, args, keywords, done, list(in_turn), drawn.callable, drawn.look)
+        return _native.PythonCall(calls, done)
+    callable_of = drawn.callable
+    return _native.PythonCall(calls, done, lambda number: (callable_of(number), (), {}), drawn.look)
 
 
 def _only_makes_something_to_run(fn: object) -> bool:
@@ -87,10 +89,7 @@ def name_of(fn: object) -> str:
 def native_work(
     native: NativeFunction, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
 ) -> _native.NativeCall:
-    if kwargs:
-        raise InvalidRequest(f"{native.name} is timed natively and takes no keyword arguments")
-    if not isinstance(args, tuple) or len(args) > 1:
-        raise InvalidRequest(f"{native.name} is timed natively and takes one pointer or nothing; args={args!r}")
+    require_one_pointer(native, args, kwargs)
     context = address_of_argument(args[0]) if args else native.context
     completion = native_function_of(done) if done is not None else None
     if done is not None and completion is None:
@@ -99,8 +98,15 @@ def native_work(
             "to combine it with a Python completion"
         )
     if completion is None:
-        return _native.NativeCall(native.address, context)
-    return _native.NativeCall(native.address, context, completion.address, completion.context)
+        return _native.NativeCall(native.address, [context])
+    return _native.NativeCall(native.address, [context], completion.address, completion.context)
+
+
+def require_one_pointer(native: NativeFunction, args: object, kwargs: Mapping[str, object] | None) -> None:
+    if kwargs:
+        raise InvalidRequest(f"{native.name} is timed natively and takes no keyword arguments")
+    if not isinstance(args, tuple) or len(args) > 1:
+        raise InvalidRequest(f"{native.name} is timed natively and takes one pointer or nothing; args={args!r}")
 
 
 FLOOR_MULTIPLE = 50.0

@@ -213,7 +213,7 @@ def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]
     cores = nodes.get(options.node, ())
     if not cores:
         listed = ", ".join(map(str, nodes)) or "none that the system describes"
-        raise NoNode(f"no core of NUMA node {options.node} is available to this process; there is {listed}")
+        raise NoNode(f"no core of NUMA node {options.node} is available to this process; nodes here: {listed}")
     if threads > len(cores):
         raise NoNode(f"{threads} threads need as many cores, and NUMA node {options.node} has {len(cores)} of them")
     return cores

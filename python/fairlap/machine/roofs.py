@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.private_files import make_private_folder
 from fairlap.machine.processor import DataCache
 from fairlap.machine.root import THIS_MACHINE
-from fairlap.machine.user_folders import user_cache
+from fairlap.machine.user_folders import kept_copies, work_cache
 from fairlap.machine.virtualisation import virtualisation
 
 MEMORY = "memory"
@@ -186,14 +187,14 @@ def _cache_file(threads: int) -> Path:
 def file_for(facts: Mapping[str, str], name: str) -> Path:
     """Where roofs of what these facts describe are kept."""
     fingerprint = hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:16]
-    return user_cache() / "roofs" / f"{fingerprint}-{name}.json"
+    return work_cache() / "roofs" / f"{fingerprint}-{name}.json"
 
 
 def read_kept(path: Path) -> Roofs | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Roofs)
-    except (OSError, *NOT_THE_DOCUMENT):  # not measured yet, or kept by another version
-        return None
+    for copy in kept_copies(path):
+        with suppress(OSError, *NOT_THE_DOCUMENT):  # not measured yet, or kept by another version
+            return msgspec.json.decode(copy.read_bytes(), type=Roofs)
+    return None
 
 
 def keep(path: Path, roofs: Roofs) -> None:

@@ -29,13 +29,24 @@ def work_cache() -> Path:
     return Path(chosen) if chosen else user_cache()
 
 
+def kept_copies(file: Path) -> list[Path]:
+    """Where a file of ``work_cache()`` may have been kept: there, and in the user's cache, which is read all the same.
+
+    What holds for the whole machine, such as its roofs, is so measured once, however many caches there are.
+    """
+    places = [file]
+    with suppress(NotAvailable, ValueError):
+        places.append(user_cache() / file.relative_to(work_cache()))
+    return list(dict.fromkeys(places))
+
+
 def own_folders() -> list[Path]:
     """Folders that are fairlap's alone: the user's, and those within ``FAIRLAP_CACHE``, which may hold other things."""
     own = []
     with suppress(NotAvailable):  # FAIRLAP_CACHE and FAIRLAP_STORE need no home
         own += [user_cache(), user_data()]
     if chosen := os.environ.get("FAIRLAP_CACHE"):
-        own += [Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs")]
+        own += [Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs", "roofs", "report")]
     return own
 
 

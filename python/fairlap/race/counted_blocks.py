@@ -21,6 +21,7 @@ from fairlap.race.equal_gates import held_alike, held_unlike
 from fairlap.race.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.stolen_time import StolenTime, stolen_time
+from fairlap.request.names import COMMAND
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.contract import Judged, Unqualified
 from fairlap.scenarios.process_result import Outcome, ProcessResult
@@ -106,12 +107,21 @@ def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
     if found.table is None:
         return found
     on_cpu = plan.device == "cpu"
+    has_programs = any(each.framework == COMMAND for each in plan.contestants)
     why, code = (
-        found.stolen.refusal(threads=plan.threads_of(found.work)) if on_cpu else found.stolen.refusal_on_device()
+        found.stolen.refusal(threads=plan.threads_of(found.work), has_programs=has_programs)
+        if on_cpu
+        else found.stolen.refusal_on_device()
     )
     if not code:
         return found
-    return replace(found, table=None, compared={}, why_no_verdict=f"{why} [{code}]", no_verdict_code=code)
+    effects = [each.detectable_effect for each in verdict.judge([found.table])]
+    hidden = (
+        f"; differences below {quantity_text.share(max(effects))} were not detectable"
+        if np.isfinite(effects).all()
+        else ""
+    )
+    return replace(found, table=None, compared={}, why_no_verdict=f"{why}{hidden} [{code}]", no_verdict_code=code)
 
 
 def design_of(plan: Plan, tables: Sequence[verdict.BlockTable]) -> verdict.Design:
@@ -229,9 +239,9 @@ def inputs_at_fault(work: Work, by_contestant: Mapping[str, Sequence[ProcessResu
         return ""
     least, most = (quantity_text.relative_error(each) for each in (min(off), max(off)))
     return (
-        f"all {len(off)} contestants are off by about as much (relative error {least} to {most}), so the inputs are at "
-        "fault, or the reference, and not the contestants; give inputs such as the model was made for, with --range or "
-        "--inputs"
+        f"all {len(off)} contestants differ from the reference by about as much (relative error {least} to {most}), so "
+        "the inputs are at fault, or the reference, and not the contestants; give inputs such as the model was made "
+        "for, with --range or --inputs"
     )
 
 

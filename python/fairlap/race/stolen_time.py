@@ -48,16 +48,19 @@ class StolenTime:
     def is_throttled(self) -> bool:
         return 0 < self.blocks == self.throttled_blocks
 
-    def refusal(self, *, threads: int) -> tuple[str, str]:
+    def refusal(self, *, threads: int, has_programs: bool = False) -> tuple[str, str]:
         """Explain why no ratio is claimed, with the code; empty where one may be.
 
-        A single thread meets no other, and neither does what computes on one thread, such as most callables.
+        A single thread meets no other, and neither does what computes on one thread, such as most callables. A program
+        chooses its threads itself.
         """
         if self.is_throttled:
-            advice = "raise the quota above --threads, or bind cores instead"
+            above = "the threads of the programs" if has_programs else "--threads"
+            advice = f"raise the quota above {above}, or bind cores instead"
             return f"{self.what}; {advice}", E_THROTTLED
         if threads > 1 and self.meets_barriers and self.least >= _STARVED:
-            return f"{self.what}; race on a quiet machine, or with fewer --threads", E_BUSY_MACHINE
+            fewer = "fewer threads of the programs" if has_programs else "fewer --threads"
+            return f"{self.what}; race on a quiet machine, or with {fewer}", E_BUSY_MACHINE
         return "", ""
 
     def refusal_on_device(self) -> tuple[str, str]:

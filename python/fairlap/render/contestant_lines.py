@@ -14,6 +14,7 @@ from fairlap.verdict.figures.modes import REMEDIES
 
 _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearing it comes on top
 _SHARE_WORTH_A_REMARK = 0.02
+_LEAST_BOUND = 0.25  # of a roof: what `triad`, which nothing but memory bounds, reaches on busy machines at least
 OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT", "W_STEPS_DIFFER")
 """Codes of warnings about all of its processes."""
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
@@ -67,7 +68,8 @@ def _bound(row: Row) -> list[str]:
         return [f"unknown what bounds it: {row.absent['bound']}"]
     if row.bound == "overhead-bound" and row.overhead_ns is not None:
         return [f"overhead-bound: an empty call takes {quantity_text.duration(row.overhead_ns)}"]
-    return [f"{row.bound}: {quantity_text.share(row.roof_share)} of the {row.roof} roof"]
+    of_roof = f"{quantity_text.share(row.roof_share)} of the {row.roof} roof"
+    return [of_roof if row.roof_share < _LEAST_BOUND else f"{row.bound}: {of_roof}"]
 
 
 def _on_device(result: ContestantResult, row: Row) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from fairlap.render.document import Records
-from fairlap.results.flat_row import Column, columns, flat, require_header, row_of_cells
+from fairlap.results.flat_row import Column, columns, columns_with_values, flat, require_header, row_of_cells
 from fairlap.results.row import Row
 
 _GUARD = "'"
@@ -23,8 +23,8 @@ _STARTS_A_FORMULA = tuple("=+-@＝＋－＠")  # the wide ones are taken for the
 _LARGEST_CELL = 2**31 - 1
 
 
-def encode(rows: Sequence[Row]) -> bytes:
-    shown = columns()
+def encode(rows: Sequence[Row], *, all_columns: bool = False) -> bytes:
+    shown = columns() if all_columns else columns_with_values(rows)
     lines = ([_guarded(cells[column.name], column) for column in shown] for cells in map(flat, rows))
     return _written([[column.name for column in shown], *lines])
 

@@ -14,7 +14,7 @@ from fairlap.render.repeated_warnings import WarningKind, warning_kinds
 from fairlap.render.scaling import HEADS, absence_lines, cells_of
 from fairlap.results.row import Row
 from fairlap.verdict import Verdict
-from fairlap.verdict.sentence import sensitivity
+from fairlap.verdict.sentence import needed_text, sensitivity
 
 MOST_CHARACTERS = 65_000
 _MOST_FOR_VERDICTS = 30_000
@@ -176,6 +176,8 @@ def _verdict_line(row: Row) -> str:
     details = quantity_text.count(row.blocks_kept, "block")
     if row.detectable_effect is not None:
         details += f"; {sensitivity(Verdict(row.verdict), row.detectable_effect)}"
+    if row.needed_blocks is not None:
+        details += f"; deciding it takes {needed_text(row.needed_blocks)}"
     trouble = f"; {as_code(row.message, most=300)}" if row.message else ""
     return f"**{_standing(row)}**: {who} {times} {where} ({details}){trouble}"
 

@@ -17,6 +17,7 @@ from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.render.works_table import MOST_IN_FULL, works_lines
+from fairlap.request.names import with_version
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
@@ -31,7 +32,7 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
     """Write the whole answer: one paragraph for each work, or a table where there are many."""
     works = results.works()
     as_table = len(works) > MOST_IN_FULL and not in_full
-    parts = [joined_lines(works_lines(results))] if as_table else []
+    parts = [joined_lines([*works_lines(results), *_left_out(results)])] if as_table else []
     for work in () if as_table else works:
         lines = _order_lines(results, work)
         for work_result in results.of_work(work):
@@ -47,7 +48,26 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
         parts.append(joined_lines(lines))
     if results.decision is not None:
         parts.append(joined_lines(decision_lines(results.decision)))
+    if codes := _codes_of_trouble(results):
+        parts.append(f"What to do: {', '.join(f'`fairlap explain {code}`' for code in codes)}.")
     return "\n\n".join(parts)
+
+
+def _codes_of_trouble(results: Results) -> list[str]:
+    """Collect the codes for which a contestant is not ranked, or a work has no verdict."""
+    found = [
+        code
+        for each in results.work_results
+        for code in (each.basis.no_verdict_code, *(row.code for row in each.contestants if not row.ranked))
+    ]
+    return sorted({code for code in found if code})
+
+
+def _left_out(results: Results) -> list[str]:
+    """Name what a table of works has no room for, with the command that prints it."""
+    there = (("profiles", results.run.profiles), ("found settings", results.run.searches))
+    found = " and ".join(name for name, own in there if own)
+    return [f"  {found[:1].upper()}{found[1:]} are not shown here; `fairlap show RUN` prints them."] if found else []
 
 
 def _order_lines(results: Results, work: Work) -> list[str]:
@@ -76,7 +96,7 @@ def _head(results: Results, work_result: WorkResult) -> str:
 
 
 def _contestant_lines(work_result: WorkResult) -> list[str]:
-    names = {row.contestant: _with_version(row) for row in work_result.rows}
+    names = {row.contestant: with_version(row.contestant, row.version) for row in work_result.rows}
     unit_ns = common_unit_ns(work_result.rows)
     figures = {
         row.contestant: (_judged(row, unit_ns), _times_the_first(work_result, result))
@@ -96,13 +116,6 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
         lines.append(f"  {row.place or '-':<3} {names[result.contestant]:<{width}}  {text}".rstrip())
         lines += [f"      {line}" for line in contestant_lines(result, row)]
     return lines
-
-
-def _with_version(row: Row) -> str:
-    """Name a contestant with its version, which its own name may have."""
-    return (
-        row.contestant if not row.version or f"=={row.version}" in row.contestant else f"{row.contestant} {row.version}"
-    )
 
 
 def _judged(row: Row, unit_ns: float | None) -> str:
@@ -221,10 +234,7 @@ def _limits(work_result: WorkResult) -> list[str]:
         limits.append(
             f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power)."
         )
-    undecided = [each for each in work_result.comparisons if verdict.blocks_to_decide(each)]
-    if undecided:
-        text = verdict.blocks_to_decide(max(undecided, key=lambda each: each.detectable_effect))
-        limits.append(f"{text[0].upper()}{text[1:]}.")
+    limits += _to_decide(work_result)
     ranked = [each for each in work_result.contestants if each.ranked]
     floors = [process.headline.resolution_ns for row in ranked for process in row.finished]
     if any(floors):  # programs that time themselves report none
@@ -235,3 +245,14 @@ def _limits(work_result: WorkResult) -> list[str]:
         worst = max(known, key=known.__getitem__)
         limits.append(f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst}).")
     return limits
+
+
+def _to_decide(work_result: WorkResult) -> list[str]:
+    """Estimate what an undecided race would take, at the pace of the blocks so far."""
+    needed = [each for each in map(verdict.needed_blocks, work_result.comparisons) if each is not None]
+    if not needed:
+        return []
+    processes = [process for each in work_result.contestants for process in each.processes]
+    block_s = sum(each.elapsed_s for each in processes) / len({each.block for each in processes})
+    lasting = f", {quantity_text.seconds(float(f'{max(needed) * block_s:.2g}'))}" if block_s else ""
+    return [f"Deciding it takes {verdict.needed_text(max(needed))}{lasting} (`fairlap explain inconclusive`)."]

@@ -119,6 +119,11 @@ def _parsed(text: str) -> ContestantName:
     return ContestantName(whole, found["name"], version, variant, options)
 
 
+def with_version(contestant: str, version: str | None) -> str:
+    """Name a contestant with the version that ran, which its own name may have."""
+    return f"{contestant} {version}" if version and f"=={version}" not in contestant else contestant
+
+
 class Contestants(tuple[ContestantName, ...]):
     """A list, or text with commas. Each occurs once, since two rows of one name could not be distinguished."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ _MOST_BYTES = 1_000_000
 # tomllib takes time that grows with the square of their number.
 _PART_OF_KEY = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.){0,1000}\"|'[^'\n]{0,1000}')"
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART_OF_KEY}[ \t]{{0,99}}\.[ \t]{{0,99}}){{100}}")
+_LONGEST_KEY = 40  # that could be a misspelt one
 _PLACE = re.compile(r"\s+- at `\$\.?(.*)`$")
 _STEP = re.compile(r"([^.\[\]]+)")
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -76,8 +77,8 @@ def _explained(message: str, kind: type) -> str:
     found = _type_at(inspect.type_info(kind), key)
     if unknown := _UNKNOWN_KEY.fullmatch(reason):
         known = [field.encode_name for field in found.fields] if isinstance(found, inspect.StructType) else []
-        near = difflib.get_close_matches(unknown[1], known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
+        near = _nearest(unknown[1], known)
+        hint = f"did you mean {near}?" if near else f"known keys: {', '.join(known)}"
         return f"unknown key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
     if wrong := _UNKNOWN_NAME.fullmatch(reason):
         reason = f"{wrong[1]} is not one of {', '.join(dict.fromkeys(_names_in(found)))}"
@@ -85,6 +86,26 @@ def _explained(message: str, kind: type) -> str:
         return f"{f'{key}.' if key else ''}{reason.split('`')[1]} is missing"
     reason = _QUOTED_TYPES.sub(_in_words_of_toml, reason[:1].lower() + reason[1:])
     return f"{key}: {reason}" if key else reason
+
+
+def _nearest(key: str, known: Sequence[str]) -> str:
+    """Choose the key that takes the fewest slips of the fingers to become this one; empty where it takes too many."""
+    if len(key) > _LONGEST_KEY:
+        return ""
+    slips = {each: min(_slips(key, each), _slips(key, each.removesuffix("s"))) for each in known}
+    best = min(known, key=lambda each: slips[each], default="")
+    return best if best and slips[best] <= max(1.0, len(key) / 3) else ""
+
+
+def _slips(written: str, meant: str) -> float:
+    """Edit distance after Damerau and Levenshtein; a swap of neighbours, the commonest slip, counts half."""
+    rows = [[float(max(i, j)) for j in range(len(meant) + 1)] for i in range(len(written) + 1)]
+    for i, one in enumerate(written, 1):
+        for j, other in enumerate(meant, 1):
+            rows[i][j] = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (one != other))
+            if i > 1 and j > 1 and one != other and written[i - 2 : i] == meant[j - 2 : j][::-1]:
+                rows[i][j] = min(rows[i][j], rows[i - 2][j - 2] + 0.5)
+    return rows[-1][-1]
 
 
 def _in_words_of_toml(types: re.Match[str]) -> str:

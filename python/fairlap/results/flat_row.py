@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -95,15 +95,27 @@ def _as_json(name: str) -> Callable[[Row], str]:
 
 
 def require_header(names: Iterable[str]) -> None:
-    """Require the columns of this version of the row, in any order."""
+    """Require the columns of this version of the row, in any order; one that can be absent may be left out."""
     found, wanted = list(names), {column.name for column in columns()}
-    missing, unknown = sorted(wanted - set(found)), sorted(set(found) - wanted)
+    needed = {column.name for column in columns() if not can_be_absent(column)}
+    missing, unknown = sorted(needed - set(found)), sorted(set(found) - wanted)
     if missing:
         raise ValueError(f"missing columns: {', '.join(missing)}")
     if unknown:
         raise ValueError(f"unknown columns: {', '.join(unknown)}")
-    if len(found) > len(wanted):
+    if len(found) > len(set(found)):
         raise ValueError("a column appears twice")
+
+
+def can_be_absent(column: Column) -> bool:
+    return column.nullable or column.name != column.field  # the bounds of an estimate go with it
+
+
+def columns_with_values(rows: Sequence[Row]) -> list[Column]:
+    """Leave out the columns that are absent in every row, for the reasons in its column ``absent``."""
+    if not rows:
+        return list(columns())
+    return [column for column in columns() if not all(column.field in row.absent for row in rows)]
 
 
 def row_of_cells(cells: Mapping[str, Any]) -> Row:
@@ -111,7 +123,9 @@ def row_of_cells(cells: Mapping[str, Any]) -> Row:
     absent: dict[str, str] = msgspec.json.decode(cells["absent"], type=dict[str, str])
     found: dict[str, Any] = {}
     for column in columns():
-        value = cells[column.name]
+        if column.name not in cells and column.field not in absent:
+            raise ValueError(f"missing columns: {column.name}")
+        value: Any = cells.get(column.name)
         if column.name != column.field:  # a bound: its estimate comes before it
             if isinstance(found[column.field], dict):
                 found[column.field][column.name.removeprefix(f"{column.field}_")] = value

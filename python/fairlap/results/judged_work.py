@@ -26,6 +26,7 @@ class PrintedComparison(msgspec.Struct, frozen=True, kw_only=True):
     level: float
     decided_after_blocks: int | None
     detectable_effect: float | None
+    needed_blocks: int | None  # that would decide an inconclusive comparison
     sentence: str
     warnings: list[Notice]
 
@@ -100,6 +101,7 @@ def _comparison(each: verdict.Comparison) -> PrintedComparison:
         level=each.level,
         decided_after_blocks=each.decided_after_blocks,
         detectable_effect=each.detectable_effect,
+        needed_blocks=verdict.needed_blocks(each),
         sentence=str(verdict.sentence(each)),
         warnings=[Notice(warning.code, str(warning)) for warning in each.warnings],
     )

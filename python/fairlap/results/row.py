@@ -506,6 +506,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ]
     verdict: Annotated[str | None, _about("Faster, slower, equivalent or inconclusive.", "verdict")]
     detectable_effect: Annotated[float | None, _about("Minimum detectable effect at 80 % power.", "verdict")]
+    needed_blocks: Annotated[
+        int | None,
+        _about(
+            "Blocks, about, that would decide an inconclusive verdict: that would show the ratio as it is.", "verdict"
+        ),
+    ]
     order_depends_on_data: Annotated[
         str | None,
         _about("Yes, if one data seed puts two contestants in another order than another; or no.", "verdict"),

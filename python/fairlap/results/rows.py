@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from fairlap import quantity_text
+from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.models.task_metrics import bounded_score_in
@@ -349,12 +349,19 @@ def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *
         "ratio": Cell(Estimate.bounded(comparison.ratio, interval.low, interval.high)),
         "verdict": Cell(comparison.verdict.value),
         "detectable_effect": cell_or(effect if np.isfinite(effect) else None, "the blocks show no spread"),
+        "needed_blocks": _needed_blocks(comparison),
     }
+
+
+def _needed_blocks(comparison: verdict.Comparison) -> Cell:
+    if comparison.verdict is not verdict.Verdict.INCONCLUSIVE:
+        return Cell(None, f"the verdict is {comparison.verdict.value}")
+    return cell_or(verdict.needed_blocks(comparison), "the blocks show no spread")
 
 
 def _uncompared(baseline: str | None, why: str) -> dict[str, Cell]:
     return {"baseline": cell_or(baseline, why)} | {
-        key: Cell(None, why) for key in ("ratio", "verdict", "detectable_effect")
+        key: Cell(None, why) for key in ("ratio", "verdict", "detectable_effect", "needed_blocks")
     }
 
 

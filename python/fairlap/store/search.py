@@ -64,6 +64,13 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     fairlap: str
     placed: tuple[Placed, ...]  # the fastest first; empty until the run has ended
 
+    @property
+    def processes_text(self) -> str:
+        """The processes that have run; of how many, only where more were to come: a decided race needs no more."""
+        if self.state == "finished":
+            return quantity_text.count(self.recorded_processes, "process")
+        return f"{self.recorded_processes} of {quantity_text.count(self.planned_processes, 'process')}"
+
     def standing(self, work: str) -> str:
         """List the contestants on a work, with their places if known."""
         placed = [each for each in self.placed if each.work == work]

@@ -157,6 +157,6 @@ def _id_meant(db: Database, name: str) -> str:
     ids = [found for (found,) in db.execute("SELECT id FROM sweeps ORDER BY id DESC")]
     found = ids[:1] if name == run_ids.LAST else [each for each in ids if name and each.startswith(name)]
     if len(found) != 1:
-        why = "fits several sweeps; give more of it" if found else "names no sweep of this store"
+        why = "fits several sweeps; give more of it" if found else "is not the name of a sweep in this store"
         raise InvalidRequest(f"{name!r} {why}", code="E_SWEEP")
     return str(found[0])

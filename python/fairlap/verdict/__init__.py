@@ -83,6 +83,8 @@ from fairlap.verdict.scaling.universal_scalability import universal_scalability 
 from fairlap.verdict.sentence import ComparisonText as ComparisonText
 from fairlap.verdict.sentence import blocks_to_decide as blocks_to_decide
 from fairlap.verdict.sentence import modes_sentence as modes_sentence
+from fairlap.verdict.sentence import needed_blocks as needed_blocks
+from fairlap.verdict.sentence import needed_text as needed_text
 from fairlap.verdict.sentence import sentence as sentence
 from fairlap.verdict.sentence import slowdown_sentence as slowdown_sentence
 from fairlap.verdict.several_works import GeometricMean as GeometricMean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isfinite, log1p
+from math import ceil, isfinite, log, log1p
 
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
@@ -44,6 +44,8 @@ def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText
     """
     compared = comparison if a_first else _from_the_better_side(comparison)
     claim, interval = _claim_and_interval(compared)
+    if compared.evidence == "within one process":
+        claim = f"in this process {claim}"
     details = "; ".join(_details(compared))
     return ComparisonText(claim, interval, details, compared.verdict is Verdict.INCONCLUSIVE)
 
@@ -119,20 +121,39 @@ def _details(compared: Comparison) -> list[str]:
 
 def _blocks_and_doubts(compared: Comparison) -> list[str]:
     blocks = quantity_text.count(compared.blocks, "block")
-    if compared.evidence != "between processes":
-        blocks += f" {compared.evidence}"
     doubts = [str(warning) for warning in compared.warnings if isinstance(warning, ScatteredBlocks | ModesUnderneath)]
     return [blocks, *doubts]
 
 
+def needed_blocks(compared: Comparison) -> int | None:
+    """Estimate how many blocks would decide an inconclusive comparison; None where nothing is known of the noise.
+
+    They show the difference at hand, or where it is within the margin, whether there is one of the margin. What is
+    detectable shrinks with the square root of the blocks.
+    """
+    if compared.verdict is not Verdict.INCONCLUSIVE:
+        return None
+    least = max((each.needed for each in compared.warnings if isinstance(each, TooFewBlocks)), default=0)
+    if not isfinite(compared.detectable_effect):
+        return least or None
+    effect = max(abs(log(compared.ratio)), log1p(compared.margin))
+    blocks = ceil(compared.blocks * (log1p(compared.detectable_effect) / effect) ** 2)
+    return max(blocks, least, compared.blocks + 1)
+
+
 def blocks_to_decide(compared: Comparison) -> str:
-    """How many would show the margin: what is detectable shrinks with the square root of the blocks."""
-    effect, margin = compared.detectable_effect, compared.margin
-    if compared.verdict is not Verdict.INCONCLUSIVE or not isfinite(effect) or effect <= margin:
+    """Write ``showing this difference takes about 40 blocks``; empty where the comparison is decided, or too small."""
+    blocks = needed_blocks(compared)
+    if blocks is None or not isfinite(compared.detectable_effect):
         return ""
-    blocks = compared.blocks * (log1p(effect) / log1p(margin)) ** 2
-    needed = f"more than {_MOST_BLOCKS}" if blocks > _MOST_BLOCKS else f"about {ceil(blocks)}"
-    return f"detecting {quantity_text.share(margin)} takes {needed} blocks"
+    needed = needed_text(blocks)
+    if abs(log(compared.ratio)) > log1p(compared.margin):
+        return f"showing this difference takes {needed}"
+    return f"detecting {quantity_text.share(compared.margin)} takes {needed}"
+
+
+def needed_text(blocks: int) -> str:
+    return f"more than {_MOST_BLOCKS} blocks" if blocks > _MOST_BLOCKS else f"about {blocks} blocks"
 
 
 def _from_the_better_side(comparison: Comparison) -> Comparison:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -16,10 +18,11 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from command_line import invoke, output
 from fairlap.cli import cli
-from fairlap.cli.commands.explain import explanations
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.manual import manual_pages
+from fairlap.cli.output import print_error
 from fairlap.errors import InvalidRequest
+from fairlap.explanations import explanations
 from fairlap.launch import environments as envs
 from fairlap.store.store import open_store
 from runs_in_store import keep_whole
@@ -193,6 +196,18 @@ def explain(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["explain", *arguments])
 
 
+@pytest.mark.parametrize(("name", "title"), [("compare", "Training, with --mode train:"), ("self-test", "Training:")])
+def test_a_section_names_an_option_only_where_there_is_one(name: str, title: str) -> None:
+    printed = CliRunner().invoke(cli, [name, "--help"]).output
+    assert [line for line in printed.splitlines() if line.startswith("Training")] == [title]
+
+
+def test_every_code_explained_ends_with_what_to_do() -> None:
+    shown = explain("E_STORE_FULL")
+    assert "\nWhat to do: " in shown.output
+    assert json.loads(explain("E_STORE_FULL", "--json").output)["what_to_do"].startswith("Free some space")
+
+
 def test_every_code_in_the_package_has_a_section_and_every_section_a_code() -> None:
     sources = [file.read_text() for file in PACKAGE.rglob("*.py")]
     used = {code for text in sources for code in re.findall(r"[\"'`]([EW]_[A-Z0-9_]+)[\"'`]", text)}
@@ -216,3 +231,24 @@ def test_an_unknown_code_is_refused_with_the_nearest() -> None:
     refused = explain("E_REQEST").exception
     assert isinstance(refused, InvalidRequest)
     assert "E_REQUEST" in str(refused)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "code", "lines"),
+    [(Terminal, "E_STORE_FULL", 2), (Terminal, "E_REQUEST", 1), (io.StringIO, "E_STORE_FULL", 1)],
+)
+def test_an_error_on_a_terminal_points_to_what_to_do(
+    stream: type[io.StringIO], code: str, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = stream()
+    monkeypatch.setattr(sys, "stderr", printed)
+    print_error("the disk is full", code)
+    shown = printed.getvalue().splitlines()
+    assert shown[0].endswith(f"[{code}]")
+    assert len(shown) == lines
+    assert all(f"fairlap explain {code}" in line for line in shown[1:])

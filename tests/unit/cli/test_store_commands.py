@@ -45,13 +45,13 @@ def test_without_a_store_the_list_says_where_it_will_lie_and_makes_none(path: Pa
 def test_the_list_has_a_line_for_each_run_with_the_places() -> None:
     run_id = kept()
     assert output("runs") == (
-        f"{run_id}  2026-01-02 03:04  finished       16 of 16    mlp · infer · fp32 · batch 4: 1 jax:fast, "
+        f"{run_id}  2026-01-02 03:04  finished     16 processes      mlp · infer · fp32 · batch 4: 1 jax:fast, "
         "2 torch 2.00×\n"
     )
     with open_store() as store:
         recording = recording_of(store, a_run(), processes=3)
     listed = {line.split()[0]: line for line in output("runs", "--model", "mlp", "--on", "torch").splitlines()}
-    assert "running         3 of 16    mlp · infer · fp32 · batch 4: torch, jax:fast" in listed[recording.run]
+    assert "running      3 of 16 processes  mlp · infer · fp32 · batch 4: torch, jax:fast" in listed[recording.run]
     assert len(output("runs", "--limit", "1").splitlines()) == 1
     assert "no such run in" in output("runs", "--since", "2026-01-03")
     assert run_id in output("runs", "--since", "2026-01-02T05:04:05+02:00")

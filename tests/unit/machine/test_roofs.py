@@ -37,6 +37,7 @@ def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return msgspec.structs.replace(_MEASURED, threads=threads)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("FAIRLAP_CACHE", raising=False)
     monkeypatch.setattr(roofs, "measured", measured)
     monkeypatch.setattr(roofs, "usable_cores", lambda: [0, 1, 2, 3])
     return made
@@ -48,6 +49,19 @@ def test_each_number_of_threads_is_measured_once_and_then_read(measurements: lis
     assert roofs_of(1) == first == kept_roofs(1)
     assert roofs_of(4).threads == 4
     assert measurements == [1, 4]
+
+
+def test_they_are_kept_in_the_chosen_cache_and_read_from_the_users_too(
+    measurements: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roofs_of(1)
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "chosen"))
+    roofs_of(1)
+    assert measurements == [1]
+    roofs_of(2)
+    assert [file.name.rpartition("-")[2] for file in (tmp_path / "chosen" / "roofs").iterdir()] == ["2.json"]
+    monkeypatch.delenv("FAIRLAP_CACHE")
+    assert kept_roofs(2) is None
 
 
 def test_again_measures_again_and_keeps_it(measurements: list[int]) -> None:

@@ -97,6 +97,13 @@ def test_who_was_robbed_does_not_matter_to_the_refusal() -> None:
     assert codes == {E_BUSY_MACHINE}
 
 
+def test_the_advice_names_threads_that_can_be_chosen() -> None:
+    stolen = stolen_time(waiting(1.3, 1.0))
+    assert "--threads" in stolen.refusal(threads=2)[0]
+    assert stolen.refusal(threads=2, has_programs=True)[1] == E_BUSY_MACHINE
+    assert "--threads" not in stolen.refusal(threads=2, has_programs=True)[0]
+
+
 @pytest.mark.parametrize(("taken", "claimed"), [(1.1, False), (0.05, True)])
 def test_threads_and_programs_that_end_with_a_call_are_judged_by_what_others_took(taken: float, claimed: bool) -> None:
     """Their waiting is not seen, nor is the one thread that calls all that computes."""

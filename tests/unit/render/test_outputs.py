@@ -91,6 +91,27 @@ def test_the_header_of_a_csv_is_the_columns() -> None:
     assert header == [column.name for column in columns()]
 
 
+def test_a_column_that_is_absent_in_every_row_is_left_out_and_read_back_as_absent() -> None:
+    rows = [a_row(), a_row(contestant="b")]
+    [header, *_] = csv.reader(io.StringIO(as_csv(rows).decode()))
+    [whole, *_] = csv.reader(io.StringIO(as_csv(rows, all_columns=True).decode()))
+    left_out = set(whole) - set(header)
+    assert left_out
+    assert {column.field for column in columns() if column.name in left_out} <= set(rows[0].absent)
+    assert csv_rows(as_csv(rows)) == csv_rows(as_csv(rows, all_columns=True)) == rows
+
+
+def test_a_column_without_a_reason_for_its_absence_is_not_left_out() -> None:
+    name = "latency_p50_ns"
+    assert name not in a_row().absent
+    lines = [list(line) for line in csv.reader(io.StringIO(as_csv([a_row()]).decode()))]
+    place = lines[0].index(name)
+    without = io.StringIO(newline="")
+    csv.writer(without).writerows([*line[:place], *line[place + 1 :]] for line in lines)
+    with pytest.raises(ValueError, match=name):
+        csv_rows(without.getvalue().encode())
+
+
 def test_the_columns_of_a_csv_may_come_in_any_order() -> None:
     shown = results_of(a_run(), "r").rows
     cells = [list(row) for row in csv.reader(io.StringIO(as_csv(shown).decode(), newline=""))]

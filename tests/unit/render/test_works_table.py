@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.render.terminal import text_of
 from fairlap.render.works_table import MOST_IN_FULL
 from fairlap.results.results import Results, results_of
@@ -45,3 +46,21 @@ def test_few_works_and_a_full_answer_are_shown_one_by_one() -> None:
     few = text_of(results(BATCHES[:MOST_IN_FULL]))
     assert few == text_of(results(BATCHES[:MOST_IN_FULL]), in_full=True)
     assert len(text_of(results(), in_full=True).splitlines()) > 2 * len(BATCHES)
+
+
+def test_what_the_table_leaves_out_is_named_with_the_command_that_prints_it() -> None:
+    shown = results()
+    assert "fairlap show" not in text_of(shown)
+    shown.run.profiles.append(
+        ProfileResult(0, PLAIN[0], shown.works()[0].label, "failed", "E_PROFILE", "it has no profiler")
+    )
+    assert "`fairlap show RUN`" in text_of(shown)
+    assert "`fairlap show RUN`" not in text_of(shown, in_full=True)
+
+
+def test_what_went_wrong_is_pointed_to_once_with_the_command_that_explains_it() -> None:
+    run = run_of(PLAIN, batches=BATCHES, blocks=14)
+    for process in run.processes:
+        process.code = "E_OUTPUT" if process.outcome == "disqualified" else ""
+    for text in (text_of(results_of(run, "r")), text_of(results_of(run, "r"), in_full=True)):
+        assert text.splitlines()[-1] == "What to do: `fairlap explain E_OUTPUT`."

@@ -44,6 +44,17 @@ def test_a_product_is_compute_bound_and_its_share_is_that_of_the_peak() -> None:
     assert row.overhead_ns == OVERHEAD_NS
 
 
+def test_a_small_share_of_a_roof_is_printed_without_the_claim_that_it_binds() -> None:
+    run = at(a_run_under_roofs(PRODUCT), 6e6)
+    row = torch_row(run)
+    assert row.roof_share is not None
+    assert 0.1 < row.roof_share < 0.25
+    text = text_of(results_of(run, "r"))
+    assert "compute-bound" not in text
+    assert f"{100 * row.roof_share:.2g} % of the fp32 roof" in text
+    assert "compute-bound: " in text_of(results_of(a_run_under_roofs(PRODUCT), "r"))
+
+
 def test_a_triad_beyond_the_caches_is_memory_bound_and_its_share_is_that_of_memory() -> None:
     row = torch_row(a_run_under_roofs(TRIAD))
     assert (row.bound, row.roof) == ("memory-bound", "memory")

@@ -14,6 +14,7 @@ from fairlap.verdict import (
     block_table,
     judge,
     modes_sentence,
+    needed_blocks,
     power,
     sentence,
 )
@@ -49,9 +50,12 @@ def test_a_sentence_can_keep_the_first_contestant_as_its_subject() -> None:
 def test_an_inconclusive_comparison_reports_what_was_not_detectable_and_what_it_takes() -> None:
     text = text_of(0.03, 0.2)
     assert text.claim == "jax may be 1.03 times as fast as torch"
+    found = compared(0.03, 0.2)
     assert text.details == (
-        "12 blocks; differences below 12 % are not detectable at 80 % power; detecting 2 % takes about 404 blocks"
+        "12 blocks; differences below 12 % are not detectable at 80 % power; showing this difference takes about "
+        f"{needed_blocks(found)} blocks"
     )
+    assert "detecting 2 % takes about 404 blocks" in text_of(0.01, 0.2).details
     assert str(text) == f"inconclusive: {text.without_verdict()}"
     assert "more than 500 blocks" in text_of(0.03, 0.6).details
     assert "954 %" in text_of(0.03, 4.1).details
@@ -96,8 +100,8 @@ def test_too_few_blocks_give_no_interval() -> None:
 
 
 def test_evidence_from_one_process_is_labelled() -> None:
-    assert "12 blocks within one process" in text_of(0.5, 0.01, evidence="within one process").details
-    assert "within one process" not in text_of(0.5, 0.01).details
+    assert text_of(0.5, 0.01, evidence="within one process").claim.startswith("in this process ")
+    assert not text_of(0.5, 0.01).claim.startswith("in this process ")
 
 
 def test_modes_under_a_ratio_are_named() -> None:
@@ -112,6 +116,22 @@ def test_modes_are_listed_with_their_shares() -> None:
     assert "62.89 µs in 25 %" in text
     assert "2.704 ms in 75 %" in text
     assert "process" not in text
+
+
+@pytest.mark.parametrize(("log_ratio", "spread"), [(0.03, 0.1), (0.03, 0.2), (0.08, 0.2)])
+def test_so_many_blocks_show_the_difference_at_hand_in_four_of_five_runs(log_ratio: float, spread: float) -> None:
+    found = compared(log_ratio, spread)
+    needed = needed_blocks(found)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert needed is not None
+    assert needed > found.blocks
+    assert power(log_ratio / float(np.std(spread * STEPS, ddof=1)), needed, 0.05) > 0.8
+
+
+def test_a_decided_comparison_needs_no_more_blocks_and_too_few_need_the_least() -> None:
+    assert needed_blocks(compared(0.5, 0.01)) is None
+    few = judge([block_table({"torch": [1.0, 2.0, 1.5], "jax": [1.1, 1.0, 1.2]})])[0]
+    assert needed_blocks(few) == 6
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from importlib.resources import files
 
 import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
+from fairlap.explanations import explanations, next_step
 from fairlap.printed_document import PrintedDocument
-
-_SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 _MOST_OF_A_LINE = 90
 
@@ -21,16 +19,11 @@ _MOST_OF_A_LINE = 90
 class ExplainedCode(PrintedDocument, frozen=True, tag="fairlap.code/1"):
     code: str
     text: str  # Markdown
+    what_to_do: str
 
 
 class AllCodes(PrintedDocument, frozen=True, tag="fairlap.codes/1"):
     codes: dict[str, str]  # the text of each
-
-
-def explanations() -> dict[str, str]:
-    """By code, in the order of codes.md."""
-    page = files("fairlap").joinpath("codes.md").read_text(encoding="utf-8")
-    return {code: text.strip() for code, text in _SECTION.findall(page)}
 
 
 def _first_sentence(text: str) -> str:
@@ -44,6 +37,8 @@ def _first_sentence(text: str) -> str:
     examples="""
 fairlap explain E_OUTPUT
     Say what a code means and what to do.
+fairlap explain inconclusive
+    Say what a race without a winner showed.
 """,
 )
 @click.argument("code", required=False)
@@ -61,4 +56,7 @@ def command(code: str | None, as_json: bool) -> None:
         near = difflib.get_close_matches(name, known, n=3) or [each for each in known if name in each]
         hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"
         raise InvalidRequest(f"no code {code!r}; {hint}")
-    print_json(ExplainedCode(name, known[name])) if as_json else click.echo(f"{name}\n\n{known[name]}")
+    if as_json:
+        print_json(ExplainedCode(name, known[name], next_step(known[name])))
+    else:
+        click.echo(f"{name}\n\n{known[name]}")

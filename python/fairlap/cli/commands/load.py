@@ -151,7 +151,7 @@ def command(
 
 def _require_load(plan: Plan) -> None:
     if plan.load is None:
-        raise InvalidRequest("the plan is none of load; run it with `fairlap compare`", code=E_LOAD)
+        raise InvalidRequest("the plan is not one of `fairlap load`; run it with `fairlap compare`", code=E_LOAD)
 
 
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.answer_options import answer_options, arguments_of_one, with_imported
 from fairlap.cli.device_options import device_options, device_timing_of, document_and_text, timed_on_device
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
@@ -29,30 +30,34 @@ if TYPE_CHECKING:
     from fairlap.scenarios.callables.result import InProcessComparison
 
 INTERRUPTED = 130
+WRONG = 1
 
 
 _OF_ONE = ("samples", "warmup")
 _SECTIONS = {
     "How to time": "seconds target clock calls-per-sample keep-gc",
     "One callable": "samples warmup",
+    "What is right": "inputs reference any-answers",
     "Several callables": "budget only-winner blocks margin baseline seed",
     "On a GPU": "device stream method cache graph grid block shared args",
     "Results": "output json raw",
     "Help": "h help",
 }
-_OF_SEVERAL = ("budget", "only_winner", "blocks", "margin", "baseline", "seed")
+_OF_SEVERAL = ("reference", "any_answers", "budget", "only_winner", "blocks", "margin", "baseline", "seed")
 
 
 @click.command(
     "time",
     cls=Command,
     sections=_SECTIONS,
-    essential="seconds target warmup calls-per-sample budget margin baseline device output json",
+    essential="inputs reference seconds target warmup calls-per-sample budget margin baseline device output json",
     examples="""
 fairlap time time:time_ns
     Time one callable.
 fairlap time my_kernels:old my_kernels:new
     Compare two, in turns, until it is decided.
+fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --reference my_kernels:exact
+    Check what they answer, too.
 fairlap time my_kernels:softmax --device cuda:0
     Time on a GPU.
 """,
@@ -91,6 +96,7 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
+@answer_options
 @device_options
 @OUTPUT_JSON
 @JSON
@@ -103,7 +109,10 @@ def command(
     raw: bool,
     **given: Any,
 ) -> None:
-    """Time one importable callable, or compare several in this process. They are called without arguments.
+    """Time one importable callable, or compare several in this process.
+
+    They are called with what --inputs draws, without arguments otherwise. Answers are compared, with those of
+    --reference or with each other; a callable that answers wrong is not ranked.
 
     With --device they are timed on a GPU. FILE.ptx:KERNEL and FILE.cubin:KERNEL are launched there with --grid, --block
     and --args.
@@ -111,15 +120,15 @@ def command(
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
-    Exit status: 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
+    Exit status: 1 when an answer is wrong, 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
     """
-    from fairlap.engine.measurement import CallableRaised
+    from fairlap.engine.measurement import CallableRaised, Measurement
 
     if raw and not as_json and not output:
         raise InvalidRequest("--raw needs --json or -o FILE.json")
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
-    options = {name: _plain(value) for name, value in given.items() if value is not None}
+    options = {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
     on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
         when = "time one callable" if several else "compare several callables"
@@ -130,6 +139,7 @@ def command(
     result: Measurement | InProcessComparison
     kernels: dict[str, Kernels] = {}
     options["pause_gc"] = not keep_gc
+    options = with_imported(options) if several else arguments_of_one(options)
     try:
         with _stray_prints_on_stderr(as_json):
             if on_device is None:
@@ -146,6 +156,8 @@ def command(
         raise raised
     if result.interrupted:
         sys.exit(INTERRUPTED)
+    if not isinstance(result, Measurement) and result.answers.wrong:
+        sys.exit(WRONG)
 
 
 def _plain(value: Any) -> Any:

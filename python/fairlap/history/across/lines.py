@@ -90,7 +90,7 @@ def entries_of(
     names = [run.run for run in runs]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
-        raise InvalidRequest(f"the run {twice} is given twice, or two files have this name", code="E_ACROSS")
+        raise InvalidRequest(f"{twice} is given twice; give each run once, and files different names", code="E_ACROSS")
     found = [
         _entry(run, row, prices.get(run.name), grams_per_joule.get(run.name))
         for run in runs

@@ -120,7 +120,8 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
     code = "E_GRADIENT" if worst.what.startswith("gradient") else "E_OUTPUT"
     if worst.what.endswith(AFTER_TRAINING):
         code = "E_TRAINING"
-    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)}). In force: {settings}", code)
+    in_force_text = f". In force: {settings}" if settings else ""
+    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)}){in_force_text}", code)
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:

@@ -44,7 +44,7 @@ def training_errors(materials: Materials, got: Arrays, which: str, when: str) ->
     errors = state_errors(check, got, when)
     if not all(error.right for error in errors) and not check.exercise.stays_in_float32():
         raise Diverges(
-            f"training with {check.exercise.training.text} diverges, whatever trains: the reference leaves the numbers "
+            f"training with {check.exercise.training.text} diverges in any framework: the reference leaves the numbers "
             f"of float32 within {quantity_text.count(len(check.exercise.batches), 'step')}; lower the learning rate"
         )
     return errors

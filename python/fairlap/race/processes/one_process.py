@@ -286,7 +286,7 @@ class ProcessRun:
         """Of what the contestant starts."""
         if self._here.hello.holds_orphans:
             return []
-        text = "processes that it starts and leaves behind are not kept below it here, so they may run in others' turns"
+        text = "processes that it leaves behind cannot be tracked on this system, so they may run in others' turns"
         return [Notice("W_ORPHANS", text)]
 
     @property

@@ -20,6 +20,7 @@ from fairlap.printed_document import PrintedDocument
 from fairlap.render.across.chart import pareto_chart
 from fairlap.render.decision import decision_lines
 from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.request.names import with_version
 from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.decision.question import Question
@@ -72,7 +73,7 @@ def _section(work: str, lines: Sequence[Line]) -> Section:
     columns = [each for each in _COLUMNS if each is not _TIME_OF_A_CALL or not _are_ranked_by_calls(lines)]
     rows = [
         [
-            *(f"{line.contestant} {line.version or ''}".rstrip(), line.run, line.machine),
+            *(with_version(line.contestant, line.version), line.run, line.machine),
             *(_judged(by, line) for by in judged),
             *(column.cell(line) for column in columns),
         ]

@@ -108,6 +108,15 @@ def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:
     return altair().Axis(title=title, labelExpr=_LABELS[kind], **where)
 
 
+def by_batch() -> Any:
+    """Logarithmic; between two neighbouring sizes Vega also puts ticks at fractions, and no batch has one."""
+    alt = altair()
+    whole = {"condition": {"test": "datum.value % 1 != 0", "value": 0}, "value": 1}
+    label = "datum.value % 1 ? '' : format(datum.value, ',')"
+    axis = alt.Axis(title="batch size", labelExpr=label, gridOpacity=whole, tickOpacity=whole)
+    return alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=axis)
+
+
 def ratio_scale() -> Any:
     """Logarithmic, so that equal distances are equal ratios; it begins where the figures do."""
     return altair().Scale(type="log", nice=False, padding=14)

@@ -8,7 +8,7 @@ from typing import Any
 from fairlap.errors import NotAvailable
 from fairlap.machine.atomic_files import write_atomically
 from fairlap.machine.private_files import make_private_folder
-from fairlap.machine.user_folders import user_cache
+from fairlap.machine.user_folders import kept_copies, work_cache
 from fairlap.render.charts.labels import chart_texts
 from fairlap.render.charts.look import Look
 
@@ -65,14 +65,15 @@ def png_of(svg: str) -> bytes:
 
 
 def vega_script() -> str:
-    """Bundling takes about two seconds, so the script is cached for the user; a cache that fails is ignored."""
+    """Bundling takes about two seconds, so the script is cached; a cache that fails is ignored."""
     convert, lite = vl_convert(), vega_lite_version()
     embed, vega = convert.get_vega_embed_version(), convert.get_vega_version()
-    cached = user_cache() / "report" / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        script = cached.read_text("utf-8")
-        if script.endswith(_END):
-            return script
+    cached = work_cache() / "report" / f"vega-{vega}-lite-{lite}-embed-{embed}.js"
+    for copy in kept_copies(cached):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            script = copy.read_text("utf-8")
+            if script.endswith(_END):
+                return script
     bundle = convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
     script = f"/* {_NOTICE.format(vega=vega, lite=lite, embed=embed)} */\n{bundle}{_END}"
     with contextlib.suppress(OSError):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fairlap.render.charts.chart import Chart, coloured, named, size_text, spec_of
+from fairlap.render.charts.chart import Chart, by_batch, coloured, named, size_text, spec_of
 from fairlap.render.charts.libraries import altair
 
 
 def memory_by_batch() -> Chart:
     alt = altair()
     base = alt.Chart(named("batches")).transform_calculate(shown=size_text("datum.peak_bytes"))
-    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="batch size", format=","))
+    x = by_batch()
     axis = alt.Axis(title="peak memory", labelExpr=size_text("datum.value"), tickCount=5)
     lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
         x=x,

@@ -7,6 +7,7 @@ from typing import Any
 from fairlap.render.charts.chart import (
     Chart,
     JudgedAxis,
+    by_batch,
     by_contestant,
     coloured,
     contestant_only,
@@ -35,7 +36,7 @@ def batch_sweep() -> Chart:
 def _by_batch(key: str, title: str, field: str, axis: Any, shown: Any, calculated: dict[str, str]) -> Chart:
     alt = altair()
     base = alt.Chart(named("figures")).transform_calculate(**calculated)
-    x = alt.X("batch:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="batch size", format="~s"))
+    x = by_batch()
     y = alt.Y(f"{field}:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=axis)
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
         x=x, y=alt.Y(f"{field}_low:Q"), y2=f"{field}_high:Q", color=contestant_only()

@@ -9,6 +9,7 @@ from fairlap import quantity_text
 from fairlap.race.collectives import MEMORY
 from fairlap.render.charts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.request.names import with_version
 from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.row import Estimate
 from fairlap.scenarios.ranks_messages import COPY
@@ -129,7 +130,7 @@ def _cells(row: CollectiveRow, sizes: dict[int, str]) -> list[str]:
         return [sizes[row.bytes], row.contestant, "", "", ""]
     return [
         sizes[row.bytes],
-        f"{row.contestant} {row.version}".rstrip(),
+        with_version(row.contestant, row.version),
         quantity_text.duration_interval(*_bounds(row.time_ns)),
         _bandwidth(row.bytes_per_s),
         "" if row.times_mpi is None else quantity_text.ratio_interval(*_bounds(row.times_mpi)),

@@ -81,7 +81,7 @@ def bound_does_not_limit(result: ContestantResult) -> Notice | None:
     at_capacity, searches = limits["capacity"], limits.total()
     if not at_capacity:
         return None
-    text = "the bound is met up to its capacity, which limits its rate"
+    text = "it meets the bound at every rate up to its capacity, which limits its rate"
     if at_capacity < searches:
         text += f" in {at_capacity} of {quantity_text.count(searches, 'process')} with a rate"
     return Notice("W_BOUND_DOES_NOT_LIMIT", text)

@@ -123,7 +123,7 @@ def why_out(row: Row) -> str:
 def _requirement(text: str) -> Requirement:
     found = _REQUIREMENT.fullmatch(text)
     if found is None:
-        raise _wrong(f"{text!r} is not a column, one of < <= > >=, and a limit")
+        raise _wrong(f"{text!r} is not a column with <, <=, > or >= and a limit, such as latency_p99<20ms")
     column = _column(found["name"])
     limit, currency = _limit(text, column, found["limit"])
     return Requirement(text, column, found["operator"], limit, currency)  # type: ignore[arg-type]

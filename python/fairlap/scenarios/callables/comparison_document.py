@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +11,7 @@ from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.engine.measurement_document import KernelsOfCall
 from fairlap.printed_document import PrintedDocument
+from fairlap.scenarios.callables.answers.result import Compared
 from fairlap.verdict import Verdict
 from fairlap.verdict.blocks import Evidence
 
@@ -68,6 +70,20 @@ class ComparedCallable(msgspec.Struct, frozen=True, kw_only=True):
     block_medians_ns: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET  # with --raw
 
 
+class PrintedAnswers(msgspec.Struct, frozen=True, kw_only=True):
+    """``wrong`` has the callables that are not ranked, because they answered wrong."""
+
+    compared: Compared
+    text: str
+    reference: str  # a name; empty where there is none
+    why_not: str
+    checked_calls: int
+    timed_calls: int
+    in_float64: bool
+    structural_cases: int
+    wrong: Mapping[str, Notice]
+
+
 class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.comparison/1"):
     """Rows are sorted by time; texts are empty where they do not apply."""
 
@@ -84,6 +100,7 @@ class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairla
     ended_early: str
     excluded: dict[str, str]  # callables that are in no comparison, and why
     why_no_verdict: str
+    answers: PrintedAnswers
     kernels_by_callable: dict[str, KernelsOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
 
 
@@ -102,6 +119,7 @@ def document_of(compared: InProcessComparison, *, raw: bool) -> ComparisonDocume
         ended_early=compared.ended_early,
         excluded=dict(compared.excluded),
         why_no_verdict=compared.why_no_verdict,
+        answers=PrintedAnswers(**vars(compared.answers), text=compared.answers.text),
     )
 
 

@@ -9,14 +9,20 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
+from fairlap.engine.measurement import Notice
+from fairlap.engine.timed_calls import name_of
 from fairlap.errors import InvalidRequest, shown
+from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.answers.checked import Checked
+from fairlap.scenarios.callables.answers.drawn import Draw
+from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
@@ -24,7 +30,9 @@ from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORT
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
 MARGIN = 0.005
+Inputs = Callable[..., Any] | str
 _WARM_UP_SHARE = 0.1  # of the budget
+_REPEATING_SHARE = 0.0075  # of the budget, for calls whose answers are checked before any is timed
 _MOST_SEED = 2**31 - 1
 _MOST_BLOCKS_TO_TARGET = 60
 _MOST_BLOCKS_UNTIL_DECIDED = 300  # the time of a verdict grows with their square
@@ -44,9 +52,20 @@ def compare(
     seed: int | None = None,
     margin: float = MARGIN,
     alpha: float = 0.05,
+    reference: Callable[..., object] | None = None,
+    inputs: Inputs | Sequence[Inputs] | None = None,
+    any_answers: bool = False,
     **options: Any,
 ) -> InProcessComparison:
-    """Compare callables that take no arguments, by name, in this process.
+    """Compare callables by name in this process: whose answers are right, and which of those is faster.
+
+    ``inputs`` draws the arguments of a call: ``inputs(rng, **sizes)`` returns a tuple, a mapping or a single one. New
+    ones are drawn for each block. With ``inputs=[draw, "structural"]``, calls on tiny, odd, strided, denormal and other
+    inputs are checked before. Without ``inputs`` the callables take no arguments.
+
+    ``reference`` takes the same arguments and says what is right; it is evaluated in float64. Without one, answers are
+    compared with those of the first callable. A callable that answers wrong is not ranked. ``any_answers`` compares
+    none; nor are answers compared that are another each time, or no arrays, numbers or texts.
 
     In every block they take turns of one sample each, in an order drawn for that block. Blocks run until every
     comparison is decided, or until another block would not fit into ``budget`` seconds, warm-up included: 2 by
@@ -79,18 +98,23 @@ def compare(
     turn_s = positive_number("seconds", seconds) if seconds is not None else LONGEST_TURN_S
     if seconds is None and until_decided:
         turn_s = max(SHORTEST_TURN_S, budget_s / (blocks * len(arms)))
+    answers = _answers(arms, reference, inputs, seed, any_answers=any_answers, budget_s=budget_s)
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
     ending = Ending(judge, target, budget_s, blocks, began_s)
     warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
     fixed = seconds is not None or not until_decided
-    turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=fixed, warm_up_s=warm_up_s)
+    turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=fixed, warm_up_s=warm_up_s, answers=answers)
+    turns.take_accusations()
     ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
     interrupted = ended_early == INTERRUPTED
+    answers.accuse_of_kept_answers()
+    turns.take_accusations()
     complete = min(len(arm.medians_ns) for arm in arms)
     if interrupted:
         ended_early = f"interrupted after {quantity_text.count(complete, 'block')}"
         ended_early += "" if until_decided else f" of {blocks}"
-    rows = sorted((_row(arm, complete) for arm in arms), key=lambda row: row.median_ns) if complete else []
+    rows = [_row(arm, complete, answers.notices[arm.name]) for arm in arms] if complete else []
+    rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     comparisons, standing, why_none = outcome(judge, arms, complete)
     return InProcessComparison(
         rows=tuple(rows),
@@ -106,6 +130,7 @@ def compare(
         ended_early=ended_early,
         excluded={arm.name: arm.why_excluded for arm in arms if arm.why_excluded},
         why_no_verdict=why_none,
+        answers=answers.result(),
     )
 
 
@@ -120,6 +145,47 @@ def _arms(callables: Mapping[str, Callable[..., object]], done: Done | Mapping[s
     return [Arm(name, fn, waits.get(name)) for name, fn in callables.items()]
 
 
-def _row(arm: Arm, complete: int) -> CallableRow:
+def _row(arm: Arm, complete: int, of_answers: Sequence[Notice]) -> CallableRow:
     medians = tuple(arm.medians_ns[:complete])
-    return CallableRow(arm.name, medians, verdict.contestant_figure(np.log(medians)), arm.warnings)
+    return CallableRow(arm.name, medians, verdict.contestant_figure(np.log(medians)), (*arm.warnings, *of_answers))
+
+
+def _answers(
+    arms: Sequence[Arm],
+    reference: Callable[..., object] | None,
+    inputs: Inputs | Sequence[Inputs] | None,
+    seed: int,
+    *,
+    any_answers: bool,
+    budget_s: float,
+) -> Answers:
+    """Those of the callables, of which some calls have been checked."""
+    draw, structural = _inputs_of(inputs, seed)
+    if reference is not None and not callable(reference):
+        raise InvalidRequest(f"reference= must be callable, not {shown(reference)}")
+    if any_answers and (reference is not None or structural):
+        raise InvalidRequest("with any_answers no answer is compared; leave out reference= and structural inputs")
+    truth = None if reference is None else Checked(name_of(reference), reference, None)
+    found = Answers(
+        [Checked(arm.name, arm.fn, arm.done) for arm in arms],
+        draw,
+        truth,
+        wanted=not any_answers,
+        repeating_s=_REPEATING_SHARE * min(budget_s, BUDGET_S),
+    )
+    found.check_first()
+    if structural and found.are_compared:
+        check_structural(found, draw)
+    return found
+
+
+def _inputs_of(inputs: Inputs | Sequence[Inputs] | None, seed: int) -> tuple[Draw, bool]:
+    given = [] if inputs is None else [inputs] if callable(inputs) or isinstance(inputs, str) else list(inputs)
+    functions = [each for each in given if not isinstance(each, str)]
+    if unknown := [each for each in given if isinstance(each, str) and each != STRUCTURAL]:
+        raise InvalidRequest(f"inputs= has {shown(unknown[0])}; it takes a function that draws, and {STRUCTURAL!r}")
+    if len(functions) > 1:
+        raise InvalidRequest("inputs= takes one function that draws the arguments")
+    if given and not functions:
+        raise InvalidRequest(f"{STRUCTURAL} inputs vary what a function draws: inputs=[draw, {STRUCTURAL!r}]")
+    return Draw.of(functions[0] if functions else None, seed), STRUCTURAL in given

@@ -10,8 +10,12 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
+from fairlap.scenarios.callables.answers.result import AnswersChecked
 
-ONE_PROCESS = "All blocks ran in one process; another process may have another memory layout and show another order."
+ONE_PROCESS = (
+    "Another process may have another memory layout and show another order. To compare over several processes, run "
+    "`fairlap compare callable --on python:call=MODULE:FUNCTION,python:call=MODULE:OTHER`."
+)
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,9 @@ class CallableRow:
 
 @dataclass(frozen=True)
 class InProcessComparison:
-    """Rows are sorted by time. A callable that cannot be judged has a row, but is in no comparison.
+    """Rows are sorted by time, those with wrong answers last.
 
+    A callable that cannot be judged has a row, but is in no comparison.
     ``ended_early`` and ``why_no_verdict`` are empty where they do not apply; ``excluded`` gives the reason by name.
     """
 
@@ -48,6 +53,7 @@ class InProcessComparison:
     ended_early: str
     excluded: Mapping[str, str]
     why_no_verdict: str
+    answers: AnswersChecked
 
     def between(self, a: str, b: str) -> verdict.Comparison:
         """Find the comparison with ``a`` as its subject."""
@@ -73,16 +79,21 @@ class InProcessComparison:
         places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
         width = max((len(row.name) for row in self.rows), default=0)
         for row in self.rows:
-            times = quantity_text.times(row.median_ns / self.rows[0].median_ns)
+            wrong = row.name in self.answers.wrong
+            times = "not ranked" if wrong else quantity_text.times(row.median_ns / self.rows[0].median_ns)
             lines.append(f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}")
             lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
         no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
         lines += [f"  ! {each}" for each in (self.ended_early, *self.excluded.values(), no_verdict) if each]
-        return "\n".join([*lines, f"  {ONE_PROCESS}"])
+        return "\n".join([*lines, f"  {_as_sentence(self.answers.text)}", f"  {ONE_PROCESS}"])
 
     __repr__ = __str__  # a dataclass would list every sample
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _figure(row: CallableRow) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine import measure
-from fairlap.engine.calls_in_turns import CallsInTurns
+from fairlap.engine.calls_in_turns import CallsInTurns, InTurn
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
+from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 
 INTERRUPTED = "interrupted"
@@ -42,10 +43,13 @@ class Arm:
     medians_ns: list[float] = field(default_factory=list)
     measured_s: float = 0.0
     late_s: float = 0.0  # CPU time that other threads used after its calls had returned
+    wrong: Notice | None = None  # what is wrong with its answers
 
     @property
     def why_excluded(self) -> str:
         """Empty where it may be judged."""
+        if self.wrong is not None:
+            return self.wrong.text
         if self.done is not None or self.late_s <= _LATE_WORK_SHARE * self.measured_s:
             return ""
         return (
@@ -63,9 +67,17 @@ class Turns:
     """
 
     def __init__(
-        self, arms: Sequence[Arm], options: Mapping[str, Any], seconds: float, *, fixed: bool, warm_up_s: float
+        self,
+        arms: Sequence[Arm],
+        options: Mapping[str, Any],
+        seconds: float,
+        *,
+        fixed: bool,
+        warm_up_s: float,
+        answers: Answers,
     ) -> None:
         self.arms = arms
+        self._answers = answers
         self.seconds = seconds
         self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
         self._fixed = fixed
@@ -95,9 +107,14 @@ class Turns:
             if why := why_end():
                 return why
             order = rng.sample(range(len(self.arms)), len(self.arms))
-            if not (in_rounds(order) if in_rounds else self._one_after_the_other(order)):
+            if not (in_rounds(order, rng) if in_rounds else self._one_after_the_other(order)):
                 return INTERRUPTED
+            self.take_accusations()
         return ""
+
+    def take_accusations(self) -> None:
+        for arm in self.arms:
+            arm.wrong = self._answers.wrong.get(arm.name)
 
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
@@ -113,21 +130,24 @@ class Turns:
             if measurement.interrupted:
                 return False
             arm.medians_ns.append(measurement.median_ns)
+        self._answers.check_between()
         return True
 
-    def _in_rounds(self, firsts: Sequence[Measurement]) -> Callable[[Sequence[int]], bool] | None:
+    def _in_rounds(self, firsts: Sequence[Measurement]) -> Callable[[Sequence[int], random.Random], bool] | None:
         """Make what measures a block in rounds; None where that cannot be."""
         options = {name: value for name, value in self._options.items() if name != "stream"}
         if self._options["stream"] is not None or not set(options) <= {"clock", "pause_gc"}:
             return None
-        calls = CallsInTurns([(arm.fn, arm.done) for arm in self.arms], **options)
+        calls = CallsInTurns(**options)
         calls_per_sample = [arm.calls_per_sample for arm in self.arms]
         round_ns = sum(first.median_ns * (1 + first.calls_per_sample) for first in firsts)
 
-        def block(order: Sequence[int]) -> bool:
-            count = int(self.seconds * len(self.arms) * 1e9 / max(round_ns, 1.0))
+        def block(order: Sequence[int], rng: random.Random) -> bool:
+            count = max(1, min(int(self.seconds * len(self.arms) * 1e9 / max(round_ns, 1.0)), _MOST_ROUNDS))
+            drawn = self._answers.drawn_for(count, order, rng)
+            in_turn = [InTurn(arm.fn, arm.done, self._answers.sets_for(place)) for place, arm in enumerate(self.arms)]
             cpu_of_others_before_s = cpu_of_others_s()
-            found = calls.rounds(max(1, min(count, _MOST_ROUNDS)), order, calls_per_sample)
+            found = calls.rounds(in_turn, count, order, calls_per_sample, drawn)
             late_s = wait_until_quiet(_LONGEST_WAIT_S, cpu_of_others_before_s)
             if found.raised is not None:
                 name, first = self.arms[found.raised_by].name, firsts[found.raised_by]
@@ -135,6 +155,7 @@ class Turns:
             if found.interrupted:
                 return False
             figures_ns = np.exp(verdict.block_figures(np.log(found.wall_ns)))
+            self._answers.look_back([float(figure_ns) for figure_ns in figures_ns])
             for arm, figure_ns in zip(self.arms, figures_ns, strict=True):
                 arm.medians_ns.append(float(figure_ns))
                 arm.measured_s += found.elapsed_s
@@ -145,8 +166,11 @@ class Turns:
 
     def _timed(self, arm: Arm, warmup: Any, calls_per_sample: Any, seconds: float) -> Measurement:
         cpu_of_others_before_s = cpu_of_others_s()
+        on = self._answers.sets_for(self.arms.index(arm))[0]
         found = measure(
             arm.fn,
+            args=on.args,
+            kwargs=on.kwargs,
             done=arm.done,
             name=arm.name,
             warmup=warmup,

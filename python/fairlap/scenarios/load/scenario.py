@@ -109,6 +109,6 @@ def _why_without(processes: Sequence[ProcessResult], load: Load, judged: Judged)
         return Unqualified(f"LoadGen says INVALID {of_all}{reasons}", LOADGEN_INVALID)
     if without and len(without) == len(searches):
         lone = all(each.limited_by == "lone_request" for each in without)
-        why = "even a lone request is too slow" if lone else "no rate that was tried meets the bound"
-        return Unqualified(f"{why}, {load.bound_text}, in every process", NO_RATE)
+        why = "even a lone request misses the bound" if lone else "no rate that was tried meets the bound"
+        return Unqualified(f"{why} ({load.bound_text}) in every process", NO_RATE)
     return None

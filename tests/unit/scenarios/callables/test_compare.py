@@ -13,7 +13,7 @@ from typing import Any
 
 import fairlap
 import pytest
-from fairlap.engine.calls_in_turns import CallsInTurns
+from fairlap.engine.calls_in_turns import CallsInTurns, InTurn
 from fairlap.scenarios.callables import turns as module
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.verdict import Verdict
@@ -67,8 +67,9 @@ def test_a_difference_is_found_and_labelled_as_evidence_within_one_process(engin
     assert found.between("fast", "slow").verdict is Verdict.FASTER
     assert found.between("slow", "fast").verdict is Verdict.SLOWER
     assert repr(found) == str(found)
-    assert "24 blocks within one process" in str(found)
-    assert "another memory layout" in str(found)
+    assert found.comparisons[0].evidence == "within one process"
+    assert "in this process fast is" in str(found)
+    assert str(found).count("fairlap compare callable") == 1
 
 
 def test_a_clear_difference_ends_after_few_blocks(engine: Callable[..., FakeEngine]) -> None:
@@ -297,23 +298,24 @@ def test_nothing_is_awaited_where_no_other_thread_has_worked() -> None:
 
 def test_callables_take_turns_of_one_sample_in_an_order_and_its_reverse() -> None:
     called = list[str]()
-    calls = CallsInTurns([(lambda: called.append("a"), None), (lambda: called.append("b"), None)])
-    found = calls.rounds(3, [1, 0], [2, 1])
+    calls = [InTurn(lambda: called.append("a")), InTurn(lambda: called.append("b"))]
+    found = CallsInTurns().rounds(calls, 3, [1, 0], [2, 1])
     assert "".join(called) == "bb" + "aaa" + "aaa" + "bb" + "bb" + "aaa"  # one more call before each sample
     assert found.wall_ns.shape == (2, 3)
     assert (found.interrupted, found.raised) == (False, None)
 
 
 def test_the_samples_of_rounds_belong_to_their_callables() -> None:
-    calls = CallsInTurns([(lambda: time.sleep(0.002), None), (lambda: None, None)])
-    quick_ns, slow_ns = calls.rounds(4, [1, 0], [1, 10]).wall_ns[::-1]
+    calls = [InTurn(lambda: time.sleep(0.002)), InTurn(lambda: None)]
+    quick_ns, slow_ns = CallsInTurns().rounds(calls, 4, [1, 0], [1, 10]).wall_ns[::-1]
     assert slow_ns.min() >= 2e6
     assert quick_ns.max() < 2e6
 
 
 def test_a_native_callable_takes_turns_with_its_completion() -> None:
     spin = ctypes.CDLL(None).getpid
-    found = CallsInTurns([(spin, None), (lambda: 5, lambda result: time.sleep(0.001))]).rounds(2, [0, 1], [100, 1])
+    calls = [InTurn(spin), InTurn(lambda: 5, lambda result: time.sleep(0.001))]
+    found = CallsInTurns().rounds(calls, 2, [0, 1], [100, 1])
     assert found.wall_ns[1].min() >= 1e6
     assert found.wall_ns[0].max() < 1e6
 
@@ -340,9 +342,9 @@ def test_ctrl_c_in_a_turn_keeps_the_blocks_before() -> None:
         if not left:
             signal.raise_signal(signal.SIGINT)
 
-    calls = CallsInTurns([(nothing, None), (interrupting, None)])
-    assert not calls.rounds(100, [0, 1], [1, 1]).interrupted
-    assert calls.rounds(2000, [0, 1], [1, 1]).interrupted
+    calls = [InTurn(nothing), InTurn(interrupting)]
+    assert not CallsInTurns().rounds(calls, 100, [0, 1], [1, 1]).interrupted
+    assert CallsInTurns().rounds(calls, 2000, [0, 1], [1, 1]).interrupted
 
 
 @pytest.mark.sanitized

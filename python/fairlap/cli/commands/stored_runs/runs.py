@@ -199,8 +199,7 @@ def _lines(summary: RunSummary) -> list[str]:
     from fairlap.request.work_title import work_title
 
     began = summary.began_at[:16].replace("T", " ") or "unknown time"
-    count = f"{summary.recorded_processes:>4} of {summary.planned_processes:<4}"
-    head = f"{summary.run}  {began:<16}  {summary.state:<11}  {count}"
+    head = f"{summary.run}  {began:<16}  {summary.state:<11}  {summary.processes_text:<16}"
     works = [
         f"{work_title(work, summary.data, summary.frameworks)}: {summary.standing(work)}" for work in summary.works
     ]

@@ -103,6 +103,7 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
     if found.not_made_again:
         names = ", ".join(text.partition(":")[0] for text in found.not_made_again)
         print_error(
-            f"{bundle}: {names}: only by their hashes; do not rely on them, nor open them unseen", NOT_MADE_AGAIN
+            f"{bundle}: {names} could not be made again, so only their hashes agree; do not rely on them or open them",
+            NOT_MADE_AGAIN,
         )
         raise SystemExit(_NOT_MADE_AGAIN_STATUS)

@@ -1,0 +1,86 @@
+"""The arguments of calls, as the user's function draws them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairlap.engine.calls_in_turns import Arguments
+from fairlap.errors import InvalidRequest, described
+from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, mapped, views_of
+
+_TYPES = {"f": np.float64, "c": np.complex128}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """``sizes`` are the function's keyword parameters that have whole numbers as defaults."""
+
+    function: Callable[..., Any] | None
+    name: str
+    seed: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any] | None, seed: int) -> Draw:
+        if function is None:
+            return cls(None, "", seed)
+        if not callable(function):
+            raise InvalidRequest(f"inputs= must be a function that draws the arguments, not {function!r}")
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return cls(function, name, seed, sizes_of(function))
+
+    def arguments(self, number: int, **sizes: int) -> Arguments:
+        """Draw with a generator of its own for each number."""
+        if self.function is None:
+            return Arguments()
+        try:
+            drawn = self.function(np.random.default_rng([self.seed, number]), **sizes)
+        except Exception as error:
+            of = "".join(f", {name}={size}" for name, size in sizes.items())
+            raise InvalidRequest(f"{self.name}(rng{of}), which draws the inputs, raised {described(error)}") from error
+        if isinstance(drawn, Mapping):
+            return Arguments((), dict(drawn))
+        return Arguments(drawn if isinstance(drawn, tuple) else (drawn,), {})
+
+
+def sizes_of(function: Callable[..., Any]) -> dict[str, int]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {each.name: each.default for each in parameters if type(each.default) is int}
+
+
+def copy_of(arguments: Arguments) -> Arguments:
+    return Arguments(copied(arguments.args), copied(arguments.kwargs))
+
+
+def changed(arguments: Arguments, change: Callable[[Array], Array]) -> Arguments:
+    return Arguments(mapped(arguments.args, change), mapped(arguments.kwargs, change))
+
+
+def in_float64(values: Array) -> Array:
+    kind = "f" if values.dtype.name == "bfloat16" else values.dtype.kind
+    return values.astype(_TYPES[kind]) if kind in _TYPES else np.array(values)
+
+
+def leaves_of_arguments(arguments: Arguments) -> Leaves:
+    """Find the arrays, numbers and texts among them, where they are in memory."""
+    found: Leaves = {}
+    named = {f"its argument {place}": each for place, each in enumerate(arguments.args)}
+    named |= {f"its argument {name}": each for name, each in arguments.kwargs.items()}
+    for name, value in named.items():
+        try:
+            found |= views_of(value, name)
+        except Exception:  # an object of the user's own
+            continue
+    return found
+
+
+def bytes_of(arguments: Arguments) -> int:
+    return sum(leaf.values.nbytes for leaf in leaves_of_arguments(arguments).values())
