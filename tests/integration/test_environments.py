@@ -106,7 +106,7 @@ def test_an_installation_that_was_killed_is_listed_with_its_size_and_can_be_remo
     )
     subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
     assert killed.exists()
-    [listed] = json.loads(output("envs", "--json"))
+    [listed] = json.loads(output("envs", "--json"))["environments"]
     assert (listed["key"], listed["state"], listed["made"]) == (key, "incomplete", None)
     assert listed["requirements"] == ["torch==2.13.0"]
     assert 5000 <= listed["size_bytes"] < 6000
@@ -114,7 +114,7 @@ def test_an_installation_that_was_killed_is_listed_with_its_size_and_can_be_remo
     with envs._lock(key, fcntl.LOCK_EX):
         assert [each.state for each in envs.environments()] == ["being made"]
     output("envs", "remove", key)
-    assert json.loads(output("envs", "--json")) == []
+    assert json.loads(output("envs", "--json"))["environments"] == []
     assert not (tmp_path / "envs" / key).exists()
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from fairlap.cli.commands.explain import explanations
+from fairlap.explanations import explanations
 from messages import AVOIDED, messages
 
 MESSAGES = messages()

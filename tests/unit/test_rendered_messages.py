@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fairlap.cli.commands.explain import explanations, next_step
+from fairlap.explanations import explanations, next_step
 from message_cases import CASES
 from messages import AVOIDED
 from rendered_messages import TOP, provoked, provoking_tests

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from fastapi.responses import Response
 
 from fairlap.machine.serving.guard import Door, Request
 from fairlap.machine.serving.guard import Guard as AnyGuard
+from fairlap.printed_document import error_document
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,8 +41,8 @@ def refusal(path: str, status: int, code: str, message: str) -> Response:
     line = " ".join(message.split())
     line = line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
     if path.startswith(API):
-        document = json.dumps({"error": {"code": code, "message": line}})
-        return Response(f"{document}\n".encode(), status, media_type="application/json")
+        document = msgspec.json.encode(error_document(code, line))
+        return Response(document + b"\n", status, media_type="application/json")
     text = f"fairlap: {line} [{code}]\n".encode(errors="replace")
     return Response(text, status, media_type="text/plain; charset=utf-8")
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -14,14 +13,16 @@ from fairlap.browse.guard import POLICY
 from fairlap.browse.list_page import RunList, page_of
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.history.model_history import history_of
+from fairlap.printed_document import PrintedDocument
 from fairlap.render.document import Document
 from fairlap.render.encoders import encoded
 from fairlap.render.outputs import FORMATS
 from fairlap.request.units import Share
 from fairlap.results.decision.question import question_of
 from fairlap.store.errors import NoSuchRun
+from fairlap.store.run_file import RunDocument, run_document
 from fairlap.store.run_ids import is_an_id, utc_text
-from fairlap.store.search import Wanted, raced_models
+from fairlap.store.search import RunSummaries, Wanted, raced_models
 from fairlap.store.store import Store, open_store
 
 RUNS_ON_A_PAGE = 50
@@ -69,7 +70,7 @@ def _list(asked: Asked) -> Content:
 
 def _list_document(asked: Asked) -> Content:
     found = _runs(asked)
-    return _json({"runs": found.runs, "next": found.older or None})
+    return _json(RunSummaries(list(found.runs), found.older or None))
 
 
 def _runs(asked: Asked) -> RunList:
@@ -100,7 +101,6 @@ def _report(asked: Asked) -> Content:
 
 def _run_document(asked: Asked) -> Content:
     from fairlap.results.results import results_of
-    from fairlap.store.run_file import run_document
 
     with _store() as store:
         run = store.id_of(asked.run)
@@ -186,7 +186,7 @@ def _require(format_name: str) -> None:
         raise NotAvailable(missing)
 
 
-def _json(document: Any) -> Content:
+def _json(document: PrintedDocument | RunDocument) -> Content:
     return Content(msgspec.json.encode(document) + b"\n", "application/json")
 
 

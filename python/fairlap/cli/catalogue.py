@@ -14,7 +14,9 @@ from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named, framework_names, is_importable
 from fairlap.models.registry import find, workload_names
 from fairlap.models.spec import Tensor
+from fairlap.printed_document import PrintedDocument
 from fairlap.request.work import Precision
+from fairlap.results.prices import PriceEntry
 
 if TYPE_CHECKING:
     from fairlap.models.operations.listed import Listed
@@ -104,8 +106,7 @@ class ListedRoute:
     no_precision: Mapping[str, str] = field(default_factory=dict)  # why it lacks the others
 
 
-@dataclass(frozen=True)
-class ListedRoutes:
+class ListedRoutes(PrintedDocument, frozen=True, tag="fairlap.routes/1"):
     """The inputs as they were bound, with what is drawn for them, and the frameworks that can run the model."""
 
     source: str
@@ -114,6 +115,31 @@ class ListedRoutes:
     reference: str
     routes: tuple[ListedRoute, ...]
     notices: tuple[Notice, ...]
+
+
+class ModelList(PrintedDocument, frozen=True, tag="fairlap.models/1"):
+    models: list[ListedModel]
+
+
+class OperationList(PrintedDocument, frozen=True, tag="fairlap.operations/1"):
+    operations: list[ListedOperation]
+
+
+class DataList(PrintedDocument, frozen=True, tag="fairlap.data-sets/1"):
+    data_sets: list[ListedData]
+
+
+class FrameworkList(PrintedDocument, frozen=True, tag="fairlap.frameworks/1"):
+    frameworks: list[ListedFramework]
+
+
+class DeviceList(PrintedDocument, frozen=True, tag="fairlap.devices/1"):
+    devices: list[ListedDevice]
+
+
+class PriceList(PrintedDocument, frozen=True, tag="fairlap.prices/1"):
+    file: str  # that holds them
+    prices: list[PriceEntry]
 
 
 def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]) -> ListedRoutes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import msgspec
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.printed_document import PrintedDocument
 
 PROOF = "proof.json"
 _SECONDS = 0.05
@@ -25,8 +25,7 @@ class ConversionFailed(FairlapError):
     code = "E_SOURCE"
 
 
-@dataclass(frozen=True)
-class Proof:
+class Proof(PrintedDocument, frozen=True, tag="fairlap.conversion/1"):
     """What was compared, and how far the framework's answers are from the reference."""
 
     source: str

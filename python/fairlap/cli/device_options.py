@@ -17,6 +17,8 @@ from fairlap.printable import joined_lines
 if TYPE_CHECKING:
     from fairlap.engine.cuda.kernel_file import Launch
     from fairlap.engine.measurement import Measurement
+    from fairlap.engine.measurement_document import MeasurementDocument
+    from fairlap.scenarios.callables.comparison_document import ComparisonDocument
     from fairlap.scenarios.callables.device_timing import Kernels, OnDevice, Timed
     from fairlap.scenarios.callables.result import InProcessComparison
 
@@ -118,13 +120,25 @@ def _timed(
     return result, {} if result.interrupted else {name: kernels_of(timed, name) for name in names}
 
 
-def with_kernels(document: dict[str, Any], text: str, kernels: Mapping[str, Kernels]) -> tuple[dict[str, Any], str]:
-    """Add the kernels of each callable to the result, which is unchanged on a CPU."""
+def document_and_text(
+    result: Measurement | InProcessComparison, kernels: Mapping[str, Kernels], *, raw: bool
+) -> tuple[MeasurementDocument | ComparisonDocument, str]:
+    """Put the result and, on a GPU, the kernels of each callable together."""
+    import msgspec
+
+    from fairlap.engine import measurement_document
+    from fairlap.engine.measurement import Measurement
+    from fairlap.scenarios.callables import comparison_document
+
+    if isinstance(result, Measurement):
+        measured = measurement_document.document_of(result, raw=raw)
+        for only in kernels.values():
+            own = only.document()
+            measured = msgspec.structs.replace(measured, kernels=own.kernels, kernels_absent=own.kernels_absent)
+        return measured, "\n".join(map(str, (result, *kernels.values())))
+    compared = comparison_document.document_of(result, raw=raw)
     if not kernels:
-        return document, text
-    if len(kernels) == 1:
-        [only] = kernels.values()
-        return {**document, **only.to_dict()}, f"{text}\n{only}"
+        return compared, str(result)
+    by_callable = {name: each.document() for name, each in kernels.items()}
     lines = [f"  {name}\n{each}" for name, each in kernels.items()]
-    by_callable = {name: each.to_dict() for name, each in kernels.items()}
-    return {**document, "kernels_by_callable": by_callable}, f"{text}\n{joined_lines(lines)}"
+    return msgspec.structs.replace(compared, kernels_by_callable=by_callable), f"{result}\n{joined_lines(lines)}"

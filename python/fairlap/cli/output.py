@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +14,11 @@ from fairlap.printable import filtered, one_line
 from fairlap.secrets import json_without_secrets, without_secrets, without_secrets_or_queries
 
 if TYPE_CHECKING:
+    from fairlap.printed_document import PrintedDocument
     from fairlap.race.progress import Messages, Silence
     from fairlap.render.document import Document
     from fairlap.render.outputs import Format
+    from fairlap.store.run_file import RunDocument
 
 _SAY_ALL = ("E_FAIRLAP", "E_REQUEST", "E_USAGE")
 """Codes of many causes, whose message alone can say what to do."""
@@ -24,14 +26,15 @@ _SAY_ALL = ("E_FAIRLAP", "E_REQUEST", "E_USAGE")
 _printed_json = False
 
 
-def print_json(document: Any) -> None:
+def print_json(document: PrintedDocument | RunDocument) -> None:
     """Print the only document of a command that was called with --json."""
     global _printed_json
+    encoded = _encoded(document)
     _printed_json = True
-    click.echo(_encoded(document), nl=False)
+    click.echo(encoded, nl=False)
 
 
-def print_result(document: Any, text: str, *, as_json: bool, output: Sequence[Path]) -> None:
+def print_result(document: PrintedDocument | RunDocument, text: str, *, as_json: bool, output: Sequence[Path]) -> None:
     """Print the text, or with --json the document, and write the document to each file of ``output``."""
     from fairlap.cli.output_options import writable
     from fairlap.machine.atomic_files import write_output
@@ -52,7 +55,7 @@ def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[P
     print_json(document.data) if as_json else click.echo(text_of(document))
 
 
-def _encoded(document: Any) -> bytes:
+def _encoded(document: PrintedDocument | RunDocument) -> bytes:
     import msgspec
 
     return msgspec.json.format(json_without_secrets(msgspec.json.encode(document)), indent=2) + b"\n"
@@ -68,7 +71,9 @@ def print_error(message: str, code: str, *, as_json: bool = False) -> None:
     if sys.stderr is not None and sys.stderr.isatty() and code not in _SAY_ALL:
         click.echo(f"  what to do: `fairlap explain {code}`", err=True)
     if as_json and not _printed_json:
-        print_json({"error": {"code": code, "message": message}})
+        from fairlap.printed_document import error_document
+
+        print_json(error_document(code, message))
 
 
 def print_note(text: str) -> None:

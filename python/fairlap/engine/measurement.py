@@ -174,26 +174,12 @@ class Measurement:
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also every sample."""
-        return {
-            "name": self.name,
-            "quantities": {name: _quantity_dict(q, raw) for name, q in self.quantities.items()},
-            "absent": dict(self.absent),
-            "samples": self.samples,
-            "calls_per_sample": self.calls_per_sample,
-            "stopped_by": self.stopped_by,
-            "elapsed_s": self.elapsed_s,
-            "warm_up": {
-                "kind": self.warm_up.kind,
-                "settled": self.warm_up.settled,
-                "calls": self.warm_up.calls,
-                "elapsed_s": self.warm_up.elapsed_s,
-                "first_call_ns": self.warm_up.first_call_ns,
-            },
-            "collector_paused": self.collector_paused,
-            "settings": dict(self.settings),
-            "counts": dict(self.counts),
-            "warnings": [{"code": notice.code, "text": notice.text} for notice in self.warnings],
-        }
+        import msgspec
+
+        from fairlap.engine.measurement_document import document_of
+
+        plain: dict[str, Any] = msgspec.to_builtins(document_of(self, raw=raw))
+        return plain
 
     def __str__(self) -> str:
         lines = [f"{self.name}"]
@@ -228,23 +214,6 @@ def _figure_line(name: str, quantity: Quantity) -> str:
 def _how_line(quantity: Quantity) -> str:
     floor = ", ".join(f"{key.removesuffix('_ns')} {quantity_text.duration(ns)}" for key, ns in quantity.floor.items())
     return f"  {'':<12} by {quantity.method}; floor: {floor}"
-
-
-def _quantity_dict(quantity: Quantity, raw: bool) -> dict[str, Any]:
-    shown = zip(SHOWN_QUANTILES, quantity.quantiles(SHOWN_QUANTILES), strict=True)
-    interval = quantity.interval
-    out: dict[str, Any] = {
-        "method": quantity.method,
-        **{f"p{share * 100:g}_ns": None if math.isnan(ns) else ns for share, ns in shown},
-        "interval_ns": [interval.low, interval.high] if interval.coverage > 0 else None,
-        "interval_coverage": interval.coverage if interval.coverage > 0 else None,
-        "resolution_ns": quantity.resolution_ns,
-        "floor": dict(quantity.floor),
-    }
-    if raw:
-        values = memoryview(quantity.samples).cast("B").cast("d").tolist()
-        out["samples_ns"] = [None if math.isnan(value) else value for value in values]
-    return out
 
 
 class CallableRaised(FairlapError):

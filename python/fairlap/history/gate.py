@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
@@ -30,6 +31,13 @@ class Status(IntEnum):
     NOT_COMPARABLE = 3
 
 
+Word = Literal["passed", "slower", "inconclusive", "not comparable"]
+_WORDS: dict[Status, Word] = {
+    Status.PASSED: "passed",
+    Status.SLOWER: "slower",
+    Status.INCONCLUSIVE: "inconclusive",
+    Status.NOT_COMPARABLE: "not comparable",
+}
 _GRAVEST_FIRST = (Status.SLOWER, Status.NOT_COMPARABLE, Status.INCONCLUSIVE)
 
 
@@ -44,8 +52,8 @@ class Finding:
     high: float | None = None
 
     @property
-    def word(self) -> str:
-        return self.status.name.lower().replace("_", " ")
+    def word(self) -> Word:
+        return _WORDS[self.status]
 
     def __str__(self) -> str:
         """One line, and one more for each warning."""

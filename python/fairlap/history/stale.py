@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.history.trends import machine_named
 from fairlap.machine.differences import FactDifference, differences
+from fairlap.printed_document import PrintedDocument
 from fairlap.race.run import Run
 from fairlap.store.search import newest_answers
 from fairlap.store.store import Store
@@ -27,8 +28,7 @@ class StaleResult:
     renew: str  # the command that measures it again
 
 
-@dataclass(frozen=True)
-class Staleness:
+class Staleness(PrintedDocument, frozen=True, tag="fairlap.stale/1"):
     stale: tuple[StaleResult, ...]  # the newest first
     current: int
     elsewhere: int  # results of other hardware, which cannot be renewed here

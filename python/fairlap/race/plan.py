@@ -14,6 +14,7 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.regular_file import content_of
+from fairlap.printed_document import PrintedDocument
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.commands import reports_of
 from fairlap.request.load import Load
@@ -84,7 +85,7 @@ class SkippedWork(msgspec.Struct, frozen=True):
     why: str
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     contestants: tuple[ContestantName, ...]
     works: tuple[Work, ...]
     threads: int  # the most of any work; ``threads_of`` has those of one
@@ -114,7 +115,7 @@ class Plan(msgspec.Struct, frozen=True):
     recompile_inputs: tuple[OtherInputs, ...] = ()  # and what else they are called on then
     sandbox: bool = False  # contestants confine themselves
     pass_env: tuple[str, ...] = ()  # names of secret variables that contestants get; the values are nowhere
-    scenario_settings: dict[str, str] = {}  # of scenarios that installed packages add
+    scenario_settings: dict[str, str] = msgspec.field(default_factory=dict)  # of scenarios that installed packages add
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairlap.printed_document import PrintedDocument
 from fairlap.render.charts.look import Look
 
 Drawing = Callable[[Look], str]  # an SVG, drawn when a file or a page needs it
@@ -62,7 +63,7 @@ class Records:
 class Document:
     title: str
     sections: Sequence[Section]
-    data: Any  # what JSON holds
+    data: PrintedDocument  # what JSON holds
     records: Records
     draw: Drawing  # the picture that stands alone as a file
     facts: Sequence[str] = ()  # about all that follows

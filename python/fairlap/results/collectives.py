@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fairlap import verdict
+from fairlap.printed_document import PrintedDocument
 from fairlap.race.collectives import MEMORY, CollectivesRun, Trial
 from fairlap.results.estimates import inverse
 from fairlap.results.row import Estimate
@@ -46,7 +47,7 @@ class CollectiveFit(msgspec.Struct, frozen=True):
         return self.largest_miss <= _LARGEST_MISS
 
 
-class CollectivesResult(msgspec.Struct, frozen=True):
+class CollectivesResult(PrintedDocument, frozen=True, tag="fairlap.collectives/1"):
     ranks: int
     threads: int
     blocks: int

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.atomic_files import write_atomically
@@ -21,9 +20,9 @@ from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.results.decision.decision import Decision
+from fairlap.results.judged_work import JudgedWork, judged_work
 from fairlap.results.results import Results
 from fairlap.results.row import Row
-from fairlap.results.work_result import WorkResult
 from fairlap.secrets import json_without_secrets
 from fairlap.store.run_ids import id_of, is_an_id
 from fairlap.store.search import State
@@ -40,14 +39,19 @@ class SamplesOfProcess(msgspec.Struct):
 
 
 class RunFile(Run):
-    """A run with what its store knows of it. The comparisons are for other programs; fairlap computes its own."""
+    """A run with what its store knows of it, as it is read."""
 
     id: str = ""
     state: State | None = None  # absent in a file that a race wrote itself
     rows: list[Row] = msgspec.field(default_factory=list)
-    work_results: list[dict[str, Any]] = msgspec.field(default_factory=list)
     samples: list[SamplesOfProcess] = msgspec.field(default_factory=list)
     decision: Decision | msgspec.UnsetType = msgspec.UNSET  # where requirements or a use were given
+
+
+class RunDocument(RunFile, tag_field="schema", tag=f"fairlap.run/{RUN_FORMAT}"):
+    """As it is written: with the comparisons, which are for other programs; fairlap computes its own."""
+
+    work_results: list[JudgedWork] = msgspec.field(default_factory=list)
 
 
 class _OlderRunFile(RunFile):
@@ -61,17 +65,17 @@ def run_document(
     run_id: str = "",
     state: State | None = None,
     rows: list[Row] | None = None,
-) -> RunFile:
+) -> RunDocument:
     """While a race runs there are no results yet; the processes that have ended are written all the same.
 
     ``rows`` are those of the store, which know the price and the baseline that the race was given.
     """
     fields = {name: getattr(run, name) for name in Run.__struct_fields__}
     if results is None:
-        return RunFile(**fields, id=run_id, state=state)
-    shown = [_work_result(results, each) for each in results.work_results]
+        return RunDocument(**fields, id=run_id, state=state)
+    shown = [judged_work(each, results.order_differs(each.work)) for each in results.work_results]
     run_id = results.run_id if is_an_id(results.run_id) else ""
-    document = RunFile(
+    document = RunDocument(
         **fields, id=run_id, state=state, rows=results.rows if rows is None else rows, work_results=shown
     )
     if results.decision is not None:
@@ -79,7 +83,7 @@ def run_document(
     return document
 
 
-def encode_document(document: RunFile) -> bytes:
+def encode_document(document: RunDocument) -> bytes:
     return msgspec.json.format(json_without_secrets(msgspec.json.encode(document)), indent=1)
 
 
@@ -168,45 +172,3 @@ def processes_with_samples(run: RunFile, file: Path) -> list[StoredProcess]:
             )
         process.samples[each.quantity] = each.ns
     return list(processes.values())
-
-
-def _work_result(results: Results, found: WorkResult) -> dict[str, Any]:
-    return {
-        "work": found.work.label,
-        "conditions": found.conditions,
-        "order_differs": results.order_differs(found.work),
-        "blocks": {"kept": found.blocks.kept, "dropped": found.blocks.dropped, "noisy": found.blocks.noisy},
-        "why_no_verdict": found.why_no_verdict or None,
-        "no_verdict_code": found.basis.no_verdict_code or None,
-        "comparisons": [_comparison(each) for each in found.comparisons],
-        "other_quantities": [
-            {
-                "metric": other.metric.name,
-                "comparisons": [_comparison(each) for each in other.comparisons],
-                "without": other.without,
-                "why_not": other.why_not or None,
-            }
-            for other in found.other_quantities
-        ],
-        # What many readers look for; never the verdict.
-        "means": None if found.table is None else msgspec.to_builtins(verdict.means_and_spreads(found.table)),
-        "welch": None if found.table is None else msgspec.to_builtins(verdict.welch(found.table)),
-    }
-
-
-def _comparison(each: verdict.Comparison) -> dict[str, Any]:
-    return {
-        "a": each.a,
-        "b": each.b,
-        "verdict": each.verdict.value,
-        "ratio": each.ratio,
-        "interval": [each.interval.low, each.interval.high],
-        "blocks": each.blocks,
-        "p_adjusted": each.p_adjusted,
-        "level": each.level,
-        "decided_after_blocks": each.decided_after_blocks,
-        "detectable_effect": each.detectable_effect,
-        "needed_blocks": verdict.needed_blocks(each),
-        "sentence": str(verdict.sentence(each)),
-        "warnings": [{"code": warning.code, "text": str(warning)} for warning in each.warnings],
-    }

@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
+from fairlap.printed_document import PrintedDocument
 from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
 from fairlap.scenarios.contract import Unit, as_time_ns
@@ -74,6 +75,11 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
         """List the contestants on a work, with their places if known."""
         placed = [each for each in self.placed if each.work == work]
         return ", ".join(each.text for each in placed) or ", ".join(self.contestants)
+
+
+class RunSummaries(PrintedDocument, frozen=True, tag="fairlap.runs/1"):
+    runs: list[RunSummary]  # the newest first
+    next: str | msgspec.UnsetType | None = msgspec.UNSET  # of a server: `before` of the next page; None on the last
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:

@@ -8,6 +8,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.printable import joined_lines
+from fairlap.printed_document import PrintedDocument
 from fairlap.render.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
@@ -31,7 +32,7 @@ class RunDocument(msgspec.Struct, frozen=True):
     rows: list[Row]
 
 
-class SweepDocument(msgspec.Struct, frozen=True):
+class SweepDocument(PrintedDocument, frozen=True, tag="fairlap.sweep/1"):
     sweep: str
     machines: Spread
     state: Literal["finished", "interrupted"]

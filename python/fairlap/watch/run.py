@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from itertools import count, groupby
 
 import click
+import msgspec
 
 from fairlap.interrupts import interrupted_once, status_of
 from fairlap.printable import unfiltered
-from fairlap.watch.readings import ReadingsNow
+from fairlap.printed_document import PrintedDocument
+from fairlap.watch.readings import Absence, ReadingsNow
 from fairlap.watch.rows import rows_of
 from fairlap.watch.series import Series
 
 Ticks = Iterator[None]  # one at the end of each interval
 Show = Callable[[ReadingsNow, Ticks], None]
 _DUMB = ("dumb", "unknown")
+
+
+class SourceState(msgspec.Struct, frozen=True):
+    present: bool
+    absent_because: str  # empty where it is present
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """In base units. A counter has a total and its increase, others a value; a number that is absent is null."""
+
+    name: str
+    labels: dict[str, str]
+    total: float | msgspec.UnsetType | None = msgspec.UNSET
+    per_second: float | msgspec.UnsetType | None = msgspec.UNSET
+    value: float | msgspec.UnsetType | None = msgspec.UNSET
+    absent_because: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class ReadingsOfInterval(PrintedDocument, frozen=True, tag="fairlap.readings/1"):
+    time_s: float  # since 1970
+    interval_s: float
+    sources: dict[str, SourceState]
+    readings: list[Reading]
+    absent: list[Absence]
 
 
 def watch(interval_s: float, intervals: int | None, root: str, show: Show) -> None:
@@ -103,24 +127,21 @@ def plain_line(readings: ReadingsNow) -> str:
 
 
 def json_line(readings: ReadingsNow) -> str:
-    document = {
-        "time_s": round(time.time(), 3),
-        "interval_s": readings.interval_s,
-        "sources": {name: {"present": not why, "absent_because": why} for name, why in readings.sources.items()},
-        "readings": [_reading(series) for series in readings.series],
-        "absent": [asdict(absence) for absence in readings.absences()],
-    }
-    return json.dumps(document)
+    document = ReadingsOfInterval(
+        round(time.time(), 3),
+        readings.interval_s,
+        {name: SourceState(not why, why) for name, why in readings.sources.items()},
+        [_reading(series) for series in readings.series],
+        list(readings.absences()),
+    )
+    return msgspec.json.encode(document).decode()
 
 
-def _reading(series: Series) -> dict[str, object]:
-    """Describe a reading; a number that is absent is null, with the reason."""
-    reading: dict[str, object] = {"name": series.metric.name, "labels": series.labels}
+def _reading(series: Series) -> Reading:
+    reading = Reading(series.metric.name, series.labels, absent_because=series.absent or msgspec.UNSET)
     if series.metric.counter:
-        reading |= {"total": series.value, "per_second": series.per_second}
-    else:
-        reading |= {"value": series.value}
-    return reading | ({"absent_because": series.absent} if series.absent else {})
+        return msgspec.structs.replace(reading, total=series.value, per_second=series.per_second)
+    return msgspec.structs.replace(reading, value=series.value)
 
 
 def _print_absences(readings: ReadingsNow) -> None:

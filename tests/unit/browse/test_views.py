@@ -70,7 +70,7 @@ def test_every_view_answers_get_and_head(path: str, ids: list[str]) -> None:
 def test_documents_are_those_of_the_commands(ids: list[str]) -> None:
     run = ids[-1]
     listed = get("/api/runs?limit=3").json
-    assert listed["runs"] == msgspec.json.decode(output("runs", "--json", "--limit", 3))
+    assert listed["runs"] == msgspec.json.decode(output("runs", "--json", "--limit", 3))["runs"]
     assert get(f"/api/runs/{run}").json == msgspec.json.decode(output("show", run, "--json"))
     assert get("/api/history?model=mlp&on=jax").json == msgspec.json.decode(
         output("history", "mlp", "--on", "jax", "--json")
@@ -222,7 +222,7 @@ def test_a_file_of_this_machine_cannot_be_named(tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_yet_is_an_empty_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "none.sqlite"))
     assert get("/").status == 200
-    assert get("/api/runs").json == {"runs": [], "next": None}
+    assert get("/api/runs").json == {"schema": "fairlap.runs/1", "runs": [], "next": None}
     assert get("/runs/last").status == 404
     assert list(tmp_path.iterdir()) == []
 

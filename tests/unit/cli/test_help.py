@@ -18,11 +18,11 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from command_line import invoke, output
 from fairlap.cli import cli
-from fairlap.cli.commands.explain import explanations
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.manual import manual_pages
 from fairlap.cli.output import print_error
 from fairlap.errors import InvalidRequest
+from fairlap.explanations import explanations
 from fairlap.launch import environments as envs
 from fairlap.store.store import open_store
 from runs_in_store import keep_whole

@@ -19,7 +19,7 @@ from fairlap.race.run import Run
 from fairlap.render.document import Document
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
-from fairlap.render.trends.document import document_of
+from fairlap.render.trends.document import HistoryDocument, document_of
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Work
 from fairlap.store.store import open_store
@@ -103,7 +103,8 @@ def test_a_history_of_load_shows_rates(tmp_path: Path, monkeypatch: pytest.Monke
     assert float(ratio.partition(" [")[0]) == pytest.approx(0.8, rel=0.01)
     assert "times as long" not in text_of(found)
     assert "largest rate" in encoded(found, "svg").decode()
-    [recorded] = found.data["trends"][0]["changes"]
+    assert isinstance(found.data, HistoryDocument)
+    [recorded] = found.data.trends[0].changes
     assert recorded.ratio == pytest.approx(1.25, rel=0.01)  # of times, as its quantity says
     assert {row[found.records.names.index("quantity")] for row in found.records.rows} == {"largest rate"}
 
@@ -179,13 +180,14 @@ def test_a_result_of_another_kernel_is_stale_until_it_is_measured_again() -> Non
         keep_whole(store, run)
     done = invoke("stale", "--json")
     assert done.exit_code == 0
-    assert json.loads(done.stdout) == {"stale": [], "current": 1, "elsewhere": 0}
+    assert json.loads(done.stdout) == {"schema": "fairlap.stale/1", "stale": [], "current": 1, "elsewhere": 0}
 
 
 @pytest.mark.usefixtures("own_store")
 def test_results_of_other_hardware_are_counted_only() -> None:
     run_of_this_machine(**{"cpu model": "another", "kernel": "5.0"})
-    assert json.loads(invoke("stale", "--json").stdout) == {"stale": [], "current": 0, "elsewhere": 1}
+    found = json.loads(invoke("stale", "--json").stdout)
+    assert (found["stale"], found["current"], found["elsewhere"]) == ([], 0, 1)
 
 
 @pytest.mark.usefixtures("own_store")
@@ -254,6 +256,6 @@ def test_races_of_commands_have_a_history_under_the_title_that_the_list_shows(ow
         done = invoke("history", "commands", *arguments)
         assert done.exit_code == 0
         assert {name for name in ("old", "new", "other") if re.search(rf"\b{name}\b", done.stdout)} == shown
-    assert len(json.loads(invoke("runs", "--model", "commands", "--on", "old,new", "--json").stdout)) == 2
+    assert len(json.loads(invoke("runs", "--model", "commands", "--on", "old,new", "--json").stdout)["runs"]) == 2
     for refused in (("commands", "--on", "old,missing"), ("callables",)):
         assert getattr(invoke("history", *refused).exception, "code", "") == "E_NO_RUN"

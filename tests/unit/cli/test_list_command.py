@@ -30,11 +30,13 @@ def listed(*arguments: str) -> str:
 
 
 def listed_as_json(what: str) -> Any:
-    return json.loads(listed(what, "--json"))
+    return listed_as_json_of(what)
 
 
 def listed_as_json_of(what: str, *patterns: str) -> Any:
-    return json.loads(listed(what, *patterns, "--json"))
+    document = json.loads(listed(what, *patterns, "--json"))
+    [key] = document.keys() & {what, what.replace("data", "data_sets")}
+    return document[key]
 
 
 def test_models_are_listed_with_their_size_and_what_they_run_in() -> None:

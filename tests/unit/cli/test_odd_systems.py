@@ -61,7 +61,7 @@ def test_a_full_cache_ends_in_one_line_and_loses_nothing_of_the_store(tmp_path: 
     assert "Traceback" not in done.stderr
     assert done.returncode in (1, 2)
     assert error_code(done) == "E_TENSOR_FILE"
-    *_, first = json.loads(fairlap("runs", "--json", FAIRLAP_STORE=store).stdout)
+    *_, first = json.loads(fairlap("runs", "--json", FAIRLAP_STORE=store).stdout)["runs"]
     assert first["state"] == "finished"
 
 

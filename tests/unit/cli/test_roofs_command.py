@@ -31,7 +31,7 @@ def test_json_has_the_roofs_and_the_ridges_and_goes_to_files_too(tmp_path: Path)
     file = tmp_path / "roofs.json"
     printed = json.loads(output("roofs", "--threads", "1", "--json", "-o", file))
     assert printed == json.loads(file.read_text())
-    [found] = printed
+    [found] = printed["roofs"]
     assert found["operations_per_s"]["fp32"] == {"value": 200e9, "low": 199e9, "high": 201e9}
     assert found["ridge_operations_per_byte"] == {"fp32": 10.0}
     assert found["instructions"] == {"fp32": "avx512f"}
@@ -66,8 +66,8 @@ _ON_A_GPU = msgspec.structs.replace(
 def test_a_gpu_has_the_same_document_and_a_table_under_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_roofs, "kept_roofs_of_device", lambda device: _ON_A_GPU)
     monkeypatch.setattr(device_roofs, "roofs_of_device", lambda device, again: _ON_A_GPU)
-    [found] = json.loads(output("roofs", "--device", "cuda:0", "--json"))
-    [of_cpu] = json.loads(output("roofs", "--threads", "1", "--json"))
+    [found] = json.loads(output("roofs", "--device", "cuda:0", "--json"))["roofs"]
+    [of_cpu] = json.loads(output("roofs", "--threads", "1", "--json"))["roofs"]
     assert found.keys() == of_cpu.keys()
     assert (found["device"], found["device_name"], found["threads"]) == ("cuda:0", "NVIDIA H100", None)
     lines = output("roofs", "--device", "cuda:0").splitlines()

@@ -37,7 +37,7 @@ def kept(run: Run | None = None) -> str:
 
 def test_without_a_store_the_list_says_where_it_will_lie_and_makes_none(path: Path) -> None:
     assert str(path) in output("runs")
-    assert json.loads(output("runs", "--json")) == []
+    assert json.loads(output("runs", "--json"))["runs"] == []
     refusal("show", "last")
     assert not path.exists()
 
@@ -55,7 +55,7 @@ def test_the_list_has_a_line_for_each_run_with_the_places() -> None:
     assert len(output("runs", "--limit", "1").splitlines()) == 1
     assert "no such run in" in output("runs", "--since", "2026-01-03")
     assert run_id in output("runs", "--since", "2026-01-02T05:04:05+02:00")
-    assert {each["run"] for each in json.loads(output("runs", "--json"))} == {run_id, recording.run}
+    assert {each["run"] for each in json.loads(output("runs", "--json"))["runs"]} == {run_id, recording.run}
 
 
 def test_the_list_says_what_a_race_was_fed_also_while_it_runs_and_bears_a_plan_that_cannot_be_read() -> None:

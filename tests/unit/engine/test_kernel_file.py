@@ -11,6 +11,7 @@ from cuda_on_fakes import Machine, on_fakes
 from fairlap.engine import measure
 from fairlap.engine.cuda.kernel_file import Launch, extent, kernel_arguments, loaded_kernels
 from fairlap.engine.measurement import CallableRaised
+from fairlap.engine.measurement_document import KernelOfCall
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.device_timing import OnDevice, kernel_files, kernels_of
 from fairlap.scenarios.callables.in_process import compare
@@ -31,7 +32,7 @@ def test_a_kernel_is_launched_natively_and_timed_on_its_stream() -> None:
         assert result.settings["call"] == "native"
         kernels = kernels_of(timed, name)
         assert kernels.by_name.keys() == {"saxpy"}
-        assert kernels.to_dict()["kernels"]["saxpy"] == {"per_call": 1.0, "ns_per_call": 7000.0}
+        assert kernels.document().kernels["saxpy"] == KernelOfCall(per_call=1.0, ns_per_call=7000.0)
         assert machine.cuda.fake_cuda_outstanding(b"device_allocations") == 2
     del timed, result
     assert machine.outstanding() == 0

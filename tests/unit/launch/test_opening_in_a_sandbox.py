@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.cli.commands.explain import explanations
+from fairlap.explanations import explanations
 from fairlap.frameworks.registry import framework_named, framework_names
 from fairlap.machine.sandbox import has_seccomp, landlock_version
 from fairlap.models.sources.bundle import bundle_in

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.cli.commands.explain import explanations
+from fairlap.explanations import explanations
 from fairlap.machine.doctor import examination
 from fairlap.machine.doctor.examination import CHECKS, Check, findings_of
 from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text

@@ -64,7 +64,7 @@ def test_no_ratio_is_claimed_where_others_had_the_machine(processes: list[Proces
     assert all(row.ratio is None and row.verdict is None and row.place is None for row in work_result.rows)
     assert all(code in row.absent["ratio"] for row in work_result.rows)
     [written] = run_document(results.run, results).work_results
-    assert (written["no_verdict_code"], written["comparisons"]) == (code, [])
+    assert (written.no_verdict_code, written.comparisons) == (code, [])
     assert headline(work_result) == "No verdict"
     text = text_of(results)
     assert code in text

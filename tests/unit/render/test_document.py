@@ -9,7 +9,9 @@ import json
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
+from fairlap.printed_document import PrintedDocument
 from fairlap.render.charts.look import DARK, LIGHT, Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.encoders import encoded
@@ -20,6 +22,10 @@ from hypothesis import strategies as st
 
 HOSTILE = "<script>|`[a](http://b)@c #1 www.d.com\n::error\x1b[2J\N{RIGHT-TO-LEFT OVERRIDE}"
 TIMES = Table("Times", ("contestant", "time", "never"), [["jax:fast", "2.1 ms [2.0, 2.2]", ""], ["torch", "", ""]])
+
+
+class Lines(PrintedDocument, frozen=True, tag="fairlap.lines/1"):
+    lines: list[int | None]
 
 
 def drawing(look: Look) -> str:
@@ -37,7 +43,7 @@ def document(
     ]
     rows: list[list[object]] = [["=1", Estimate(2.0, 1.0, 3.0), {"why": "x"}], ["b", None, {}]]
     records = Records(("name", "time_ns", "absent"), rows, ("time_ns",))
-    return Document(title, sections, {"lines": [1, None]}, records, drawing, (fact,))
+    return Document(title, sections, Lines([1, None]), records, drawing, (fact,))
 
 
 def written(format_name: str, **texts: str) -> str:
@@ -94,7 +100,7 @@ def test_files_for_programs_have_values_an_estimate_with_its_interval_and_no_for
     assert header == ["name", "time_ns", "time_ns_low", "time_ns_high", "absent"]
     assert first == ["'=1", "2.0", "1.0", "3.0", '{"why":"x"}']
     assert second == ["b", "", "", "", "{}"]
-    assert json.loads(written("json")) == document().data
+    assert json.loads(written("json")) == msgspec.to_builtins(document().data)
     assert written("svg") == drawing(LIGHT)
 
 

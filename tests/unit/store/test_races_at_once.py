@@ -40,7 +40,7 @@ def test_twenty_races_at_once_are_all_stored(tmp_path: Path, monkeypatch: pytest
     with closing(sqlite3.connect(store)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("SELECT count(*), count(DISTINCT id) FROM runs").fetchone() == (RACES, RACES)
-    listed = json.loads(output("runs", "--json", "--limit", str(RACES + 1)))
+    listed = json.loads(output("runs", "--json", "--limit", str(RACES + 1)))["runs"]
     assert [each["state"] for each in listed] == ["finished"] * RACES
 
 

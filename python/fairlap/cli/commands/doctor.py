@@ -9,6 +9,16 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import DURATION
+from fairlap.machine.doctor.finding import Finding
+from fairlap.machine.doctor.observation import Observed
+from fairlap.printed_document import PrintedDocument
+
+
+class Examination(PrintedDocument, frozen=True, tag="fairlap.doctor/1"):
+    exit_status: int
+    findings: list[Finding]  # the most severe first
+    observed: Observed
+    facts: dict[str, str]  # of the machine
 
 
 @click.command(
@@ -33,11 +43,6 @@ def command(output: tuple[Path, ...], as_json: bool, seconds: float) -> None:
 
     seen = examine_this_machine(float(seconds))
     findings = findings_of(seen)
-    document = {
-        "exit_status": exit_status(findings),
-        "findings": findings,
-        "observed": seen.observed,
-        "facts": dict(seen.facts),
-    }
+    document = Examination(exit_status(findings), findings, seen.observed, dict(seen.facts))
     print_result(document, findings_text(findings), as_json=as_json, output=output)
     raise SystemExit(exit_status(findings))

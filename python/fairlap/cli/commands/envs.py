@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from fairlap import quantity_text
 from fairlap.cli.output import print_json, print_line
+from fairlap.launch.environments import State
+from fairlap.printed_document import PrintedDocument
+
+
+class ListedEnvironment(msgspec.Struct, frozen=True):
+    key: str
+    state: State
+    made: str | None  # date and time; None while it is incomplete
+    size_bytes: int
+    requirements: tuple[str, ...]
+
+
+class EnvironmentList(PrintedDocument, frozen=True, tag="fairlap.environments/1"):
+    folder: str  # that holds them
+    environments: list[ListedEnvironment]
 
 
 @click.group("envs", invoke_without_command=True)
@@ -22,17 +38,11 @@ def _list(as_json: bool) -> None:
 
     found = environments()
     if as_json:
-        document = [
-            {
-                "key": each.key,
-                "state": each.state,
-                "made": each.made or None,
-                "size_bytes": each.size_bytes(),
-                "requirements": each.requirements,
-            }
+        listed = [
+            ListedEnvironment(each.key, each.state, each.made or None, each.size_bytes(), each.requirements)
             for each in found
         ]
-        print_json(document)
+        print_json(EnvironmentList(str(environments_folder()), listed))
         return
     if not found:
         print_line(f"no environments yet; they are made in {environments_folder()}")

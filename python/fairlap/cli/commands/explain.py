@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import difflib
 import re
-from importlib.resources import files
 
 import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.errors import InvalidRequest
-
-_SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+|INCONCLUSIVE)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-
-_WHAT_TO_DO = "What to do:"
+from fairlap.explanations import explanations, next_step
+from fairlap.printed_document import PrintedDocument
 
 _MOST_OF_A_LINE = 90
 
 
-def explanations() -> dict[str, str]:
-    """By code, in the order of codes.md; and of the verdict INCONCLUSIVE.
-
-    Each ends with a paragraph that begins with "What to do:".
-    """
-    page = files("fairlap").joinpath("codes.md").read_text(encoding="utf-8")
-    return {code: text.strip().replace(f"**{_WHAT_TO_DO}**", _WHAT_TO_DO) for code, text in _SECTION.findall(page)}
+class ExplainedCode(PrintedDocument, frozen=True, tag="fairlap.code/1"):
+    code: str
+    text: str  # Markdown
+    what_to_do: str
 
 
-def next_step(explanation: str) -> str:
-    """Return the paragraph that says what to do as one line; empty where there is none."""
-    _, found, step = explanation.partition(f"\n\n{_WHAT_TO_DO} ")
-    return " ".join(step.split()) if found else ""
+class AllCodes(PrintedDocument, frozen=True, tag="fairlap.codes/1"):
+    codes: dict[str, str]  # the text of each
 
 
 def _first_sentence(text: str) -> str:
@@ -57,7 +49,7 @@ def command(code: str | None, as_json: bool) -> None:
     if code is None:
         width = max(map(len, known))
         lines = (f"{name:<{width}}  {_first_sentence(text)}" for name, text in known.items())
-        print_json(known) if as_json else click.echo("\n".join(lines))
+        print_json(AllCodes(known)) if as_json else click.echo("\n".join(lines))
         return
     name = code.strip("[]").upper()
     if name not in known:
@@ -65,6 +57,6 @@ def command(code: str | None, as_json: bool) -> None:
         hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"
         raise InvalidRequest(f"no code {code!r}; {hint}")
     if as_json:
-        print_json({"code": name, "text": known[name], "what_to_do": next_step(known[name])})
+        print_json(ExplainedCode(name, known[name], next_step(known[name])))
     else:
         click.echo(f"{name}\n\n{known[name]}")

@@ -6,10 +6,35 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.printed_document import PrintedDocument
+
+
+class CpuFloor(msgspec.Struct, frozen=True):
+    source: str
+    quantum_ns: float
+    overhead_ns: float
+    bias_ns: float
+    ns_per_tick: float
+    calibration_uncertainty_ppm: float
+    drift_ppm: float
+    drift_resolution_ppm: float
+    kernel_clock_source: str
+    under_hypervisor: bool
+    trusted: bool
+    counter_distrust: str | msgspec.UnsetType = msgspec.UNSET  # why the processor's counter is not used
+
+
+class Floors(PrintedDocument, frozen=True, tag="fairlap.floor/1"):
+    """``cuda`` has the figures of each device by name, as its driver and events give them."""
+
+    cpu: CpuFloor
+    cuda: list[dict[str, Any]] | None
+    cuda_absent: str | msgspec.UnsetType = msgspec.UNSET  # why there is none
 
 
 @click.command(
@@ -29,7 +54,7 @@ def command(output: tuple[Path, ...], as_json: bool, clock: str) -> None:
 
     floors = floor(clock)
     text = "\n".join([*_cpu_lines(floors["cpu"]), *_cuda_lines(floors)])
-    print_result(floors, text, as_json=as_json, output=output)
+    print_result(msgspec.convert(floors, Floors), text, as_json=as_json, output=output)
 
 
 def _cpu_lines(cpu: dict[str, Any]) -> list[str]:

@@ -25,11 +25,12 @@ def command() -> None:
 @_AS_JSON
 def models(as_json: bool) -> None:
     """List models with their sizes, modes and precisions."""
+    from fairlap.cli.catalogue import ModelList
     from fairlap.cli.catalogue import models as listed
 
     found = listed()
     if as_json:
-        print_json(found)
+        print_json(ModelList(found))
         return
     rows = [["model", "parameters", "GMACs", "modes", "precisions", "batch", "data", "task"]]
     for each in found:
@@ -49,11 +50,12 @@ def operations(patterns: tuple[str, ...], as_json: bool) -> None:
     Operations (a multiplication and an addition each) and bytes (each array once) are those of one call in fp32.
     """
     from fairlap import quantity_text
+    from fairlap.cli.catalogue import OperationList
     from fairlap.cli.catalogue import operations as listed
 
     found = listed(patterns)
     if as_json:
-        print_json(found)
+        print_json(OperationList(found))
         return
     rows = [["operation", "operations", "bytes", "per byte", "to race", "lists"]]
     for each in found:
@@ -68,11 +70,11 @@ def operations(patterns: tuple[str, ...], as_json: bool) -> None:
 @_AS_JSON
 def data(as_json: bool) -> None:
     """List the labelled data sets that models can be trained on, with their licences."""
-    from fairlap.cli.catalogue import data_sets
+    from fairlap.cli.catalogue import DataList, data_sets
 
     found = data_sets()
     if as_json:
-        print_json(found)
+        print_json(DataList(found))
         return
     rows = [["data", "items", "held out", "an item", "labels", "licence", "origin"]]
     for each in found:
@@ -88,11 +90,12 @@ def data(as_json: bool) -> None:
 @_AS_JSON
 def frameworks(as_json: bool) -> None:
     """List frameworks with their variants and installed versions, without importing them."""
+    from fairlap.cli.catalogue import FrameworkList
     from fairlap.cli.catalogue import frameworks as listed
 
     found = listed()
     if as_json:
-        print_json(found)
+        print_json(FrameworkList(found))
         return
     rows = [["framework", "here", "modes", "precisions", "variants"]]
     for each in found:
@@ -146,11 +149,12 @@ def _input(tensor: Tensor) -> str:
 @_AS_JSON
 def devices(as_json: bool) -> None:
     """List the processor and the CUDA devices, or why there are none."""
+    from fairlap.cli.catalogue import DeviceList
     from fairlap.cli.catalogue import devices as listed
 
     found = listed()
     if as_json:
-        print_json(found)
+        print_json(DeviceList(found))
         return
     for each in found:
         cores = "" if each.cores is None else f", {each.cores} cores available"
@@ -163,11 +167,12 @@ def devices(as_json: bool) -> None:
 @_AS_JSON
 def prices(as_json: bool) -> None:
     """List the prices that --price knows by name."""
+    from fairlap.cli.catalogue import PriceList
     from fairlap.results.prices import EXAMPLE, known_prices, prices_file
 
     found = known_prices()
     if as_json:
-        print_json({"file": str(prices_file()), "prices": found})
+        print_json(PriceList(str(prices_file()), found))
         return
     if not found:
         click.echo(f"No prices yet. Write entries such as this into {prices_file()}:\n\n{EXAMPLE}", nl=False)

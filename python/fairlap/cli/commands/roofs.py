@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
 from fairlap.cli.values import DEVICE
 from fairlap.errors import InvalidRequest
+from fairlap.machine.roofs import Roof, Roofs
+from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count, number, size
 
-if TYPE_CHECKING:
-    from fairlap.machine.roofs import Roof, Roofs
-
 _MANY = 1e13  # operations per second, more than a CPU's
+
+
+class RoofsWithRidges(Roofs, frozen=True, kw_only=True):
+    ridge_operations_per_byte: dict[str, float | None]  # by number type: memory is the limit of work that does fewer
+
+
+class RoofsDocument(PrintedDocument, frozen=True, tag="fairlap.roofs/1"):
+    roofs: list[RoofsWithRidges]  # one for each number of threads, or of the device
 
 
 @click.command(
@@ -40,7 +47,7 @@ def command(threads: int | None, device: str, again: bool, output: tuple[Path, .
     """
     writable(output, only=(".json",))
     found = _of_cpu(threads, again) if device == "cpu" else _of_device(str(device), threads, again)
-    document = [_document(roofs) for roofs in found]
+    document = RoofsDocument([_with_ridges(roofs) for roofs in found])
     print_result(document, "\n\n".join(_text(roofs) for roofs in found), as_json=as_json, output=output)
 
 
@@ -65,11 +72,9 @@ def _of_cpu(threads: int | None, again: bool) -> list[Roofs]:
     return found
 
 
-def _document(roofs: Roofs) -> dict[str, Any]:
-    import msgspec
-
+def _with_ridges(roofs: Roofs) -> RoofsWithRidges:
     ridges = {name: roofs.ridge(name) for name in roofs.operations_per_s}
-    return {**msgspec.to_builtins(roofs), "ridge_operations_per_byte": ridges}
+    return RoofsWithRidges(**msgspec.structs.asdict(roofs), ridge_operations_per_byte=ridges)
 
 
 def _text(roofs: Roofs) -> str:

@@ -22,6 +22,7 @@ from fairlap.launch.runners import require_known
 from fairlap.machine.control_group import cores_worth
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.models.registry import find
+from fairlap.printed_document import PrintedDocument
 from fairlap.race.equal_work.learning import require_learnable
 from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.equal_work.materials import require_offered
@@ -34,6 +35,21 @@ from fairlap.request.work import Conditions, Work
 from fairlap.verdict.false_positive_rate import false_positives
 
 _MOST_SEED = 2**31
+
+
+class TrialVerdict(msgspec.Struct, frozen=True):
+    verdict: str
+    ratio: float
+    interval: tuple[float | None, float | None]
+    blocks: int
+    detectable_effect: float | None
+
+
+class SelfTestDocument(PrintedDocument, frozen=True, tag="fairlap.self-test/1"):
+    trial: Trial
+    seed: int
+    passed: bool  # within the promise; always true with --slowdown
+    verdicts: list[TrialVerdict]
 
 
 def run_self_test(
@@ -145,18 +161,18 @@ def _summary(counted: Tally, trial: Trial, slowdown: float) -> tuple[str, bool]:
     return "\n".join(lines), allowed.passed
 
 
-def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passed: bool) -> dict[str, Any]:
+def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passed: bool) -> SelfTestDocument:
     rows = [
-        {
-            "verdict": each.verdict.value,
-            "ratio": each.ratio,
-            "interval": [each.interval.low, each.interval.high],
-            "blocks": each.blocks,
-            "detectable_effect": each.detectable_effect,
-        }
+        TrialVerdict(
+            each.verdict.value,
+            each.ratio,
+            (each.interval.low, each.interval.high),
+            each.blocks,
+            each.detectable_effect,
+        )
         for each in verdicts
     ]
-    return {"trial": trial, "seed": seed, "passed": passed, "verdicts": rows}
+    return SelfTestDocument(trial, seed, passed, rows)
 
 
 @click.command(

@@ -19,14 +19,19 @@ from fairlap.cli.values import FILE
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.printable import one_line
+from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count
+from fairlap.race.plan import Plan
 
 if TYPE_CHECKING:
-    from fairlap.race.plan import Plan
     from fairlap.store.store import Store
     from fairlap.store.sweeps import RunOfSweep, Spread, Sweep
     from fairlap.sweep.block import BlockReport
     from fairlap.sweep.machines import Machines
+
+
+class SweepPlans(PrintedDocument, frozen=True, tag="fairlap.plans/1"):
+    plans: dict[str, Plan]  # by the name of the request file
 
 
 @click.command(
@@ -114,7 +119,7 @@ def command(
 
 def _print_plans(plans: dict[str, Plan], *, as_json: bool) -> None:
     if as_json:
-        print_json(plans)
+        print_json(SweepPlans(plans))
         return
     for name, plan in plans.items():
         print_line(f"{name}; cores are drawn again from those of each machine")

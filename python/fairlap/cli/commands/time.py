@@ -16,7 +16,7 @@ import click
 
 from fairlap.cli.answer_options import answer_options, arguments_of_one, with_imported
 from fairlap.cli.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
-from fairlap.cli.device_options import device_options, device_timing_of, timed_on_device, with_kernels
+from fairlap.cli.device_options import device_options, device_timing_of, document_and_text, timed_on_device
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON
@@ -163,7 +163,7 @@ def command(
         if several or not error.result.samples:
             raise
         raised, result = error, error.result
-    document, text = with_kernels(result.to_dict(raw=raw), str(result), kernels)
+    document, text = document_and_text(result, kernels, raw=raw)
     print_result(document, text, as_json=as_json, output=output)
     if raised is not None:
         raise raised

@@ -9,15 +9,19 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
+import msgspec
+
 from fairlap import quantity_text
 from fairlap.history.across.decisions import decisions_of
 from fairlap.history.across.differing import Differing, what_differs
 from fairlap.history.across.frontier import with_domination
 from fairlap.history.across.lines import FIGURES, Line, entries_of
+from fairlap.printed_document import PrintedDocument
 from fairlap.render.across.chart import pareto_chart
 from fairlap.render.decision import decision_lines
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.request.names import with_version
+from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.decision.question import Question
 from fairlap.results.prices import Price
@@ -30,6 +34,13 @@ NO_CLAIM = (
 )
 
 
+class RunsAcross(PrintedDocument, frozen=True, tag="fairlap.across/1"):
+    note: str
+    lines: list[Line]
+    differences: list[Differing]
+    decisions: list[Decision] | msgspec.UnsetType = msgspec.UNSET  # where requirements or a use were given
+
+
 def document_of(
     runs: Sequence[RowsOfRun],
     prices: Mapping[str, Price] | None = None,
@@ -40,7 +51,6 @@ def document_of(
     entries = with_domination(entries_of(runs, prices or {}, grams_per_joule or {}))
     lines, differing = [each.line for each in entries], what_differs(runs, entries)
     decisions = decisions_of(entries, question) if question is not None else []
-    data: dict[str, object] = {"note": NO_CLAIM, "lines": lines, "differences": differing}
     names = Line.__struct_fields__
     picture = Picture("What runs ranked by against its cost", partial(pareto_chart, lines))
     return Document(
@@ -52,7 +62,7 @@ def document_of(
             Section("Decision", notes=[line for each in decisions for line in decision_lines(each)]),
             _differences([run.run for run in runs], differing),
         ],
-        data=data | ({"decisions": decisions} if decisions else {}),
+        data=RunsAcross(NO_CLAIM, lines, differing, decisions or msgspec.UNSET),
         records=Records(names, [[getattr(line, name) for name in names] for line in lines], FIGURES),
         draw=partial(pareto_chart, lines),
     )

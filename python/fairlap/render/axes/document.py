@@ -10,6 +10,7 @@ from fairlap import quantity_text, verdict
 from fairlap.render.charts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.row import Estimate
+from fairlap.scenarios.callables.axes.axes_document import axes_document
 from fairlap.scenarios.callables.axes.axis import point_text, value_text
 from fairlap.scenarios.callables.axes.declared_work import RoofShare
 from fairlap.scenarios.callables.axes.result import (
@@ -38,7 +39,7 @@ def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
             Section("Crossings", notes=[crossing_text(each, result.size_axis) for each in result.crossings]),
             Section("Notes", notes=_notes(result)),
         ],
-        data=result.to_dict(raw=raw),
+        data=axes_document(result, raw=raw),
         records=_records(result),
         draw=partial(drawn, result),
     )

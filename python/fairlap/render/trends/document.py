@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-import msgspec
 
 from fairlap import quantity_text
+from fairlap.history.changes import Change, SmallestStep
 from fairlap.history.history_text import (
     cause_text,
     day,
@@ -20,12 +19,27 @@ from fairlap.history.history_text import (
 )
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
+from fairlap.printed_document import PrintedDocument
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.trends.chart import all_trends, one_trend
 from fairlap.results.row import Estimate
 
 _TURNS = "Contestants of one run took turns, so a change of all of them is a change of the machine."
 _HOW_TO_READ = "One mark for each run, with its 95 % interval where it has one; lines are the medians between changes."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendDocument(Trend):
+    changes: tuple[Change, ...]
+    smallest_steps: tuple[SmallestStep, ...]
+
+
+class HistoryDocument(PrintedDocument, frozen=True, tag="fairlap.history/1"):
+    model: str
+    on: str  # contestants or frameworks; empty for all
+    since: str
+    margin: float  # smaller changes are left out
+    trends: list[TrendDocument]
 
 
 def document_of(history: ModelHistory) -> Document:
@@ -85,14 +99,13 @@ def _picture(found: TrendHistory, on: str) -> Picture:
     return Picture(described, partial(one_trend, found, on), _HOW_TO_READ)
 
 
-def _data(history: ModelHistory) -> dict[str, Any]:
+def _data(history: ModelHistory) -> HistoryDocument:
     """Of every trend all series, also of contestants that only served for comparison, and the changes."""
     trends = [
-        {**msgspec.to_builtins(each.trend), "changes": each.changes, "smallest_steps": each.smallest_steps}
+        TrendDocument(**vars(each.trend), changes=each.changes, smallest_steps=each.smallest_steps)
         for each in history.trends
     ]
-    named = {"model": history.model, "on": history.on, "since": history.since, "margin": float(history.margin)}
-    return {**named, "trends": trends}
+    return HistoryDocument(history.model, history.on, history.since, float(history.margin), trends)
 
 
 _OF_THE_TREND = ("work", "conditions", "threads", "device", "machine", "quantity")

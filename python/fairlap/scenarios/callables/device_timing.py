@@ -14,6 +14,7 @@ from fairlap.engine import stream_of, time_calls
 from fairlap.engine.cuda.device_completion import device_completion, stream_used_by
 from fairlap.engine.cuda.kernel_file import Launch, loaded_kernels
 from fairlap.engine.cuda.stream_calls import time_on_stream
+from fairlap.engine.measurement_document import KernelOfCall, KernelsOfCall
 from fairlap.errors import FairlapError, InvalidRequest, described
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ class Kernels:
     calls: int = 1
     absent: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def document(self) -> KernelsOfCall:
         by_name = {
-            name: {"per_call": tally.count / self.calls, "ns_per_call": tally.total_ns / self.calls}
+            name: KernelOfCall(tally.count / self.calls, tally.total_ns / self.calls)
             for name, tally in self.by_name.items()
         }
-        return {"kernels": by_name, "kernels_absent": self.absent}
+        return KernelsOfCall(by_name, self.absent)
 
     def __str__(self) -> str:
         if self.absent:

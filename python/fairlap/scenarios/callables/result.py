@@ -65,22 +65,12 @@ class InProcessComparison:
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also the median of each block."""
-        return {
-            "rows": [_row_dict(row, raw) for row in self.rows],
-            "comparisons": [_comparison_dict(each) for each in self.comparisons],
-            "places": {place.contestant: place.label for place in self.standing.places} if self.standing else {},
-            "blocks": self.blocks,
-            "seconds": self.seconds,
-            "elapsed_s": self.elapsed_s,
-            "seed": self.seed,
-            "baseline": self.baseline,
-            "until_decided": self.until_decided,
-            "interrupted": self.interrupted,
-            "ended_early": self.ended_early,
-            "excluded": dict(self.excluded),
-            "why_no_verdict": self.why_no_verdict,
-            "answers": self.answers.to_dict(),
-        }
+        import msgspec
+
+        from fairlap.scenarios.callables.comparison_document import document_of
+
+        plain: dict[str, Any] = msgspec.to_builtins(document_of(self, raw=raw))
+        return plain
 
     def __str__(self) -> str:
         each = f"{quantity_text.duration(self.seconds * 1e9)} each"
@@ -111,22 +101,3 @@ def _figure(row: CallableRow) -> str:
     if figure.value is None:
         return verdict.modes_sentence(figure.modes)
     return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)
-
-
-def _comparison_dict(comparison: verdict.Comparison) -> dict[str, Any]:
-    import msgspec
-
-    own: dict[str, Any] = msgspec.to_builtins(comparison)
-    warnings = [{"code": each.code, "text": str(each)} for each in comparison.warnings]
-    return own | {"metric": comparison.metric.name, "warnings": warnings, "text": str(verdict.sentence(comparison))}
-
-
-def _row_dict(row: CallableRow, raw: bool) -> dict[str, Any]:
-    figure = row.figure
-    return {
-        "name": row.name,
-        "median_ns": row.median_ns,
-        "figure": {"value": figure.value, "low": figure.low, "high": figure.high},
-        "warnings": [{"code": notice.code, "text": notice.text} for notice in row.warnings],
-        **({"block_medians_ns": list(row.block_medians_ns)} if raw else {}),
-    }

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.printed_document import PrintedDocument
 from fairlap.store import run_ids
 from fairlap.store.errors import NoSuchRun, StoreIsBusy
 from fairlap.store.recording import checkpoints_of
@@ -33,6 +34,10 @@ class Carried(msgspec.Struct, frozen=True):
     was: str = ""
     code: str = ""
     message: str = ""
+
+
+class CarriedRuns(PrintedDocument, frozen=True, tag="fairlap.carried-runs/1"):
+    runs: list[Carried]
 
 
 def push(local: Store, shared: SharedStore, runs: Iterable[str]) -> Iterator[Carried]:

@@ -105,9 +105,9 @@ def keep_race(record: PartRecord, work: RaceWork, file: Path) -> None:
     The headline is wall time until the device is done; what it was busy for comes next to it, or why that is not known.
     """
     import msgspec
-    from fairlap.store.run_file import RunFile
+    from fairlap.store.run_file import RunDocument
 
-    document = msgspec.json.decode(file.read_bytes(), type=RunFile)
+    document = msgspec.json.decode(file.read_bytes(), type=RunDocument)
     for row in document.rows:
         record.row(
             "races",
@@ -122,8 +122,8 @@ def keep_race(record: PartRecord, work: RaceWork, file: Path) -> None:
             **{name: None if (time := getattr(row, name)) is None else time.value for name in ON_DEVICE},
             note=row.message or "; ".join(f"{name}: {row.absent[name]}" for name in ON_DEVICE if name in row.absent),
         )
-    for each in (comparison for found in document.work_results for comparison in found["comparisons"]):
-        record.row("verdicts", race=work.name, blocks=each["blocks"], ratio=each["ratio"], sentence=each["sentence"])
+    for each in (comparison for found in document.work_results for comparison in found.comparisons):
+        record.row("verdicts", race=work.name, blocks=each.blocks, ratio=each.ratio, sentence=each.sentence)
     wrong = [row.contestant for row in document.rows if row.outcome == "disqualified"]
     ran = [row for row in document.rows if row.outcome == RACED]
     if not ran and not wrong:

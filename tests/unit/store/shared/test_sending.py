@@ -63,7 +63,7 @@ def test_sent_again_nothing_is_there_twice(local: Store, shared: SharedStore) ->
     runs = [keep_whole(local, a_run()) for _ in range(3)]
     assert outcomes(local, shared, *runs) == ["sent"] * 3
     assert outcomes(local, shared, *runs) == ["unchanged"] * 3
-    assert json.loads(output("runs", "push", "--all", "--json"))[0]["outcome"] == "unchanged"
+    assert json.loads(output("runs", "push", "--all", "--json"))["runs"][0]["outcome"] == "unchanged"
     assert sorted(each.run for each in shared.runs()) == sorted(runs)
 
 

@@ -10,6 +10,14 @@ from fairlap.cli.help import Command
 from fairlap.cli.output import print_json, print_line
 from fairlap.cli.output_options import BASELINE, JSON, PRICE_OPTION
 from fairlap.cli.values import FILE, RUN_OR_FILE
+from fairlap.printed_document import PrintedDocument
+
+
+class WrittenBundle(PrintedDocument, frozen=True, tag="fairlap.bundle/1"):
+    file: str
+    run: str
+    parts: int
+    sha256: str  # of the manifest
 
 
 @click.command(
@@ -66,7 +74,7 @@ def command(
     found = bundle_of(saved, run_id, samples, baseline=baseline or "", price=priced, with_page=not no_page, sign=signed)
     write_output(output, found.content)
     if as_json:
-        print_json({"file": str(output), "run": run_id, "parts": found.parts, "sha256": found.hash})
+        print_json(WrittenBundle(str(output), run_id, found.parts, found.hash))
         return
     print_line(f"wrote {output}: {found.parts} parts, {len(found.content):,} bytes")
     print_line(f"sha256 of its manifest: {found.hash}")

@@ -10,6 +10,17 @@ from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import RUN_OR_FILE, SHARE
+from fairlap.history.between_runs import Difference
+from fairlap.history.operators import OperatorsCompared
+from fairlap.printed_document import PrintedDocument
+
+
+class RunsDiffer(PrintedDocument, frozen=True, tag="fairlap.diff/1"):
+    same_run: bool  # then there is nothing to compare
+    differences: tuple[Difference, ...]
+    operators: list[OperatorsCompared]
+    not_compared: tuple[str, ...]  # what only one of the runs holds
+    machine: list[str]  # what differs between the machines
 
 
 @click.command(
@@ -48,19 +59,14 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
 
     (old, old_id), (new, _) = run_named(before), run_named(after)
     if is_same_run(old, new):
-        document = {"same_run": True, "differences": [], "operators": [], "not_compared": [], "machine": []}
+        document = RunsDiffer(True, (), [], (), [])
         text = f"{before} and {after} are the same run, {old_id}; there is nothing to compare"
         print_result(document, text, as_json=as_json, output=output)
         raise SystemExit(1)
     compared = compare_saved_runs(old, new, margin=margin)
     operators = compare_operators(old, new, compared, margin=margin)
-    document = {
-        "same_run": False,
-        "differences": compared.differences,
-        "operators": operators,
-        "not_compared": compared.unmatched,
-        "machine": [str(each) for each in differences(old.machine, new.machine)],
-    }
+    of_machine = [str(each) for each in differences(old.machine, new.machine)]
+    document = RunsDiffer(False, compared.differences, operators, compared.unmatched, of_machine)
     texts = [runs_text(compared), *map(operators_text, operators), differences_text(old.machine, new.machine)]
     text = "\n".join(texts)
     print_result(document, text, as_json=as_json, output=output)

@@ -7,10 +7,17 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.output import print_json
 from fairlap.cli.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
 from fairlap.cli.values import RUN_OR_FILE
+from fairlap.printed_document import PrintedDocument
+from fairlap.results.row import Row
 
 _FORMATS = ["csv", "json", "jsonl", "md"]
+
+
+class RowsDocument(PrintedDocument, frozen=True, tag="fairlap.rows/1"):
+    rows: list[Row]
 
 
 @click.command(
@@ -63,5 +70,7 @@ def command(
 
     for path, chosen in files:
         write_output(path, content(chosen))
-    if as_json or not files:
-        click.echo(content(ROW_FORMATS[".json" if as_json else f".{format_name}"]), nl=False)
+    if as_json:
+        print_json(RowsDocument(rows))
+    elif not files:
+        click.echo(content(ROW_FORMATS[f".{format_name}"]), nl=False)

@@ -33,7 +33,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
     if ctx.invoked_subcommand is not None:
         return
     from fairlap.store.errors import NoSuchRun
-    from fairlap.store.search import Wanted
+    from fairlap.store.search import RunSummaries, Wanted
     from fairlap.store.store import open_store
 
     found: list[RunSummary] = []
@@ -41,10 +41,10 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
         with open_store(reading=True) as store:
             found, where = store.runs(Wanted(model, on, since or ""), limit), store.where
     except NoSuchRun as error:
-        print_json(found) if as_json else click.echo(str(error))
+        print_json(RunSummaries(found)) if as_json else click.echo(str(error))
     else:
         if as_json:
-            print_json(found)
+            print_json(RunSummaries(found))
         elif found:
             for summary in found:
                 click.echo(joined_lines(_fitting(line) for line in _lines(summary)))
@@ -158,6 +158,8 @@ def repair() -> None:
 
 def _report_carried(carried: Iterator[Carried], chosen: int, *, as_json: bool) -> None:
     """Print a line for each run that is new there, as soon as it is, and count the others."""
+    from fairlap.store.shared.sending import CarriedRuns
+
     counts: Counter[str] = Counter()
     failures: dict[str, Carried] = {}
     listed = []
@@ -169,7 +171,7 @@ def _report_carried(carried: Iterator[Carried], chosen: int, *, as_json: bool) -
         elif each.outcome != "unchanged" and not as_json:
             print_line(f"{each.outcome} {each.run}" + (f" (was {each.was}, which another run has)" if each.was else ""))
     if as_json:
-        print_json(listed)
+        print_json(CarriedRuns(listed))
     elif chosen:
         click.echo(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     else:

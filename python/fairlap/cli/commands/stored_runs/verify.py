@@ -11,9 +11,24 @@ from fairlap.cli.output import print_error, print_json, print_line
 from fairlap.cli.output_options import JSON
 from fairlap.cli.values import FILE, NAME
 from fairlap.printable import joined_lines
+from fairlap.printed_document import PrintedDocument
 
 _MOST_SHOWN = 20
 _NOT_MADE_AGAIN_STATUS = 3
+
+
+class VerificationDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.verification/1"):
+    whole: bool  # nothing was changed
+    code: str  # of what is wrong; empty where all agrees
+    run: str
+    fairlap: str
+    sha256: str  # of the manifest
+    signer: str
+    parts: int
+    problems: list[str]  # each begins with the part that it is about
+    unchecked: list[str]
+    not_made_again: list[str]  # documents, whose hashes alone were checked
+    computed_again: dict[str, int]
 
 
 @click.command(
@@ -53,19 +68,19 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
     found = verify(content, str(bundle), expected or "", signers)
     if as_json:
         print_json(
-            {
-                "whole": found.is_whole,
-                "code": found.code,
-                "run": found.run,
-                "fairlap": found.fairlap,
-                "sha256": found.hash,
-                "signer": found.signer,
-                "parts": found.parts,
-                "problems": found.problems,
-                "unchecked": found.unchecked,
-                "not_made_again": found.not_made_again,
-                "computed_again": found.counts,
-            }
+            VerificationDocument(
+                whole=found.is_whole,
+                code=found.code,
+                run=found.run,
+                fairlap=found.fairlap,
+                sha256=found.hash,
+                signer=found.signer,
+                parts=found.parts,
+                problems=found.problems,
+                unchecked=found.unchecked,
+                not_made_again=found.not_made_again,
+                computed_again=found.counts,
+            )
         )
     elif found.is_whole:
         again = ", ".join(f"{what} {count:,}" for what, count in found.counts.items())

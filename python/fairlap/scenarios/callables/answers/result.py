@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
@@ -42,16 +42,3 @@ class AnswersChecked:
             return f"answers checked against {self.reference} on {count} of each{timed}{cases}{of}"
         right = "the answers agree with each other" if not self.wrong else f"answers compared with {self.reference}'s"
         return f"{right} on {count} of each{timed}{cases}; no reference says that they are right"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "compared": self.compared,
-            "text": self.text,
-            "reference": self.reference,
-            "why_not": self.why_not,
-            "checked_calls": self.checked_calls,
-            "timed_calls": self.timed_calls,
-            "in_float64": self.in_float64,
-            "structural_cases": self.structural_cases,
-            "wrong": {name: {"code": notice.code, "text": notice.text} for name, notice in self.wrong.items()},
-        }

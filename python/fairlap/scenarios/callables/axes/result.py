@@ -112,23 +112,12 @@ class ComparisonOverAxes:
 
     def to_dict(self, *, raw: bool = False) -> dict[str, Any]:
         """Plain values for JSON; with ``raw`` also the median of each block."""
-        return {
-            "callables": list(self.callables),
-            "baseline": self.baseline,
-            "axes": {axis.name: list(axis.values) for axis in self.axes},
-            "size_axis": self.size_axis,
-            "points": [_point_dict(each, raw) for each in self.points],
-            "costs": [_cost_dict(each) for each in self.costs],
-            "crossings": [{"others": dict(each.others), **_plain(each.crossing)} for each in self.crossings],
-            "quantity": self.quantity,
-            "alpha": self.alpha,
-            "blocks": self.blocks,
-            "seed": self.seed,
-            "elapsed_s": self.elapsed_s,
-            "roof_threads": self.roof_threads,
-            "interrupted": self.interrupted,
-            "ended_early": self.ended_early,
-        }
+        import msgspec
+
+        from fairlap.scenarios.callables.axes.axes_document import axes_document
+
+        plain: dict[str, Any] = msgspec.to_builtins(axes_document(self, raw=raw))
+        return plain
 
     def __str__(self) -> str:
         points = quantity_text.count(len(self.points), "point")
@@ -201,54 +190,3 @@ def _figure(value: float) -> str:
 
 def _others_text(others: Point) -> str:
     return f" ({point_text(others)})" if others else ""
-
-
-def _point_dict(found: PointResult, raw: bool) -> dict[str, Any]:
-    shares = {
-        name: {"roof": None, "share": None, "absent": each}
-        if isinstance(each, str)
-        else {"roof": each.roof, "share": each.share, "absent": ""}
-        for name, each in found.roof_shares.items()
-    }
-    return {
-        "point": dict(found.point),
-        "rows": [_row_dict(each, raw) for each in found.rows],
-        "comparisons": [_comparison_dict(each) for each in found.comparisons],
-        "blocks": found.blocks,
-        "bytes_per_call": found.work.bytes_per_call,
-        "flops_per_call": found.work.flops_per_call,
-        "roof_shares": shares,
-        "excluded": dict(found.excluded),
-        "why_no_verdict": found.why_no_verdict,
-        "answers": found.answers.to_dict() if found.answers else None,
-        "failed": found.failed,
-        "code": found.code,
-    }
-
-
-def _row_dict(row: CallableRow, raw: bool) -> dict[str, Any]:
-    figure = row.figure
-    return {
-        "name": row.name,
-        "median_ns": row.median_ns,
-        "figure": {"value": figure.value, "low": figure.low, "high": figure.high},
-        "warnings": [{"code": notice.code, "text": notice.text} for notice in row.warnings],
-        **({"block_medians_ns": list(row.block_medians_ns)} if raw else {}),
-    }
-
-
-def _comparison_dict(compared: verdict.Comparison) -> dict[str, Any]:
-    warnings = [{"code": each.code, "text": str(each)} for each in compared.warnings]
-    return _plain(compared) | {"metric": compared.metric.name, "warnings": warnings}
-
-
-def _cost_dict(found: CallableCost) -> dict[str, Any]:
-    cost = _plain(found.cost) if found.cost else None
-    return {"name": found.name, "others": dict(found.others), "cost": cost, "absent": found.absent}
-
-
-def _plain(value: object) -> dict[str, Any]:
-    import msgspec
-
-    own: dict[str, Any] = msgspec.to_builtins(value)
-    return own

@@ -1,0 +1,98 @@
+"""The published schemas of all documents that commands print with --json: ``python -m fairlap.cli.schemas``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlap.cli import catalogue, conversion
+from fairlap.cli.commands import doctor, envs, explain, floor, roofs, self_test, sweep
+from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, verify
+from fairlap.engine.measurement_document import MeasurementDocument
+from fairlap.errors import FairlapError
+from fairlap.history.stale import Staleness
+from fairlap.machine.atomic_files import write_output
+from fairlap.printed_document import ErrorDocument
+from fairlap.race.plan import Plan
+from fairlap.render.across.document import RunsAcross
+from fairlap.render.trends.document import HistoryDocument
+from fairlap.results.collectives import CollectivesResult
+from fairlap.scenarios.callables.axes.axes_document import AxesDocument
+from fairlap.scenarios.callables.comparison_document import ComparisonDocument
+from fairlap.store.run_file import RunDocument
+from fairlap.store.search import RunSummaries
+from fairlap.store.shared.sending import CarriedRuns
+from fairlap.sweep.summary import SweepDocument
+from fairlap.watch.run import ReadingsOfInterval
+
+FOLDER = Path("docs/reference/schemas")
+
+# By the commands that print it.
+DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "compare, load, rerun, show": RunDocument,
+    "compare --dry-run, load --dry-run": Plan,
+    "time MODULE:CALLABLE": MeasurementDocument,
+    "time with several callables": ComparisonDocument,
+    "time --axis": AxesDocument,
+    "sweep": SweepDocument,
+    "sweep --dry-run": sweep.SweepPlans,
+    "convert": conversion.Proof,
+    "list models": catalogue.ModelList,
+    "list operations": catalogue.OperationList,
+    "list data": catalogue.DataList,
+    "list frameworks": catalogue.FrameworkList,
+    "list routes": catalogue.ListedRoutes,
+    "list devices": catalogue.DeviceList,
+    "list prices": catalogue.PriceList,
+    "envs": envs.EnvironmentList,
+    "doctor": doctor.Examination,
+    "floor": floor.Floors,
+    "roofs": roofs.RoofsDocument,
+    "collectives": CollectivesResult,
+    "watch, a line for each interval": ReadingsOfInterval,
+    "self-test": self_test.SelfTestDocument,
+    "explain": explain.AllCodes,
+    "explain CODE": explain.ExplainedCode,
+    "runs": RunSummaries,
+    "runs push, runs pull": CarriedRuns,
+    "history": HistoryDocument,
+    "stale": Staleness,
+    "diff": diff.RunsDiffer,
+    "across": RunsAcross,
+    "gate": gate.GateDocument,
+    "export": export.RowsDocument,
+    "bundle": bundle.WrittenBundle,
+    "verify": verify.VerificationDocument,
+    "every command, instead of its document": ErrorDocument,
+}
+
+
+def schema_name(document: type[msgspec.Struct]) -> str:
+    """Return the name and the version, such as ``fairlap.gate/1``."""
+    return str(document.__struct_config__.tag)
+
+
+def file_name(document: type[msgspec.Struct]) -> str:
+    return f"{schema_name(document).removeprefix('fairlap.').partition('/')[0]}.schema.json"
+
+
+def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
+    """Fields that are not in it may be added without a new version, so a reader ignores what it does not know."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": schema_name(document)}
+    return head | msgspec.json.schema(document)
+
+
+def write_schemas(folder: Path) -> None:
+    for document in DOCUMENTS.values():
+        text = msgspec.json.format(msgspec.json.encode(schema_of(document)), indent=1)
+        write_output(folder / file_name(document), text + b"\n")
+
+
+if __name__ == "__main__":
+    try:
+        write_schemas(FOLDER)
+    except FairlapError as error:
+        sys.exit(f"{error}; run it from the top of the repository")

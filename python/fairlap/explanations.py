@@ -1,0 +1,25 @@
+"""What codes.md says of each code of an error or a warning."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+_SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+|INCONCLUSIVE)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+_WHAT_TO_DO = "What to do:"
+
+
+def explanations() -> dict[str, str]:
+    """By code, in the order of codes.md; and of the verdict INCONCLUSIVE.
+
+    Each ends with a paragraph that begins with "What to do:".
+    """
+    page = files("fairlap").joinpath("codes.md").read_text(encoding="utf-8")
+    return {code: text.strip().replace(f"**{_WHAT_TO_DO}**", _WHAT_TO_DO) for code, text in _SECTION.findall(page)}
+
+
+def next_step(explanation: str) -> str:
+    """Return the paragraph that says what to do as one line; empty where there is none."""
+    _, found, step = explanation.partition(f"\n\n{_WHAT_TO_DO} ")
+    return " ".join(step.split()) if found else ""
