@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
+    from fairlap.judgement.judge import judge
+    from fairlap.judgement.judgement import Judgement
     from fairlap.scenarios.callables.result import InProcessComparison
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "FairlapError",
     "InProcessComparison",
     "InvalidRequest",
+    "Judgement",
     "Measurement",
     "MeasurementInProgress",
     "NativeFunction",
@@ -29,6 +32,7 @@ __all__ = [
     "__version__",
     "compare",
     "floor",
+    "judge",
     "load",
     "measure",
 ]
@@ -39,7 +43,9 @@ _HOME = {
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",
     "InProcessComparison": "fairlap.scenarios.callables.result",
+    "Judgement": "fairlap.judgement.judgement",
     "compare": "fairlap.comparing",
+    "judge": "fairlap.judgement.judge",
     "load": "fairlap.comparing",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",

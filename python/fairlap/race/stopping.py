@@ -89,14 +89,13 @@ class Ending:
         if self._plan.until_decided:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}
-            if self._decided(bases.values()):
+            if self._is_decided(bases.values()):
                 return DECIDED
             if rounds >= _CHANCES and not any(map(_has_a_pair, bases[self._plan.headline])):
                 return "fewer than two contestants can be ranked"
         elapsed_s = self._elapsed_s()
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
-        few = rounds < verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
-        budget_s = self.longest_s if few else self._budget_s
+        budget_s = self.longest_s if rounds < self._fewest_blocks else self._budget_s
         if budget_s is not None and elapsed_s > budget_s:
             return f"it took {elapsed_s:,.0f} s, and its budget was {budget_s:g} s"
         if budget_s is not None and elapsed_s + next_round_s > budget_s:
@@ -124,7 +123,12 @@ class Ending:
             return last_s / 2
         return last_s if ended == 1 and kept == 0 else elapsed_s / (blocks - kept) * blocks / rounds
 
-    def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
+    @property
+    def _fewest_blocks(self) -> int:
+        """Count the blocks with which anything can be claimed."""
+        return verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
+
+    def _is_decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
         """On every work, under every kind of conditions."""
         tables = [[basis.table for basis in kind if basis.table is not None] for kind in bases]
         if any(len(kind) < len(self._plan.works) for kind in tables):
