@@ -12,16 +12,15 @@ from typing import Literal
 
 import numpy as np
 
-from fairlap.verdict.blocks import Floats, require_between
+from fairlap.verdict.blocks import BadOption, Floats, require_between
 from fairlap.verdict.comparison import Interval
-from fairlap.verdict.detectable_effects import power
-from fairlap.verdict.exact_tests.sequential import fewest_blocks, is_shown_above, largest_log_bet, lower_end, p_at_end
+from fairlap.verdict.detectable_effects import blocks_needed
+from fairlap.verdict.exact_tests.sequential import is_shown_above, largest_log_bet, lower_end, p_at_end
 from fairlap.verdict.exact_tests.signed_rank import centre, walsh_averages
 
 ONE_SIDE = 0.025
 """Of a 95 % interval."""
-_WANTED_POWER = 0.8
-_MOST_BLOCKS = 500
+_LEAST_SPREAD = 1e-6
 
 Decision = Literal["keep", "discard", "undecided"]
 
@@ -92,6 +91,7 @@ def _blocks_needed(log_effect: float, spread: float, level: float) -> int | None
     """Count the blocks with which the test at the end finds the effect; bets may need fewer."""
     if log_effect <= 0 or not np.isfinite(spread):
         return None
-    relative = log_effect / max(spread, 1e-9)
-    counts = range(fewest_blocks(level, ended=True), _MOST_BLOCKS + 1)
-    return next((count for count in counts if power(min(relative, 8.0), count, level) >= _WANTED_POWER), None)
+    try:
+        return blocks_needed(float(np.expm1(log_effect)), max(spread, _LEAST_SPREAD), level=level)
+    except BadOption:  # of hundreds of blocks
+        return None
