@@ -40,6 +40,8 @@ def compare(
     the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``
     and ``use`` fill the result's ``decision``, and ``output`` names files. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
+    Callables that can be imported race as ``compare("callable", on=["python:call=k.a", "python:call=k.b"])``; with
+    ``reference="k:ref"`` and ``inputs="k:draw"`` their answers are checked.
     Commands race on no model: ``compare("callable", on=(), commands={"old": "./old", "new": "./new"})``.
     """
     if on is None and not isinstance(what, str):

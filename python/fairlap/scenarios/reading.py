@@ -44,6 +44,8 @@ def read_result(
         reading = _read(contestant, again)[1]
         shortest = min(shortest, reading, key=lambda each: each.read_s)
         tries += 1
+    if contestant.inputs_read is not None:
+        contestant.inputs_read()
     return arrays, shortest
 
 
