@@ -58,3 +58,17 @@ def test_a_faster_program_is_kept_and_one_that_prints_something_else_is_discarde
     assert judged(sides, "faster", *options).decision == "keep"
     wrong = judged(sides, "wrong", *options)
     assert (wrong.decision, wrong.reason, wrong.code) == ("discard", "wrong_answers", "E_OUTPUT")
+
+
+CHECKS = "def draw(rng, n=64):\n    return (rng.standard_normal(n),)\n\n\ndef truth(x):\n    return x * 2 + 1\n"
+KERNEL = "def fn(x):\n    for _ in range(2000):\n        pass\n    return x * 2 + {constant}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reference", [(), ("--reference", "my_checks:truth")])
+def test_a_callable_that_answers_wrong_is_discarded(sides: Path, reference: tuple[str, ...]) -> None:
+    (sides / "my_checks.py").write_text(CHECKS)
+    for name, constant in (("base", 1), ("wrong", 1.01)):
+        (sides / name / "pk" / "kernel.py").write_text(KERNEL.format(constant=constant))
+    wrong = judged(sides, "wrong", "--call", "pk.kernel:fn", "--inputs", "my_checks:draw", *reference)
+    assert (wrong.decision, wrong.reason, wrong.code) == ("discard", "wrong_answers", "E_OUTPUT")

@@ -42,9 +42,13 @@ def judge(
     discards it when it fails; ``ledger``, a file that spends one error rate over all changes that a search tries;
     ``confirm``, to race the last change that a ledger kept against the first base; ``budget`` such as ``"2m"``, or
     ``blocks``; ``threads``; ``seconds`` measured in each process; ``reported`` and ``same_output``, of a command;
+    ``inputs`` and ``reference``, of a callable, ``"module:function"`` of the current folder: what draws its arguments,
+    and what answers right, by default the base;
     ``pass_env``, names of variables that both get although they look like secrets.
     """
-    of_command = {name: options.pop(name) for name in ("reported", "same_output") if name in options}
+    of_command = {
+        name: options.pop(name) for name in ("reported", "same_output", "inputs", "reference") if name in options
+    }
     given: Mapping[str, Any] = {
         **options,
         "base": base,

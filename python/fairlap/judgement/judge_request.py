@@ -19,6 +19,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     call: str = ""  # MODULE:CALLABLE
     command: str = ""
     reported: str = ""  # FORMAT[:NAME] of the command's own report, by which it then races
+    inputs: str = ""  # MODULE:CALLABLE of the current folder, which draws the arguments of the call
+    reference: str = ""  # of the current folder, which answers right; the base's callable by default
     same_output: bool = False  # a command that prints something else than the base answers wrong
 
 
@@ -55,6 +57,8 @@ def checked(request: JudgeRequest) -> JudgeRequest:
         raise InvalidRequest("give one of --call and --command", code=E_JUDGE)
     if benchmark.call and (benchmark.reported or benchmark.same_output):
         raise InvalidRequest("--reported and --same-output are for --command", code=E_JUDGE)
+    if benchmark.command and (benchmark.inputs or benchmark.reference):
+        raise InvalidRequest("--inputs and --reference are for --call", code=E_JUDGE)
     return request
 
 

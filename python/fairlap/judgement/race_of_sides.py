@@ -73,6 +73,8 @@ def planned(request: JudgeRequest, base: Path, change: Path, notify: Callable[[s
         "blocks": request.blocks,
         "seconds": request.seconds,
         "reported": benchmark.reported or None,
+        "inputs": benchmark.inputs or None,
+        "reference": benchmark.reference or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
     race_request = RaceRequest(

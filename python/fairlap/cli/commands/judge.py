@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECTIONS = {
-    "What to judge": "base change call command reported same-output build tests pass-env",
+    "What to judge": "base change call command inputs reference reported same-output build tests pass-env",
     "What to keep": "gain ledger confirm",
     "How long": "budget blocks seconds threads",
     "Output": "output json q quiet",
@@ -37,7 +37,7 @@ def _gain(text: str) -> float:
     "judge",
     cls=Command,
     sections=_SECTIONS,
-    essential="base change call command tests gain ledger confirm budget json",
+    essential="base change call command inputs tests gain ledger confirm budget json",
     examples="""
 fairlap judge --base main --change candidate --call my_package.hot:parse --tests 'pytest -q' --ledger tries.json
     Keep the change if its tests pass and it is shown to be faster.
@@ -49,6 +49,10 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--change", type=_FOLDER, metavar="FOLDER", help="Code to judge.")
 @click.option("--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from both.")
 @click.option("--command", "run", default="", metavar="COMMAND", help="Program to race, run in both.")
+@click.option("--inputs", default="", metavar="MODULE:CALLABLE", help="Check answers to the arguments that this draws.")
+@click.option(
+    "--reference", default="", metavar="MODULE:CALLABLE", help="What answers right.  [default: the base's callable]"
+)
 @click.option("--reported", default="", metavar="FORMAT[:NAME]", help="Race by the time that the command reports.")
 @click.option("--same-output", is_flag=True, help="Discard a change whose command prints something else.")
 @click.option("--build", default="", metavar="SHELL", help="Shell command that builds each folder first: 'make'.")
@@ -70,8 +74,8 @@ fairlap judge --ledger tries.json --confirm
 @JSON
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(
-    output: tuple[Path, ...], as_json: bool, quiet: bool, run: str, call: str, reported: str, same_output: bool,
-    **given: Any,
+    output: tuple[Path, ...], as_json: bool, quiet: bool, run: str, call: str, inputs: str, reference: str,
+    reported: str, same_output: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Race a change of code against its base, and decide whether to keep it.
 
@@ -95,7 +99,9 @@ def command(
     writable(output, only=(".json",))
     if given["ledger"] is not None:
         require_writable(given["ledger"])
-    benchmark = Benchmark(call=call, command=run, reported=reported, same_output=same_output)
+    benchmark = Benchmark(
+        call=call, command=run, inputs=inputs, reference=reference, reported=reported, same_output=same_output
+    )
     request = JudgeRequest(benchmark=benchmark, **given)
     context = click.get_current_context()
     if context.obj == OWN_PROCESS:
