@@ -45,7 +45,7 @@ class DecidedEnding(Ending):
     def _fewest_blocks(self) -> int:
         return verdict.fewest_blocks(self._question.level, ended=True)
 
-    def _is_decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
+    def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
         tables = [basis.table for kind in bases for basis in kind]
         asked = self._question
         return bool(tables) and all(

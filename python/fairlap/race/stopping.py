@@ -89,7 +89,7 @@ class Ending:
         if self._plan.until_decided:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}
-            if self._is_decided(bases.values()):
+            if self._decided(bases.values()):
                 return DECIDED
             if rounds >= _CHANCES and not any(map(_has_a_pair, bases[self._plan.headline])):
                 return "fewer than two contestants can be ranked"
@@ -128,7 +128,7 @@ class Ending:
         """Count the blocks with which anything can be claimed."""
         return verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
 
-    def _is_decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
+    def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
         """On every work, under every kind of conditions."""
         tables = [[basis.table for basis in kind if basis.table is not None] for kind in bases]
         if any(len(kind) < len(self._plan.works) for kind in tables):

@@ -8,7 +8,7 @@ from typing import Any
 import fairlap
 import msgspec
 import pytest
-from command_line import invoke
+from command_line import invoke, refusal
 from fairlap.errors import FairlapError
 from fairlap.judgement import judge as judge_module
 from fairlap.judgement.judgement import Judgement, decided
@@ -113,9 +113,7 @@ def judge(*arguments: object) -> Any:
     ],
 )
 def test_what_cannot_be_judged_is_refused_before_anything_runs(folders: Path, arguments: tuple[str, ...]) -> None:
-    done = judge(*arguments)
-    assert done.exit_code == 2
-    assert "[E_JUDGE]" in done.stderr
+    assert refusal("judge", "--call", "hot:fn", *arguments).code == "E_JUDGE"
     assert not (folders / "tries.json").exists()
 
 
@@ -134,9 +132,7 @@ def test_a_build_runs_in_both_and_only_the_changes_failure_discards(folders: Pat
     assert judge(*both, "touch built; grep one hot.py").exit_code == 1
     assert (folders / "one" / "built").exists()
     assert (folders / "two" / "built").exists()
-    failed = judge(*both, "grep two hot.py")
-    assert failed.exit_code == 2
-    assert "[E_BASELINE]" in failed.stderr
+    assert refusal("judge", "--call", "hot:fn", *both, "grep two hot.py").code == "E_BASELINE"
 
 
 @pytest.fixture
@@ -182,12 +178,11 @@ def test_a_folder_that_changed_since_is_not_confirmed_but_another_with_its_code_
 ) -> None:
     fairlap.judge("one", "two", call="hot:fn", ledger="tries.json")
     (folders / "one").rename(folders / "moved")
-    refused = invoke("judge", "--ledger", "tries.json", "--confirm")
-    assert refused.exit_code == 2
-    assert "[E_LEDGER_CHAIN]" in refused.stderr
-    assert invoke("judge", "--ledger", "tries.json", "--confirm", "--base", "moved", "-q").exit_code == 0
+    confirm = ("judge", "--ledger", "tries.json", "--confirm", "-q")
+    assert refusal(*confirm).code == "E_LEDGER_CHAIN"
+    assert invoke(*confirm, "--base", "moved").exit_code == 0
     (folders / "two" / "hot.py").write_text("edited")
-    assert invoke("judge", "--ledger", "tries.json", "--confirm", "--base", "moved").exit_code == 2
+    assert refusal(*confirm, "--base", "moved").code == "E_LEDGER_CHAIN"
 
 
 def test_a_race_that_dies_leaves_a_try_that_has_spent_its_share(
