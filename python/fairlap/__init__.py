@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
+    from fairlap.judgement.judge import judge
+    from fairlap.judgement.judgement import Judgement
     from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
 
@@ -23,6 +25,7 @@ __all__ = [
     "FairlapError",
     "InProcessComparison",
     "InvalidRequest",
+    "Judgement",
     "Measurement",
     "MeasurementInProgress",
     "NativeFunction",
@@ -32,6 +35,7 @@ __all__ = [
     "compare",
     "compare_over",
     "floor",
+    "judge",
     "load",
     "measure",
 ]
@@ -42,8 +46,10 @@ _HOME = {
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",
     "InProcessComparison": "fairlap.scenarios.callables.result",
-    "ComparisonOverAxes": "fairlap.scenarios.callables.axes.result",
+    "Judgement": "fairlap.judgement.judgement",
     "compare": "fairlap.comparing",
+    "judge": "fairlap.judgement.judge",
+    "ComparisonOverAxes": "fairlap.scenarios.callables.axes.result",
     "compare_over": "fairlap.comparing",
     "load": "fairlap.comparing",
     "DeviceFailed": "fairlap.engine",

@@ -17,6 +17,7 @@ from fairlap.history.change_points import change_points
 from fairlap.verdict.false_positive_rate import false_positives
 from thorough import thorough_where
 
+from . import searches
 from .bounds import CONTESTANTS, EXPECTED, raced
 from .figure import Figure, allowed_share, needed_share, seeded
 from .history.experiments import BUSY, causes_right, false_alarms, found_within_three_runs
@@ -184,3 +185,11 @@ def test_erlangs_distribution_is_exact_far_in_its_tail() -> None:
 def test_the_variance_of_the_mean_latency_is_that_of_daley() -> None:
     found = variance_of_mean(latencies("exponential", 0.6)) * COUNT
     assert found == pytest.approx(variance_per_request("exponential", 0.6), rel=0.7)  # 20 batches: a factor of 1.6
+
+
+@pytest.mark.slow
+def test_searches_that_judge_hundreds_of_changes_keep_the_error_rate_and_find_the_gain() -> None:
+    figures = searches.run(small=True)
+    assert [str(each) for each in figures if not each.passed] == []
+    alone = next(each for each in figures if each.what == "tries kept at 5 % each")
+    assert alone.rate * searches.TRIES > 5  # false winners in a search without a ledger: the simulation can see them

@@ -34,6 +34,7 @@ _MEASURING = {
     "collectives": "Measure all-reduce, all-gather and broadcast beside MPI's.",
     "watch": "Show power, clocks, memory and throttling, live.",
     "pull-request": "Race a change against its base, and comment on it.",
+    "judge": "Keep, discard or undecided: race one change of code, in a loop.",
     "self-test": "Measure the false-positive rate on this machine.",
     "explain": "Explain the code of an error or a warning.",
     "completion": "Print the completion script of a shell.",

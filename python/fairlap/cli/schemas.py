@@ -14,6 +14,8 @@ from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, verify
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
 from fairlap.history.stale import Staleness
+from fairlap.judgement.judgement import Judgement
+from fairlap.judgement.ledger import Ledger
 from fairlap.machine.atomic_files import write_output
 from fairlap.printed_document import ErrorDocument
 from fairlap.race.plan import Plan
@@ -56,6 +58,8 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "self-test": self_test.SelfTestDocument,
     "explain": explain.AllCodes,
     "explain CODE": explain.ExplainedCode,
+    "judge": Judgement,
+    "judge, the file of --ledger": Ledger,
     "runs": RunSummaries,
     "runs push, runs pull": CarriedRuns,
     "history": HistoryDocument,

@@ -95,8 +95,7 @@ class Ending:
                 return "fewer than two contestants can be ranked"
         elapsed_s = self._elapsed_s()
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
-        few = rounds < verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
-        budget_s = self.longest_s if few else self._budget_s
+        budget_s = self.longest_s if rounds < self._fewest_blocks else self._budget_s
         if budget_s is not None and elapsed_s > budget_s:
             return f"it took {elapsed_s:,.0f} s, and its budget was {budget_s:g} s"
         if budget_s is not None and elapsed_s + next_round_s > budget_s:
@@ -123,6 +122,11 @@ class Ending:
         if rounds == 1 and kept == 0 and self._plan.until_decided:
             return last_s / 2
         return last_s if ended == 1 and kept == 0 else elapsed_s / (blocks - kept) * blocks / rounds
+
+    @property
+    def _fewest_blocks(self) -> int:
+        """Count the blocks with which anything can be claimed."""
+        return verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
 
     def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
         """On every work, under every kind of conditions."""

@@ -17,6 +17,12 @@ from fairlap.verdict.blocks import UnequalBlocks as UnequalBlocks
 from fairlap.verdict.blocks import UnlikeQuantities as UnlikeQuantities
 from fairlap.verdict.blocks import block_table as block_table
 from fairlap.verdict.blocks import one_quantity as one_quantity
+from fairlap.verdict.candidate import ONE_SIDE as ONE_SIDE
+from fairlap.verdict.candidate import Candidate as Candidate
+from fairlap.verdict.candidate import candidate as candidate
+from fairlap.verdict.candidate import decision_after as decision_after
+from fairlap.verdict.candidate import highest_speedup as highest_speedup
+from fairlap.verdict.candidate import lowest_speedup as lowest_speedup
 from fairlap.verdict.comparison import Comparison as Comparison
 from fairlap.verdict.comparison import Interval as Interval
 from fairlap.verdict.comparison import Verdict as Verdict
@@ -24,6 +30,7 @@ from fairlap.verdict.detectable_effects import blocks_needed as blocks_needed
 from fairlap.verdict.detectable_effects import blocks_to_claim as blocks_to_claim
 from fairlap.verdict.detectable_effects import power as power
 from fairlap.verdict.exact_tests.rank_sum import shift as shift
+from fairlap.verdict.exact_tests.sequential import fewest_blocks as fewest_blocks
 from fairlap.verdict.exact_tests.signed_rank import blocks_to_reach as blocks_to_reach
 from fairlap.verdict.figures.censored import median_time as median_time
 from fairlap.verdict.figures.conventional_statistics import MeanAndSpread as MeanAndSpread

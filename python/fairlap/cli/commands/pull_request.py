@@ -144,6 +144,7 @@ def _run(
     """Load the run that was named, or race now."""
     from fairlap.errors import InvalidRequest
     from fairlap.pull_request.checkouts import NoBaseline, base_checkout, base_commit, prepare
+    from fairlap.pull_request.sides import callables, programs
     from fairlap.store.run_sources import run_named
 
     if sum(each is not None for each in (run_name, run_command, call)) != 1:
@@ -164,35 +165,11 @@ def _run(
                 prepare(place, prepared_by, options["pass_env"], is_base=side == _BASE)
         sides = {_BASE: folder, _CHANGE: change}
         return _raced(
-            _programs(run_command, sides, options["reported"] or "", options["pass_env"])
+            programs(run_command, sides, options["reported"] or "", options["pass_env"])
             if run_command is not None
-            else _callables(str(call), sides),
+            else callables(str(call), sides),
             **options,
         )
-
-
-def _programs(run: str, sides: dict[str, Path], reported: str, passed: tuple[str, ...]) -> dict[str, Any]:
-    from fairlap.errors import InvalidRequest
-    from fairlap.frameworks.command import output_of
-    from fairlap.pull_request.checkouts import NoBaseline
-    from fairlap.request.commands import Command, words_of
-
-    words_of(run)
-    try:
-        output_of(run, str(sides[_BASE]), reported=reported, passed=passed)
-    except InvalidRequest as error:
-        raise NoBaseline(f"the base does not run {run!r}: {error}") from None
-    return {"commands": {side: Command(run, str(folder)) for side, folder in sides.items()}}
-
-
-def _callables(call: str, sides: dict[str, Path]) -> dict[str, Any]:
-    from fairlap.request.names import ContestantName, Contestants
-
-    names = [
-        ContestantName(side, "python", options=(("call", call), ("path", str(folder))))
-        for side, folder in sides.items()
-    ]
-    return {"models": ("callable",), "contestants": Contestants.of(names)}
 
 
 def _raced(contestants: dict[str, Any], *, output: tuple[Path, ...], **options: Any) -> tuple[Run, str]:

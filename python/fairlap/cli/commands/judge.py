@@ -1,0 +1,143 @@
+"""``fairlap judge``: keep, discard or undecided, for loops that change code and measure it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlap.cli.help import Command
+from fairlap.cli.output import print_note, print_result
+from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.own_process import OWN_PROCESS
+from fairlap.cli.values import DURATION, FILE, Parsed
+
+if TYPE_CHECKING:
+    from fairlap.judgement.judgement import Judgement, Regret
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_SECTIONS = {
+    "What to judge": "base change call command inputs reference reported same-output build tests pass-env",
+    "What to keep": "gain ledger confirm",
+    "How long": "budget blocks seconds threads",
+    "Output": "output json q quiet",
+    "Help": "h help",
+}
+
+
+def _gain(text: str) -> float:
+    from fairlap.judgement.judge_request import share_of_gain
+
+    return share_of_gain(text)
+
+
+@click.command(
+    "judge",
+    cls=Command,
+    sections=_SECTIONS,
+    essential="base change call command inputs tests gain ledger confirm budget json",
+    examples="""
+fairlap judge --base main --change candidate --call my_package.hot:parse --tests 'pytest -q' --ledger tries.json
+    Keep the change if its tests pass and it is shown to be faster.
+fairlap judge --ledger tries.json --confirm
+    Race the last change that was kept against the code that the search began with.
+""",
+)
+@click.option("--base", type=_FOLDER, metavar="FOLDER", help="Code that the change is compared with.")
+@click.option("--change", type=_FOLDER, metavar="FOLDER", help="Code to judge.")
+@click.option("--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from both.")
+@click.option("--command", "run", default="", metavar="COMMAND", help="Program to race, run in both.")
+@click.option("--inputs", default="", metavar="MODULE:CALLABLE", help="Check answers to the arguments that this draws.")
+@click.option(
+    "--reference", default="", metavar="MODULE:CALLABLE", help="What answers right.  [default: the base's callable]"
+)
+@click.option("--reported", default="", metavar="FORMAT[:NAME]", help="Race by the time that the command reports.")
+@click.option("--same-output", is_flag=True, help="Discard a change whose command prints something else.")
+@click.option("--build", default="", metavar="SHELL", help="Shell command that builds each folder first: 'make'.")
+@click.option("--tests", default="", metavar="SHELL", help="Shell command that must succeed in the change.")
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable.")
+@click.option(
+    "--gain",
+    type=Parsed(_gain, "share"),
+    default="0%",
+    help="Keep only what is faster by more than this.  [default: 0%]",
+)
+@click.option("--ledger", type=FILE, metavar="FILE.json", help="Spend one 5 % error over all tries of a search.")
+@click.option("--confirm", is_flag=True, help="Race the last kept change of --ledger against the first base.")
+@click.option("--budget", type=DURATION, help="Race until decided, or for DURATION.  [default: 60s to 150s]")
+@click.option("--blocks", type=click.IntRange(min=1), help="Run a fixed number of blocks.")
+@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
+@click.option("--threads", type=int, help="Threads of either side.  [default: all cores]")
+@OUTPUT_JSON
+@JSON
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def command(
+    output: tuple[Path, ...], as_json: bool, quiet: bool, run: str, call: str, inputs: str, reference: str,
+    reported: str, same_output: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Race a change of code against its base, and decide whether to keep it.
+
+    Both are folders, raced in turns in fresh processes. A change is kept when it is shown to be faster by more than
+    --gain, and discarded when its tests fail, it answers wrong, or it is shown not to be.
+
+    A loop tries many changes, and at 5 % each some would be kept by luck. With --ledger all tries share one 5 %,
+    however many there are.
+
+    Exit status: 0 keep, 1 discard, 3 undecided, 2 when nothing could be judged, 130 after Ctrl-C.
+    """
+    from fairlap.cli.output_options import require_writable, writable
+    from fairlap.interrupts import interrupted_once, status_of
+    from fairlap.judgement.judge import judge_request
+    from fairlap.judgement.judge_request import Benchmark, JudgeRequest
+    from fairlap.machine.orphans import adopt_orphans
+    from fairlap.race.progress import progress_for
+
+    writable(output, only=(".json",))
+    if given["ledger"] is not None:
+        require_writable(given["ledger"])
+    benchmark = Benchmark(
+        call=call, command=run, inputs=inputs, reference=reference, reported=reported, same_output=same_output
+    )
+    request = JudgeRequest(benchmark=benchmark, **given)
+    context = click.get_current_context()
+    if context.obj == OWN_PROCESS:
+        adopt_orphans()
+    with ExitStack() as stack:
+        stack.enter_context(interrupted_once())
+        try:
+            found = judge_request(
+                request,
+                lambda plan, longest_s: progress_for(plan, longest_s, quiet=quiet),
+                (lambda line: None) if quiet else print_note,
+            )
+        except KeyboardInterrupt as interrupt:
+            print_note("interrupted; nothing was decided")
+            raise SystemExit(status_of(interrupt)) from None
+    print_result(found, _text(found), as_json=as_json, output=output)
+    raise SystemExit(found.exit_status)
+
+
+def _text(found: Judgement) -> str:
+    lines = [f"{found.decision}: {found.message}{f' [{found.code}]' if found.code else ''}"]
+    if found.output:
+        lines.append(found.output)
+    if found.next is not None and found.next.advice:
+        lines.append(f"next: {found.next.advice}")
+    if found.try_number is not None:
+        spent = f", at a level of {found.level:.2g}" if found.level else ""
+        lines.append(f"try {found.try_number} of this ledger{spent}")
+    if found.regret is not None:
+        lines.append(_regret_text(found.regret))
+    return "\n".join(lines)
+
+
+def _regret_text(bound: Regret) -> str:
+    from fairlap import quantity_text
+
+    sure = f"({1 - bound.level:.0%} confidence)"
+    among = f"the {quantity_text.count(bound.tried, 'change')} tried"
+    slower = f"at most {quantity_text.share(bound.at_most)} slower than the fastest of {among}"
+    text = f"the kept code is {slower} {sure}" if bound.at_most else f"the kept code is the fastest of {among} {sure}"
+    return f"{text}; {bound.unbounded} more were discarded too soon to be bounded" if bound.unbounded else text

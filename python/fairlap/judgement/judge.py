@@ -1,0 +1,156 @@
+"""Judge one change: build, test, race, and write the try into the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.judgement.folder_hash import folder_hash
+from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, checked, folders, share_of_gain
+from fairlap.judgement.judgement import Judgement
+from fairlap.judgement.ledger import ChainBroken, LedgerFile, Side, Try, held_ledger, kept_chain, level_of_share
+from fairlap.judgement.own_checks import why_not_built, why_tests_failed
+from fairlap.judgement.race_of_sides import Question, planned, raced
+from fairlap.judgement.regret import regret
+from fairlap.race.plan import Plan
+from fairlap.race.progress import Progress, Silence
+from fairlap.verdict import ONE_SIDE
+
+ProgressFor = Callable[[Plan, float | None], Progress]
+
+
+def judge(
+    base: str | Path | None = None,
+    change: str | Path | None = None,
+    *,
+    call: str = "",
+    command: str = "",
+    gain: str | float = 0.0,
+    **options: Any,
+) -> Judgement:
+    """Keep, discard or undecided: race a change of code against its base.
+
+    ``base`` and ``change`` are folders. Give ``call="package.module:function"``, imported from both, or ``command``,
+    run in both. The change is kept if it is shown to be faster by more than ``gain``, such as ``"1%"``.
+
+    Options: ``build``, a shell command that runs in both folders first; ``tests``, one that runs in the change and
+    discards it when it fails; ``ledger``, a file that spends one error rate over all changes that a search tries;
+    ``confirm``, to race the last change that a ledger kept against the first base; ``budget`` such as ``"2m"``, or
+    ``blocks``; ``threads``; ``seconds`` measured in each process; ``reported`` and ``same_output``, of a command;
+    ``inputs`` and ``reference``, of a callable, ``"module:function"`` of the current folder: what draws its arguments,
+    and what answers right, by default the base;
+    ``pass_env``, names of variables that both get although they look like secrets.
+    """
+    of_command = {
+        name: options.pop(name) for name in ("reported", "same_output", "inputs", "reference") if name in options
+    }
+    given: Mapping[str, Any] = {
+        **options,
+        "base": base,
+        "change": change,
+        "benchmark": {"call": call, "command": command, **of_command},
+        "gain": share_of_gain(gain),
+    }
+    texts = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
+    try:
+        request = msgspec.convert(texts, JudgeRequest, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error), code=E_JUDGE) from None
+    return judge_request(request)
+
+
+def judge_request(
+    request: JudgeRequest,
+    progress_for: ProgressFor = lambda plan, longest_s: Silence(),
+    notify: Callable[[str], None] = lambda line: None,
+) -> Judgement:
+    """As ``judge``, of a request that is parsed already, with progress."""
+    request = checked(request)
+    if request.ledger is None:
+        base, change = folders(request)
+        return _judged(request, base, change, progress_for, notify, None)
+    with held_ledger(request.ledger) as file:
+        request = _confirming(request, file) if request.confirm else request
+        base, change = folders(request)
+        before = len(file.ledger.tries)
+        found = _judged(request, base, change, progress_for, notify, file)
+        number = len(file.ledger.tries) if len(file.ledger.tries) > before else None
+        return msgspec.structs.replace(found, try_number=number, regret=regret(file.ledger))
+
+
+def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
+    """Race what the ledger has at both ends of its chain of kept changes."""
+    chain = kept_chain(file.ledger)
+    if not chain:
+        raise ChainBroken("nothing was kept yet, so there is nothing to confirm")
+    first, last = chain[0], chain[-1]
+    base, change = request.base or Path(first.base.folder), request.change or Path(last.change.folder)
+    for option, folder, side in (("--base", base, first.base), ("--change", change, last.change)):
+        if not folder.is_dir() or folder_hash(folder) != side.sha256:
+            raise ChainBroken(
+                f"{folder} is not what the ledger recorded of {side.folder}; give {option} a folder with that code"
+            )
+    return msgspec.structs.replace(request, base=base, change=change, benchmark=last.benchmark)
+
+
+def _judged(
+    request: JudgeRequest,
+    base: Path,
+    change: Path,
+    progress_for: ProgressFor,
+    notify: Callable[[str], None],
+    file: LedgerFile | None,
+) -> Judgement:
+    if request.build:
+        notify(f"building: {request.build}")
+        if (unbuilt := why_not_built(base, change, request.build, request.pass_env)) is not None:
+            return unbuilt
+    if request.tests:
+        notify(f"testing: {request.tests}")
+        if (failed := why_tests_failed(change, request.tests, request.pass_env)) is not None:
+            if file is not None:
+                file.add(_ended(_new_try(request, base, change, None), failed))
+            return failed
+    plan = planned(request, base, change, notify)
+    share = file.ledger.next_share if file is not None else None
+    level = ONE_SIDE if share is None else level_of_share(share)
+    budget_s = None if request.budget is None else float(request.budget)
+    question = Question(request.gain, level)
+    if file is None:
+        return raced(plan, question, budget_s, progress_for)
+    began = file.add(_new_try(request, base, change, share))
+    found = raced(plan, question, budget_s, progress_for)
+    file.replace(_ended(began, found))
+    return found
+
+
+def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None) -> Try:
+    return Try(
+        number=0,
+        began_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        base=Side(str(base), folder_hash(base)),
+        change=Side(str(change), folder_hash(change)),
+        benchmark=request.benchmark,
+        gain=request.gain,
+        share=share,
+        level=0.0 if share is None else level_of_share(share),
+        confirms=request.confirm,
+    )
+
+
+def _ended(began: Try, found: Judgement) -> Try:
+    return msgspec.structs.replace(
+        began,
+        outcome=found.decision,
+        reason=found.reason,
+        speedup=found.speedup,
+        speedups=found.speedups,
+        ended_undecided=found.ended_undecided,
+        e=found.e,
+        p=found.p,
+    )

@@ -1,0 +1,80 @@
+"""What ``fairlap judge`` is asked: two folders, what races in them, and what a change must be to be kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from fairlap.errors import InvalidRequest
+from fairlap.request.units import Seconds, Share
+
+E_JUDGE = "E_JUDGE"
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What races in both folders: a callable or a program."""
+
+    call: str = ""  # MODULE:CALLABLE
+    command: str = ""
+    reported: str = ""  # FORMAT[:NAME] of the command's own report, by which it then races
+    inputs: str = ""  # MODULE:CALLABLE of the current folder, which draws the arguments of the call
+    reference: str = ""  # of the current folder, which answers right; the base's callable by default
+    same_output: bool = False  # a command that prints something else than the base answers wrong
+
+
+class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change and its base, or, to confirm, those at both ends of the kept changes of a ledger."""
+
+    base: Path | None = None
+    change: Path | None = None
+    benchmark: Benchmark = Benchmark()
+    build: str = ""
+    tests: str = ""
+    gain: float = 0.0
+    ledger: Path | None = None
+    confirm: bool = False
+    budget: Seconds | None = None
+    blocks: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    threads: int | None = None
+    seconds: Seconds | None = None
+    pass_env: tuple[str, ...] = ()
+
+
+def checked(request: JudgeRequest) -> JudgeRequest:
+    """Refuse what cannot be judged, before anything runs."""
+    benchmark, is_given = request.benchmark, (bool(request.benchmark.call), bool(request.benchmark.command))
+    if request.confirm:
+        if request.ledger is None:
+            raise InvalidRequest("--confirm races what a ledger kept; name it with --ledger", code=E_JUDGE)
+        if any(is_given):
+            raise InvalidRequest("--confirm races what the ledger has; leave --call and --command out", code=E_JUDGE)
+        return request
+    if request.base is None or request.change is None:
+        raise InvalidRequest("name both folders, with --base and --change", code=E_JUDGE)
+    if sum(is_given) != 1:
+        raise InvalidRequest("give one of --call and --command", code=E_JUDGE)
+    if benchmark.call and (benchmark.reported or benchmark.same_output):
+        raise InvalidRequest("--reported and --same-output are for --command", code=E_JUDGE)
+    if benchmark.command and (benchmark.inputs or benchmark.reference):
+        raise InvalidRequest("--inputs and --reference are for --call", code=E_JUDGE)
+    return request
+
+
+def share_of_gain(text: str | float) -> float:
+    """Read a share; 0 asks for any gain at all."""
+    return 0.0 if str(text).strip().removesuffix("%") in ("0", "0.0") else float(Share(text))
+
+
+def folders(request: JudgeRequest) -> tuple[Path, Path]:
+    """Both as absolute paths, which are folders and not the same one."""
+    found = []
+    for option, folder in (("--base", request.base), ("--change", request.change)):
+        if folder is None or not folder.is_dir():
+            raise InvalidRequest(f"{option}: {folder} is not a folder", code=E_JUDGE)
+        found.append(folder.absolute())
+    base, change = found
+    if base.resolve() == change.resolve():
+        raise InvalidRequest(f"--base and --change are the same folder, {base}", code=E_JUDGE)
+    return base, change

@@ -1,0 +1,129 @@
+"""The race of a change against its base, which ends when the change is decided, and what it shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap import verdict
+from fairlap.judgement.judge_request import JudgeRequest
+from fairlap.judgement.judgement import Judgement, decided
+from fairlap.judgement.wording import judgement_of
+from fairlap.launch.worker_process import E_BUDGET
+from fairlap.pull_request.checkouts import NoBaseline
+from fairlap.pull_request.sides import BASE, CHANGE, callables, programs
+from fairlap.race.counted_blocks import WorkBlocks, trouble, work_blocks, worst_outcome
+from fairlap.race.plan import Plan
+from fairlap.race.progress import Progress
+from fairlap.race.race import Race
+from fairlap.race.stopping import DECIDED, Ending
+from fairlap.scenarios.process_result import ProcessResult
+
+
+@dataclass(frozen=True)
+class Question:
+    """A change has to be faster by more than the gain; that it is, is tested at the level."""
+
+    gain: float
+    level: float
+
+
+class DecidedEnding(Ending):
+    """Ends a race as soon as it is decided whether to keep the change."""
+
+    def __init__(self, plan: Plan, question: Question, budget_s: float | None = None) -> None:
+        super().__init__(plan, budget_s=budget_s)
+        self._question = question
+
+    @property
+    def _fewest_blocks(self) -> int:
+        return verdict.fewest_blocks(self._question.level, ended=True)
+
+    def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
+        tables = [basis.table for kind in bases for basis in kind]
+        asked = self._question
+        return bool(tables) and all(
+            table is not None
+            and verdict.decision_after(np.log(_speedups(table)), asked.gain, asked.level, ended=False) != "undecided"
+            for table in tables
+        )
+
+
+def planned(request: JudgeRequest, base: Path, change: Path, notify: Callable[[str], None]) -> Plan:
+    """Everything that is wrong with the benchmark is an error here, before a share of a ledger is spent."""
+    from fairlap.frameworks.command import require_programs
+    from fairlap.race.plan_from_request import plan_of
+    from fairlap.request.race_request import RaceRequest
+
+    sides, benchmark = {BASE: base, CHANGE: change}, request.benchmark
+    contestants: Mapping[str, Any] = (
+        programs(benchmark.command, sides, benchmark.reported, request.pass_env)
+        if benchmark.command
+        else callables(benchmark.call, sides)
+    )
+    options: dict[str, Any] = {
+        "threads": request.threads,
+        "budget": request.budget,
+        "blocks": request.blocks,
+        "seconds": request.seconds,
+        "reported": benchmark.reported or None,
+        "inputs": benchmark.inputs or None,
+        "reference": benchmark.reference or None,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    race_request = RaceRequest(
+        **contestants, **given, baseline=BASE, same_output=benchmark.same_output, pass_env=request.pass_env
+    )
+    plan = plan_of(race_request, notify)
+    require_programs(plan.contestants)
+    return plan
+
+
+def raced(
+    plan: Plan, question: Question, budget_s: float | None, progress_for: Callable[[Plan, float | None], Progress]
+) -> Judgement:
+    """Race both sides, and judge the change by what was measured."""
+    ending = DecidedEnding(plan, question, budget_s)
+    began_s = time.monotonic()
+    with progress_for(plan, ending.longest_s) as progress:
+        race = Race(plan, progress, ending)
+        race.run()
+    seconds = time.monotonic() - began_s
+    return judged(plan, race.processes, question, ended=race.ended_early != DECIDED, seconds=seconds)
+
+
+def judged(
+    plan: Plan, processes: Sequence[ProcessResult], question: Question, *, ended: bool, seconds: float
+) -> Judgement:
+    """Judge what has run; ``ended`` where the race ended for a reason that is blind to its figures."""
+    figures: dict[str, Any] = {"gain": question.gain, "level": question.level, "seconds": seconds}
+    own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
+    if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
+        raise NoBaseline(f"the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
+    if failed := [each for each in own[CHANGE] if not each.finished and each.code != E_BUDGET]:
+        wrong = any(each.code == "E_OUTPUT" for each in failed)
+        code = "E_OUTPUT" if wrong else failed[0].code
+        return decided("discard", "wrong_answers" if wrong else "change_failed", trouble(failed), code=code, **figures)
+    found = work_blocks(plan, processes, plan.headline)
+    if not found or found[0].table is None:
+        why = found[0].why_no_verdict if found else "no block ended"
+        code = found[0].no_verdict_code if found else ""
+        return decided("undecided", "busy_machine" if code else "not_comparable", why, code=code, **figures)
+    speedups = _speedups(found[0].table)
+    shown = verdict.candidate(np.log(speedups), gain=question.gain, level=question.level, ended=ended)
+    figures |= {"speedups": tuple(speedups.tolist()), "ended_undecided": ended}
+    return judgement_of(shown, figures, seconds_each=seconds / max(len({each.block for each in processes}), 1))
+
+
+def _speedups(table: verdict.BlockTable) -> npt.NDArray[np.float64]:
+    """Of each block, in the order in which they ran; a ledger keeps them, and what is judged are their logarithms."""
+    sign = 1.0 if table.metric.better == "lower" else -1.0
+    base, change = (table.log_figures[:, table.contestants.index(side)] for side in (BASE, CHANGE))
+    found: npt.NDArray[np.float64] = np.exp(sign * (base - change))
+    return found

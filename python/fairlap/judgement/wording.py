@@ -1,0 +1,76 @@
+"""A judged change in words: the reason, and what to try next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fairlap import quantity_text, verdict
+from fairlap.judgement.judgement import Judgement, Next, Reason, SpeedupInterval, decided
+from fairlap.verdict import Candidate, Interval
+
+_NOISY = 0.05  # of the spread between blocks: `fairlap doctor` may find what causes it
+
+
+def judgement_of(found: Candidate, figures: Mapping[str, Any], *, seconds_each: float) -> Judgement:
+    """Put it into words; ``seconds_each`` is what a block took."""
+    reason = _reason(found, figures["gain"], figures["level"])
+    return decided(
+        found.decision,
+        reason,
+        _message(reason, found, figures["gain"], figures["level"]),
+        speedup=found.speedup,
+        interval=_ends(found.interval),
+        interval_over_search=_ends(found.over_search),
+        blocks=found.blocks,
+        e=found.e,
+        p=found.p,
+        spread=math.expm1(found.spread) if math.isfinite(found.spread) else None,
+        next=_next(reason, found, figures["level"], seconds_each) if found.decision == "undecided" else None,
+        **figures,
+    )
+
+
+def _reason(found: Candidate, gain: float, level: float) -> Reason:
+    if found.decision == "keep":
+        return "faster"
+    if found.decision == "discard":
+        return "slower" if found.interval.high < 1 or not gain else "not_faster_by_gain"
+    return "too_few_blocks" if found.blocks < verdict.fewest_blocks(level, ended=True) else "not_proven_faster"
+
+
+def _message(reason: Reason, found: Candidate, gain: float, level: float) -> str:
+    interval = quantity_text.ratio_interval(found.speedup, found.interval.low, found.interval.high)
+    figures = f"speedup {interval} in {quantity_text.count(found.blocks, 'block')}"
+    by_gain = f" by more than {quantity_text.share(gain, 3)}" if gain else ""
+    if reason == "faster":
+        return f"the change is faster{by_gain}: {figures}"
+    if reason == "slower":
+        return f"the change is slower: {figures}"
+    if reason == "not_faster_by_gain":
+        return f"the change is not faster{by_gain}: {figures}"
+    if reason == "too_few_blocks":
+        fewest = verdict.fewest_blocks(level, ended=True)
+        return f"too few blocks to claim anything at a level of {level:.2g}, which takes {fewest}: {figures}"
+    return f"the change is not shown to be faster{by_gain}, nor that it is not: {figures}"
+
+
+def _next(reason: Reason, found: Candidate, level: float, seconds_each: float) -> Next:
+    if reason == "too_few_blocks":
+        needed: int | None = max(found.blocks_needed or 0, verdict.fewest_blocks(level, ended=True))
+    else:
+        needed = found.blocks_needed
+    noisy = math.isfinite(found.spread) and found.spread > _NOISY
+    quieter = f"blocks spread by {quantity_text.share(math.expm1(found.spread))}; `fairlap doctor` looks for causes"
+    if needed is None:
+        advice = quieter if noisy else "no gain is in sight; give --gain so that small changes are discarded sooner"
+        return Next(None, None, advice)
+    seconds = needed * seconds_each
+    advice = f"judge it again with --budget {math.ceil(seconds)}s, for about {quantity_text.count(needed, 'block')}"
+    return Next(needed, seconds, f"{advice}; {quieter}" if noisy else advice)
+
+
+def _ends(interval: Interval) -> SpeedupInterval:
+    low = interval.low if interval.low > 0 else None
+    return SpeedupInterval(low, interval.high if math.isfinite(interval.high) else None, interval.level)

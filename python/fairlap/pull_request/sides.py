@@ -1,0 +1,36 @@
+"""The two sides of a change as contestants of a race: one program or callable, in both folders."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairlap.errors import InvalidRequest
+from fairlap.pull_request.checkouts import NoBaseline
+
+BASE, CHANGE = "base", "change"
+
+
+def programs(run: str, sides: Mapping[str, Path], reported: str = "", passed: Collection[str] = ()) -> dict[str, Any]:
+    """Fields of a request that races a command in each folder; the base has to run it."""
+    from fairlap.frameworks.command import output_of
+    from fairlap.request.commands import Command, words_of
+
+    words_of(run)
+    try:
+        output_of(run, str(sides[BASE]), reported=reported, passed=passed)
+    except InvalidRequest as error:
+        raise NoBaseline(f"the base does not run {run!r}: {error}") from None
+    return {"commands": {side: Command(run, str(folder)) for side, folder in sides.items()}}
+
+
+def callables(call: str, sides: Mapping[str, Path]) -> dict[str, Any]:
+    """Fields of a request that races MODULE.CALLABLE, or MODULE:CALLABLE, as imported from each folder."""
+    from fairlap.request.names import ContestantName, Contestants
+
+    names = [
+        ContestantName(side, "python", options=(("call", call.replace(":", ".")), ("path", str(folder))))
+        for side, folder in sides.items()
+    ]
+    return {"models": ("callable",), "contestants": Contestants.of(names)}
