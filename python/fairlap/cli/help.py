@@ -18,7 +18,7 @@ RACE_SECTIONS: Mapping[str, str] = {
     "Training, with --mode train": "optimizer schedule start-from to-score train-on fraction epochs count-evaluation "
     "keep-weights",
     "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",
-    "Under which conditions": "threads conditions seconds seed data-seed memory-limit sandbox remote pass-env",
+    "Under which conditions": "threads conditions seconds seed data-seed memory-limit sandbox remote pass-env wait",
     "How long": "runs budget blocks target only-winner max-slowdown best-budget",
     "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels price "
     "require for",

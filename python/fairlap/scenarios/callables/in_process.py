@@ -17,6 +17,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.errors import InvalidRequest, shown
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
@@ -44,6 +45,7 @@ def compare(
     seed: int | None = None,
     margin: float = MARGIN,
     alpha: float = 0.05,
+    wait: bool = True,
     **options: Any,
 ) -> InProcessComparison:
     """Compare callables that take no arguments, by name, in this process.
@@ -58,14 +60,16 @@ def compare(
 
     ``seconds`` is the time of each callable in a block: 0.05 with ``blocks`` or ``target``; otherwise 0.005, or more
     for a budget that 300 such blocks would not use up, or where other threads go on for a while after a call.
+
     ``baseline`` is the callable that the printed sentences compare with; the fastest by default.
 
     ``done`` waits for what a call returned: one for all, or one for each name. ``stream`` and further options go to
     :func:`fairlap.measure`. With a stream, or where other threads go on after a call, each callable is timed for the
     whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
+
+    While another race uses the same cores, it waits; without ``wait`` it raises ``E_BUSY``.
     """
-    began_s = time.perf_counter()
     arms = _arms(callables, done)
     if baseline is not None and baseline not in callables:
         raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
@@ -80,11 +84,14 @@ def compare(
     if seconds is None and until_decided:
         turn_s = max(SHORTEST_TURN_S, budget_s / (blocks * len(arms)))
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
-    ending = Ending(judge, target, budget_s, blocks, began_s)
     warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
     fixed = seconds is not None or not until_decided
     turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=fixed, warm_up_s=warm_up_s)
-    ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+    with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
+        began_s = time.perf_counter()
+        ending = Ending(judge, target, budget_s, blocks, began_s)
+        ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+        elapsed_s = time.perf_counter() - began_s
     interrupted = ended_early == INTERRUPTED
     complete = min(len(arm.medians_ns) for arm in arms)
     if interrupted:
@@ -98,7 +105,7 @@ def compare(
         standing=standing,
         blocks=complete,
         seconds=turns.seconds,
-        elapsed_s=time.perf_counter() - began_s,
+        elapsed_s=elapsed_s,
         seed=seed,
         baseline=baseline or "",
         until_decided=until_decided,
