@@ -89,22 +89,13 @@ def connected(name: str) -> socket.socket | None:
 
 def holder_behind(connection: socket.socket) -> Holder:
     pid, user = _peer(connection)
-    began, ends = next((times for name, *times in _races() if _pid_of(name) == pid), (None, None))
-    return Holder(pid, user, began, ends)
+    return next((race for race in _races() if race.pid == pid), Holder(pid, user))
 
 
 def races_running() -> list[Holder]:
     """Every race with this value of FAIRLAP_LOCK that has begun, but for this process and what started it."""
     above = processes_above()
-    found = []
-    for name, began, ends in _races():
-        if (connection := connected(name)) is None:
-            continue
-        with connection:
-            pid, user = _peer(connection)
-        if pid == _pid_of(name) and pid not in above:
-            found.append(Holder(pid, user, began, ends))
-    return found
+    return [race for race in _races() if race.pid not in above]
 
 
 def name_of_race(began: float, ends: float | None) -> str:
@@ -122,26 +113,26 @@ def processes_above() -> set[int]:
     return found
 
 
-def _races() -> Iterator[tuple[str, float | None, float | None]]:
-    """Name, begin and end; anyone can take such a name, so who took it has to be asked."""
-    begin = f"@{prefix()}/race/"
+def _races() -> Iterator[Holder]:
+    """Read the names of races. Anyone can take such a name, so the kernel is asked whose it is."""
+    begin = f"{prefix()}/race/"
     try:
         with open("/proc/net/unix", errors="replace") as file:  # noqa: PTH123
-            names = {name[1:] for line in file if (name := line.rstrip("\n").rpartition(" ")[2]).startswith(begin)}
+            listed = {line.rstrip("\n").rpartition(" ")[2] for line in file}
     except OSError:
         return
-    for name in sorted(names):
-        _, began, ends = name[len(begin) - 1 :].split("/") if name.count("/") == begin.count("/") + 2 else ("", "", "")
-        yield name, _time(began), _time(ends)
+    for name in sorted(each[1:] for each in listed if each.startswith(f"@{begin}")):
+        named_pid, *times = name[len(begin) :].split("/")
+        if len(times) != 2 or (connection := connected(name)) is None:
+            continue
+        with connection:
+            pid, user = _peer(connection)
+        if named_pid == str(pid):
+            yield Holder(pid, user, *map(_time, times))
 
 
 def _time(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
-
-
-def _pid_of(name: str) -> int:
-    pid = name[len(f"{prefix()}/race/") :].partition("/")[0]
-    return int(pid) if pid.isascii() and pid.isdigit() else _UNKNOWN
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:

@@ -9,6 +9,7 @@ namespaces have separate names, so containers see each other's races only where 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import select
 import socket
@@ -111,46 +112,71 @@ def _board(device: str) -> str:
 class _Taken:
     """A name that is taken, and the connection to what holds it, if that answers."""
 
-    name: str
     holder: Holder
     connection: socket.socket | None
 
-    def wait(self, seconds: float) -> None:
-        """Sleep until the holder has ended, or for so long."""
+    def __str__(self) -> str:
+        return str(holder_behind(self.connection) if self.connection else self.holder)
+
+    def is_free_within(self, seconds: float) -> bool:
+        """Sleep until the holder has ended, or for so long. What does not answer may be free at any time."""
         if self.connection is None:
             time.sleep(min(seconds, _AGAIN_S))
-            return
+            return True
         poll = select.poll()
         poll.register(self.connection, select.POLLIN)
-        poll.poll(max(int(seconds * 1000), 1))
+        return bool(poll.poll(max(int(seconds * 1000), 1)))
+
+
+@dataclass
+class _Waiting:
+    """What has passed of the time that other users' races are waited for, and when the last line was printed."""
+
+    notify: Notify
+    longest_for_others_s: float
+    for_others_s: float = 0.0
+    said_s: float = -EVERY_S
+
+    @property
+    def passes_others(self) -> bool:
+        return self.for_others_s >= self.longest_for_others_s
+
+    def wait(self, taken: _Taken) -> None:
+        """Until the name may be free, or until this race goes ahead beside another user's.
+
+        All on one connection: a holder keeps also those that were closed, and has room for some thousands.
+        """
+        is_free = False
+        while not is_free and not (self.passes_others and not taken.holder.is_trusted):
+            began_s = time.monotonic()
+            if began_s - self.said_s >= EVERY_S:
+                self.said_s = began_s
+                self.notify(f"waiting for another race: {taken}")
+            limit_s = math.inf if taken.holder.is_trusted else self.longest_for_others_s - self.for_others_s
+            is_free = taken.is_free_within(max(min(EVERY_S - (began_s - self.said_s), limit_s), 0.0))
+            if not taken.holder.is_trusted:
+                self.for_others_s += time.monotonic() - began_s
 
 
 def _held_when_free(
     names: Sequence[str], notify: Notify, *, wait: bool, longest_for_others_s: float
 ) -> list[socket.socket]:
-    waited_for_others_s, said_s, tries = 0.0, -EVERY_S, 0
+    waiting, is_second_try = _Waiting(notify, longest_for_others_s), False
     while True:
-        held, taken, passed = _all_or_none(names, pass_others=waited_for_others_s >= longest_for_others_s)
+        held, taken, passed = _all_or_none(names, pass_others=waiting.passes_others)
         if taken is None:
             if passed is not None:
-                waited = quantity_text.seconds(waited_for_others_s)
+                waited = quantity_text.seconds(waiting.for_others_s)
                 notify(f"waited {waited}, and races now beside {passed} [{DID_NOT_WAIT}]")
             return held
         with taken.connection or ExitStack():
-            tries += 1
-            if not wait and tries == 1:  # one that waits holds names for a moment when it tries
-                taken.wait(_AGAIN_S)
-                continue
-            if not wait:
-                raise MachineBusy(f"another race is running: {taken.holder}; wait for it, or race on other cores")
-            began_s = time.monotonic()
-            if began_s - said_s >= EVERY_S:
-                said_s = began_s
-                notify(f"waiting for another race: {taken.holder}")
-            left_s = EVERY_S if taken.holder.is_trusted else longest_for_others_s - waited_for_others_s
-            taken.wait(max(min(EVERY_S - (began_s - said_s), left_s), 0.0))
-            if not taken.holder.is_trusted:
-                waited_for_others_s += time.monotonic() - began_s
+            if wait:
+                waiting.wait(taken)
+            elif is_second_try:
+                raise MachineBusy(f"another race is running: {taken}; wait for it, or race on other cores")
+            else:
+                taken.is_free_within(_AGAIN_S)  # one that waits holds names for a moment when it tries
+                is_second_try = True
 
 
 def _all_or_none(
@@ -183,7 +209,7 @@ def _all_or_none(
             for each in held:
                 each.close()
             held.clear()
-            return held, _Taken(name, holder, connection), passed
+            return held, _Taken(holder, connection), passed
     finally:
         _held.extend(held)
     return held, None, passed

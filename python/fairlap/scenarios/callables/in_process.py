@@ -45,6 +45,7 @@ def compare(
     seed: int | None = None,
     margin: float = MARGIN,
     alpha: float = 0.05,
+    alone: bool = False,
     wait: bool = True,
     **options: Any,
 ) -> InProcessComparison:
@@ -60,6 +61,9 @@ def compare(
 
     ``seconds`` is the time of each callable in a block: 0.05 with ``blocks`` or ``target``; otherwise 0.005, or more
     for a budget that 300 such blocks would not use up, or where other threads go on for a while after a call.
+
+    Where a callable is slower right after another one, its row has the warning W_CARRY_OVER. ``alone`` measures each
+    callable in a block for the whole time at once, after untimed calls for as long, so that nothing carries over.
 
     ``baseline`` is the callable that the printed sentences compare with; the fastest by default.
 
@@ -86,7 +90,15 @@ def compare(
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
     warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
     fixed = seconds is not None or not until_decided
-    turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=fixed, warm_up_s=warm_up_s)
+    turns = Turns(
+        arms,
+        {"stream": stream, **options},
+        turn_s,
+        fixed=fixed,
+        warm_up_s=warm_up_s,
+        margin=margin,
+        alone=bool(alone),
+    )
     with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
         began_s = time.perf_counter()
         ending = Ending(judge, target, budget_s, blocks, began_s)
