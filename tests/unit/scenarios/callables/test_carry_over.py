@@ -53,7 +53,7 @@ def medians_us(found: InProcessComparison) -> dict[str, float]:
 @pytest.mark.parametrize("contestants", [2, 3])
 def test_a_callable_that_slows_others_is_named_in_their_rows_and_alone_they_are_not_slowed(contestants: int) -> None:
     slowed = {f"slowed {number}": Disturbed() for number in range(1, contestants)}
-    callables = {"disturbing": disturbing(*slowed.values()), **slowed}
+    callables: dict[str, Callable[[], object]] = {"disturbing": disturbing(*slowed.values()), **slowed}
     found = fairlap.compare(callables, blocks=60, seconds=0.005, seed=1)
     assert set(accused(found)) == set(slowed)
     assert all("right after disturbing" in text for text in accused(found).values())
@@ -81,11 +81,12 @@ def slowed_by_hand(evict: Callable[[], object], read: Callable[[], object]) -> f
     return float(np.median(times_ns[True]) / np.median(times_ns[False]))
 
 
+@pytest.mark.slow
 def test_what_a_loop_by_hand_shows_of_an_evicted_cache_is_found_by_the_warning() -> None:
     evict, read = evict_and_read()
     if min(slowed_by_hand(evict, read) for _ in range(2)) < 1.15:
         pytest.skip("on this machine, now, one untimed call fills the caches again")
-    found = fairlap.compare({"evict": evict, "read": read}, blocks=30, seconds=0.02, seed=1)
+    found = fairlap.compare({"evict": evict, "read": read}, blocks=60, seed=1)
     assert set(accused(found)) == {"read"}
 
 
