@@ -24,7 +24,7 @@ _scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
 
 
 def pytest_configure() -> None:
-    """Restore ignored signals, and store runs in a temporary file instead of the user's store.
+    """Restore ignored signals, and keep runs and races apart from the user's.
 
     A background process or nohup ignores these signals, and every program that a test starts would inherit that.
     """
@@ -32,6 +32,7 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     os.environ["FAIRLAP_STORE"] = str(Path(_scratch.name) / "runs.sqlite")
+    os.environ["FAIRLAP_LOCK"] = _scratch.name  # tests that run side by side do not wait for each other
     os.environ["XDG_DATA_HOME"] = str(Path(_scratch.name) / "data")
 
 

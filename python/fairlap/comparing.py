@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from fairlap.cli.run_race import RunOutput
+    from fairlap.race.plan import Plan
+    from fairlap.request.race_request import RaceRequest
     from fairlap.results.results import Results
     from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
@@ -44,6 +47,8 @@ def compare(
     Callables that can be imported race as ``compare("callable", on=["python:call=k.a", "python:call=k.b"])``; with
     ``reference="k:ref"`` and ``inputs="k:draw"`` their answers are checked.
     Commands race on no model: ``compare("callable", on=(), commands={"old": "./old", "new": "./new"})``.
+
+    While another race uses the same cores or GPU, it waits; with ``wait=False`` it raises ``E_BUSY``.
     """
     if on is None and not isinstance(what, str):
         from fairlap.scenarios.callables.in_process import compare as compare_callables
@@ -142,15 +147,28 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return texts
 
 
-def _results(request: Any) -> Results:
+def _results(request: RaceRequest) -> Results:
     from fairlap.cli.run_race import checked_output
     from fairlap.frameworks.command import require_programs
     from fairlap.machine.cuda_devices import require_driver
+    from fairlap.machine.race_lock.lock import one_race
+    from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.stopping import Ending
+
+    output = checked_output(request, request, store=False)
+    plan = plan_of(request)
+    require_driver(plan.device)
+    require_programs(plan.contestants)
+    longest_s = Ending(plan, target=request.target, budget_s=request.budget).longest_s
+    with one_race(plan.device, wait=request.wait, longest_s=longest_s):
+        return _raced_alone(plan, request, output)
+
+
+def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results:
     from fairlap.machine.facts import machine_facts
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
     from fairlap.race.kept_plan import plan_to_keep
-    from fairlap.race.plan_from_request import plan_of
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
     from fairlap.race.stopping import Ending
@@ -158,10 +176,6 @@ def _results(request: Any) -> Results:
     from fairlap.results.decision.question import with_decision
     from fairlap.results.results import results_of
 
-    output = checked_output(request, request, store=False)
-    plan = plan_of(request)
-    require_driver(plan.device)
-    require_programs(plan.contestants)
     plan = with_best_settings(plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
     findings = Findings(traces=request.trace)
@@ -171,11 +185,11 @@ def _results(request: Any) -> Results:
     run.profiles, run.compilations = findings.profiles, findings.compilations
     race.run()
     for failure in race.kept_weights.failures:
-        warnings.warn(failure, stacklevel=3)
+        warnings.warn(failure, stacklevel=4)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
     results = with_decision(
         results_of(run, run.began_at, baseline=request.baseline, price=output.price), output.question
     )
     for failure in write_all(output.files, results):
-        warnings.warn(failure, stacklevel=3)
+        warnings.warn(failure, stacklevel=4)
     return results

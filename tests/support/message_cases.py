@@ -22,7 +22,9 @@ from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import RANKS
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_lost import reported_failure
+from fairlap.machine.doctor import examination
 from fairlap.machine.private_files import make_cache_folder
+from fairlap.machine.root import THIS_MACHINE
 from fairlap.models.sources.opening import _require_unchanged
 from fairlap.models.sources.proof import loose
 from fairlap.models.spec import Tolerance
@@ -330,6 +332,13 @@ def _of_timed_calls(*, cores_wanted: float = 0.0, in_others_s: float = 0.0, uses
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     basis: Any = SimpleNamespace(ranked=("torch:best", "jax"), searched={"torch:best"})
     return noticed([WorkResult(basis, ()).mixed])
+
+
+@case("W_DOCTOR_RACE")
+def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
+    patch.setattr(examination, "races_running", lambda: ["process 77"])
+    [found] = examination.check_races(SimpleNamespace(root=THIS_MACHINE))  # type: ignore[arg-type]
+    return found.code, found.found
 
 
 @case("W_LOOSE_CHECK")

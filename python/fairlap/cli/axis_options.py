@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INTERRUPTED, FAILED, WRONG = 130, 2, 1
 _FEWEST_CALLABLES = 2
 _AMOUNTS = ("bytes_per_call", "flops_per_call")
-_NOT_OVER_AXES = ("only_winner", "grid", "block", "shared", "arguments")
+_NOT_OVER_AXES = ("alone", "only_winner", "grid", "block", "shared", "arguments")
 _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(
         "--axis", multiple=True, metavar="NAME=VALUES", help="Compare at each: n=1K..1M:x2 (K is 1024). Repeatable."

@@ -108,12 +108,14 @@ def _timed(
     names: Sequence[str], timed: Timed, options: Mapping[str, Any]
 ) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
     from fairlap.engine import measure
+    from fairlap.machine.race_lock.lock import one_race
     from fairlap.scenarios.callables.device_timing import kernels_of
     from fairlap.scenarios.callables.in_process import compare
 
     result: Measurement | InProcessComparison
     if len(names) > 1:
-        result = compare(timed.callables, done=timed.done or None, **timed.options, **options)
+        with one_race(f"cuda:{timed.number}", wait=options.get("wait", True)):
+            result = compare(timed.callables, done=timed.done or None, **timed.options, **options)
     else:
         [name] = names
         result = measure(timed.callables[name], name=name, done=timed.done.get(name), **timed.options, **options)

@@ -53,6 +53,9 @@ SANDBOX = click.option(
     default=None,
     help="Confine contestants: no network, only their model to read.",
 )
+WAIT = click.option(
+    "--wait/--no-wait", default=None, help="Wait while another race uses the same cores.  [default: wait]"
+)
 _RACE_OPTIONS = (
     BASELINE,
     PRICE_OPTION,
@@ -71,6 +74,7 @@ _RACE_OPTIONS = (
         metavar="NAME",
         help="Pass a variable that looks like a secret: HF_TOKEN. Repeatable.",
     ),
+    WAIT,
     click.option("--store/--no-store", default=True, help="Store the run; see `fairlap runs`.  [default: store]"),
     click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
     JSON,

@@ -6,6 +6,7 @@ import contextlib
 import shlex
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlap.cli.output import print_error, print_json, print_note
+from fairlap.cli.output import print_error, print_json, print_note, progress_notes
 from fairlap.cli.output_options import writable
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.recorder import Recorder, StoredRun, named_sender
@@ -21,6 +22,7 @@ from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.machine.orphans import adopt_orphans
 from fairlap.machine.passed_environment import require_confirmed as require_passing_confirmed
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
@@ -96,7 +98,16 @@ def run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None = None) ->
     require_settings(plan.scenario_settings)
     if (context := click.get_current_context(silent=True)) and context.obj == OWN_PROCESS:
         adopt_orphans()
-    with interrupted_once():
+    with interrupted_once(), ExitStack() as stack:
+        longest_s = Ending(plan, target=output.options.target, budget_s=output.options.budget).longest_s
+        notes = progress_notes(quiet=output.quiet)
+        try:
+            stack.enter_context(
+                one_race(plan.device, wait=output.options.wait, longest_s=longest_s, notify=notes.announce)
+            )
+        except KeyboardInterrupt as interrupt:
+            print_note("interrupted while waiting for another race; nothing was raced yet")
+            return status_of(interrupt)
         return _run_race(plan, output, resumed)
 
 
@@ -244,6 +255,7 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]
     arguments += ["--remote"] if options.remote else []
+    arguments += [] if options.wait else ["--no-wait"]
     arguments += [word for name in options.pass_env for word in ("--pass-env", name)]
     arguments += ["--quiet"] if output.quiet else []
     arguments += ["--json"] if output.as_json else []

@@ -48,9 +48,13 @@ class DrawnTurns:
 
 @dataclass(frozen=True)
 class Rounds:
-    """``wall_ns`` is shaped (callables, rounds); rounds with a sample that is not valid are left out."""
+    """``wall_ns`` is shaped (callables, rounds); rounds with a sample that is not valid are left out.
+
+    ``is_reversed`` has the rounds that ran in the reverse order.
+    """
 
     wall_ns: npt.NDArray[np.float64]
+    is_reversed: npt.NDArray[np.bool_]
     elapsed_s: float
     interrupted: bool
     raised: BaseException | None = None
@@ -91,7 +95,8 @@ class CallsInTurns:
         np.put_along_axis(wall_ns, turns[:whole], in_whole_rounds, axis=1)
         valid = (wall_ns > 0).all(axis=1)
         interrupted = record.stopped_by is _native.StopReason.interrupt
-        return Rounds(wall_ns[valid].T, record.elapsed_ns / 1e9, interrupted, raised, record.last)
+        is_reversed = np.arange(whole) % 2 == 1
+        return Rounds(wall_ns[valid].T, is_reversed[valid], record.elapsed_ns / 1e9, interrupted, raised, record.last)
 
 
 def _work(turn: InTurn, drawn: DrawnTurns) -> _native.NativeCall | _native.PythonCall:

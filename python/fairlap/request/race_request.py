@@ -72,6 +72,9 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     trace: Annotated[
         Path | None, _about("With profile: a folder for what the profilers recorded, as traces that Perfetto opens.")
     ] = None
+    wait: Annotated[
+        bool, _about("Wait while another race uses the same cores or GPU; false makes that an error (E_BUSY).")
+    ] = True
     output: Annotated[
         tuple[Path, ...], _about("Files to write; the suffix decides the format. Relative to the current folder.")
     ] = ()

@@ -9,6 +9,7 @@ import msgspec
 from fairlap.errors import FairlapError
 from fairlap.launch.worker_process import Samples
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.machine.roofs import Roofs
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Silence
@@ -44,8 +45,9 @@ def run_block(plan: Plan, number: int, began_s: float = 0.0) -> BlockReport:
             return _refused("E_SWEEP", f"cores {', '.join(map(str, missing))} are not available there")
         require_driver(plan.device)
         require_same_sources(plan)
-        roofs = roofs_for(plan)
-        race.run()
+        with one_race(plan.device):
+            roofs = roofs_for(plan)
+            race.run()
     except FairlapError as error:
         return _refused(error.code, str(error))
     if race.data_lost:

@@ -11,7 +11,7 @@ import click
 
 from fairlap.cli.commands.stored_runs.gate import GateCommand
 from fairlap.cli.output import print_error, print_note
-from fairlap.cli.output_options import writable
+from fairlap.cli.output_options import WAIT, writable
 from fairlap.cli.values import DURATION, FILE, LARGEST_SLOWDOWN
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NOT_COMPARABLE = 3
 _BASE, _CHANGE = "base", "change"
 _SECTIONS = {
     "What to race": "command call base prepare pass-env same-output reported",
-    "How": "threads budget blocks",
+    "How": "threads budget blocks wait",
     "When it fails": "baseline max-slowdown strict",
     "The run and the comment": "output body post name charts author number comment",
     "Help": "h help",
@@ -56,6 +56,7 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 @click.option("--threads", type=int, help="Threads of either side.  [default: all cores]")
 @click.option("--budget", type=DURATION, help="Race until it is decided, or for DURATION.  [default: 60s to 150s]")
 @click.option("--blocks", type=int, help="Run a fixed number of blocks.")
+@WAIT
 @click.option("--baseline", metavar="NAME", help=f"With RUN: its baseline contestant.  [default: {_BASE}]")
 @click.option("--max-slowdown", type=LARGEST_SLOWDOWN, default="2%", help="Largest acceptable slowdown.  [default: 2%]")
 @click.option("--strict", is_flag=True, help="Fail with status 2 when inconclusive.")

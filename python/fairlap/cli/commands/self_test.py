@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import msgspec
 from fairlap import quantity_text, verdict
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
+from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, MODEL, SHARE
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
@@ -21,6 +22,7 @@ from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.machine.control_group import cores_worth
 from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.models.registry import find
 from fairlap.printed_document import PrintedDocument
 from fairlap.race.equal_work.learning import require_learnable
@@ -69,6 +71,7 @@ def run_self_test(
     seed: int | None,
     device: str,
     to_score: float | None,
+    wait: bool | None,
 ) -> int:
     """Run the trials and return the exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
     found = find(model)
@@ -106,7 +109,13 @@ def run_self_test(
     second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"
     length = f"of {blocks} blocks" if blocks else f"until decided or for {quantity_text.seconds(trial.budget_s)}"
     click.echo(f"{name.text} on {work.label} against {second}: {runs} runs {length}, seed {seed}", err=True)
-    with interrupted_once():
+    longest_s = None if blocks else runs * trial.budget_s
+    with interrupted_once(), ExitStack() as stack:
+        try:
+            stack.enter_context(one_race(trial.device, wait=wait is not False, longest_s=longest_s, notify=print_note))
+        except KeyboardInterrupt as interrupt:
+            print_note("interrupted while waiting for another race")
+            return status_of(interrupt)
         return _run_self_test(trial, runs, seed, slowdown or 0.0, output, as_json=as_json)
 
 
@@ -207,6 +216,7 @@ fairlap self-test convnet --on torch --slowdown 2%
 )
 @click.option("--seconds", type=DURATION, default="0.4s", show_default=True, help="Time measured in each process.")
 @click.option("--seed", type=int, help="Draw orders and settings from this seed.  [default: random, printed]")
+@WAIT
 @OUTPUT_JSON
 @JSON
 def command(model: str, contestant: ContestantName, **options: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_error, print_json, print_line, print_note, print_result, progress_notes
-from fairlap.cli.output_options import JSON, OUTPUT_JSON, writable
+from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT, writable
 from fairlap.cli.plan_trust import require_allowed
 from fairlap.cli.planned_race import print_plan, warn_of_too_few_blocks
 from fairlap.cli.values import FILE
@@ -58,6 +58,7 @@ fairlap sweep mlp.toml --cluster auto
 @click.option("--resume", metavar="SWEEP", help="Run the missing blocks of a sweep: `last`, an id or its beginning.")
 @click.option("--dry-run", is_flag=True, help="Show what would race, and run nothing.")
 @click.option("--trust", is_flag=True, help="Allow files of models, and plans from elsewhere, to run code.")
+@WAIT
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @OUTPUT_JSON
 @JSON
@@ -68,6 +69,7 @@ def command(
     resume: str | None,
     dry_run: bool,
     trust: bool,
+    wait: bool | None,
     quiet: bool,
     output: tuple[Path, ...],
     as_json: bool,
@@ -80,6 +82,8 @@ def command(
     Results of unlike machines are never pooled: each kind of machine has its own run of each request file, with the
     same orders, seeds and data. `fairlap across` puts the runs side by side.
 
+    A race on the machine of a block is waited for there; on this machine, with --cluster local, by the whole sweep.
+
     A request file needs `blocks` and `threads`. FAIRLAP_STORE names the store, a file or a PostgreSQL database.
 
     Exit status: 0 when all blocks are stored and a contestant finished, 1 when blocks are missing, 2 for an invalid
@@ -90,6 +94,7 @@ def command(
     if resume is not None and (machines or dry_run):
         raise InvalidRequest("a resumed sweep has its plans and machines; leave other options out", code="E_SWEEP")
     writable(output, only=(".json",))
+    from fairlap.machine.race_lock.lock import one_race
     from fairlap.race.plan_reach import allow
     from fairlap.store.store import open_store
     from fairlap.store.sweeps import load_sweep
@@ -106,7 +111,9 @@ def command(
     if dry_run:
         _print_plans(plans, as_json=as_json)
         return
-    with interrupted_once(), open_store() as store:
+    if wait is not None and cluster != "local":
+        raise InvalidRequest("each machine of a cluster waits for its own races; leave --wait out", code="E_SWEEP")
+    with interrupted_once(), open_store() as store, ExitStack() as stack:
         resumed = None if resume is None else load_sweep(store, resume)
         for run in () if resumed is None else resumed.runs:
             require_allowed(run.plan, f"the plan of {run.run}", trust=trust)
@@ -114,6 +121,14 @@ def command(
         def sweep_on(found: Machines) -> Sweep:
             return resumed or begin(store, plans, found, machines or "alike", print_note)
 
+        if cluster == "local":
+            all_plans = plans.values() if resumed is None else [run.plan for run in resumed.runs]
+            devices = {plan.device for plan in all_plans}
+            try:
+                stack.enter_context(one_race(max(devices), wait=wait is not False, notify=notify))
+            except KeyboardInterrupt as interrupt:
+                print_note("interrupted while waiting for another race")
+                raise SystemExit(status_of(interrupt)) from None
         raise SystemExit(_run(store, cluster, sweep_on, output, quiet=quiet, as_json=as_json))
 
 

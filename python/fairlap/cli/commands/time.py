@@ -39,13 +39,15 @@ _SECTIONS = {
     "How to time": "seconds target clock calls-per-sample keep-gc",
     "One callable": "samples warmup",
     "What is right": "inputs reference any-answers",
-    "Several callables": "budget only-winner blocks margin baseline seed",
+    "Several callables": "budget only-winner blocks margin baseline seed alone wait",
     "Over sizes, types and layouts": "axis bytes flops",
     "On a GPU": "device stream method cache graph grid block shared args",
     "Results": "output json raw",
     "Help": "h help",
 }
-_OF_SEVERAL = ("reference", "any_answers", "budget", "only_winner", "blocks", "margin", "baseline", "seed")
+_OF_SEVERAL = (
+    *("reference", "any_answers", "budget", "only_winner", "blocks", "margin", "baseline", "seed", "alone", "wait"),
+)
 
 
 @click.command(
@@ -100,6 +102,8 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
+@click.option("--alone", is_flag=True, default=None, help="Several: not in rounds; warm each up before its turn.")
+@click.option("--wait/--no-wait", default=None, help="Several: wait while another race uses the same cores.")
 @answer_options
 @axis_options
 @device_options

@@ -16,6 +16,7 @@ from fairlap.machine.doctor.memory_settings import (
 from fairlap.machine.doctor.observation import observe
 from fairlap.machine.doctor.shared_cores import check_hardware_threads, check_neighbours, check_quota, check_steal
 from fairlap.machine.facts import machine_facts
+from fairlap.machine.race_lock.holder import races_running
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.machine.sandbox import has_seccomp, landlock_version
 
@@ -49,7 +50,26 @@ def check_sandbox(seen: Examined) -> list[Finding]:
     ]
 
 
+def check_races(seen: Examined) -> list[Finding]:
+    """Look at who holds the cores that another race would have to wait for."""
+    if not seen.root.is_this_machine:
+        return []
+    if not (running := races_running()):
+        return [Finding("race", "good", "no race is running")]
+    return [
+        Finding(
+            "race",
+            "note",
+            f"a race is running: {race}",
+            "another race on these cores waits for it, and one on others shares caches and memory bandwidth",
+            "wait until it has ended",
+        )
+        for race in running
+    ]
+
+
 CHECKS: tuple[Check, ...] = (
+    check_races,
     check_neighbours,
     check_steal,
     check_quota,

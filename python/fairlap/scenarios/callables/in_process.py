@@ -19,6 +19,7 @@ from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import InvalidRequest, shown
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
@@ -55,6 +56,8 @@ def compare(
     reference: Callable[..., object] | None = None,
     inputs: Inputs | Sequence[Inputs] | None = None,
     any_answers: bool = False,
+    alone: bool = False,
+    wait: bool = True,
     **options: Any,
 ) -> InProcessComparison:
     """Compare callables by name in this process: whose answers are right, and which of those is faster.
@@ -77,14 +80,19 @@ def compare(
 
     ``seconds`` is the time of each callable in a block: 0.05 with ``blocks`` or ``target``; otherwise 0.005, or more
     for a budget that 300 such blocks would not use up, or where other threads go on for a while after a call.
+
+    Where a callable is slower right after another one, its row has the warning W_CARRY_OVER. ``alone`` measures each
+    callable in a block for the whole time at once, after untimed calls for as long, so that nothing carries over.
+
     ``baseline`` is the callable that the printed sentences compare with; the fastest by default.
 
     ``done`` waits for what a call returned: one for all, or one for each name. ``stream`` and further options go to
     :func:`fairlap.measure`. With a stream, or where other threads go on after a call, each callable is timed for the
     whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
+
+    While another race uses the same cores, it waits; without ``wait`` it raises ``E_BUSY``.
     """
-    began_s = time.perf_counter()
     arms = _arms(callables, done)
     if baseline is not None and baseline not in callables:
         raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
@@ -98,14 +106,26 @@ def compare(
     turn_s = positive_number("seconds", seconds) if seconds is not None else LONGEST_TURN_S
     if seconds is None and until_decided:
         turn_s = max(SHORTEST_TURN_S, budget_s / (blocks * len(arms)))
-    answers = _answers(arms, reference, inputs, seed, any_answers=any_answers, budget_s=budget_s)
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
-    ending = Ending(judge, target, budget_s, blocks, began_s)
     warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
     fixed = seconds is not None or not until_decided
-    turns = Turns(arms, {"stream": stream, **options}, turn_s, fixed=fixed, warm_up_s=warm_up_s, answers=answers)
-    turns.take_accusations()
-    ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+    with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
+        began_s = time.perf_counter()
+        answers = _answers(arms, reference, inputs, seed, any_answers=any_answers, budget_s=budget_s)
+        turns = Turns(
+            arms,
+            {"stream": stream, **options},
+            turn_s,
+            fixed=fixed,
+            warm_up_s=warm_up_s,
+            answers=answers,
+            margin=margin,
+            alone=bool(alone),
+        )
+        turns.take_accusations()
+        ending = Ending(judge, target, budget_s, blocks, began_s)
+        ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+        elapsed_s = time.perf_counter() - began_s
     interrupted = ended_early == INTERRUPTED
     answers.accuse_of_kept_answers()
     turns.take_accusations()
@@ -122,7 +142,7 @@ def compare(
         standing=standing,
         blocks=complete,
         seconds=turns.seconds,
-        elapsed_s=time.perf_counter() - began_s,
+        elapsed_s=elapsed_s,
         seed=seed,
         baseline=baseline or "",
         until_decided=until_decided,

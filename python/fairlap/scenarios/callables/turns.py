@@ -12,22 +12,26 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine import measure
-from fairlap.engine.calls_in_turns import CallsInTurns, InTurn
+from fairlap.engine.calls_in_turns import CallsInTurns, InTurn, Rounds
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.verdict.carry_over import CarryOver, carry_over
 
 INTERRUPTED = "interrupted"
+CARRY_OVER = "W_CARRY_OVER"
 SHORTEST_TURN_S = 0.005  # a dozen rounds of calls of 100 us; a verdict takes at least six blocks
 LONGEST_TURN_S = 0.05
 _WARM_UP_CALLS = 1  # in a block: the callable before has just used the caches
 _LONGEST_WAIT_S = 5.0
 _MOST_ROUNDS = 1000
+_MOST_WARM_UP_CALLS = 1_000_000
 _LATE_WORK_SHARE = 0.1  # of the measured time; a pool of threads spins for less before it sleeps
 _TURN_OVER_LATE_WORK = 2 / _LATE_WORK_SHARE
 
 Done = Callable[[Any], object]
+_Block = Callable[[Sequence[int], random.Random], bool]  # given the order; False when it was interrupted
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Arm:
     calls_per_sample: int = 1
     quantity: str = "wall_ns"  # that its figures are of
     warnings: tuple[Notice, ...] = ()
+    first_ns: float = 0.0  # a call, when it was warmed up
     medians_ns: list[float] = field(default_factory=list)
     measured_s: float = 0.0
     late_s: float = 0.0  # CPU time that other threads used after its calls had returned
@@ -59,11 +64,45 @@ class Arm:
         )
 
 
+class CarriedOver:
+    """Record the rounds, and warn of callables that slow others down by running just before them."""
+
+    def __init__(self, arms: Sequence[Arm], margin: float) -> None:
+        self._arms, self._margin = arms, margin
+        self._orders: list[Sequence[int]] = []
+        self._shifts: list[np.ndarray] = []
+
+    def record(self, order: Sequence[int], found: Rounds) -> None:
+        reverse = found.is_reversed
+        if reverse.any() and not reverse.all():
+            log_ns = np.log(found.wall_ns)
+            self._orders.append(order)
+            self._shifts.append(np.median(log_ns[:, ~reverse], axis=1) - np.median(log_ns[:, reverse], axis=1))
+
+    def warn(self) -> None:
+        """Add the warnings to those of the callables that are affected."""
+        if not self._orders:
+            return
+        names = [arm.name for arm in self._arms]
+        for each in carry_over(names, self._orders, np.array(self._shifts), self._margin):
+            arm = self._arms[names.index(each.affected)]
+            arm.warnings = (*arm.warnings, Notice(CARRY_OVER, _text(each)))
+
+
+def _text(found: CarryOver) -> str:
+    others = "itself" if found.of_two else "the others"
+    return (
+        f"{found.affected} took {quantity_text.times(found.ratio)} as long right after {found.cause} as right after "
+        f"{others}; measure each alone (alone=True, --alone) to compare"
+    )
+
+
 class Turns:
     """``seconds`` is the time of each callable in a block; unless fixed, it grows with what threads do after a call.
 
     The callables of a block take turns of one sample each, in rounds, so that what the machine does hits all alike.
-    Those on a stream, and those after whose calls other threads go on, run one after the other.
+    Those on a stream, and those after whose calls other threads go on, run one after the other, and so do all that are
+    to run ``alone``. In rounds, an effect of who ran just before is a warning where it exceeds the ``margin``.
     """
 
     def __init__(
@@ -75,15 +114,19 @@ class Turns:
         fixed: bool,
         warm_up_s: float,
         answers: Answers,
+        margin: float,
+        alone: bool = False,
     ) -> None:
         self.arms = arms
         self._answers = answers
         self.seconds = seconds
         self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
         self._fixed = fixed
+        self._alone = alone
+        self._carried_over = CarriedOver(arms, margin)
         self._options = {name: value for name, value in options.items() if name != "calls_per_sample"}
         self._calls_per_sample = options.get("calls_per_sample", "auto")
-        self._rounds: Callable[[Sequence[int], random.Random], bool] | None = None
+        self._rounds: _Block | None = None
 
     def run(self, rng: random.Random, most_blocks: int, why_end: Callable[[], str]) -> str:
         """Warm up, then run block after block.
@@ -92,12 +135,15 @@ class Turns:
         """
         if not self.warm_up():
             return INTERRUPTED
-        for _ in range(most_blocks):
-            if why := why_end():
-                return why
-            if not self.block(rng):
-                return INTERRUPTED
-        return ""
+        try:
+            for _ in range(most_blocks):
+                if why := why_end():
+                    return why
+                if not self.block(rng):
+                    return INTERRUPTED
+            return ""
+        finally:
+            self.warn_of_carry_over()
 
     def warm_up(self) -> bool:
         """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
@@ -108,13 +154,14 @@ class Turns:
                 return False
             arm.calls_per_sample = first.calls_per_sample
             arm.quantity = first.headline.name
+            arm.first_ns = first.median_ns
             arm.warnings = first.warnings
         late_s = max(arm.late_s for arm in self.arms)
         if not self._fixed:
             self.seconds = max(self.seconds, min(LONGEST_TURN_S, _TURN_OVER_LATE_WORK * late_s))
         for arm in self.arms:
             arm.measured_s = arm.late_s = 0.0
-        self._rounds = None if late_s else self._in_rounds(firsts)
+        self._rounds = None if late_s or self._alone else self._in_rounds(firsts)
         return True
 
     def block(self, rng: random.Random) -> bool:
@@ -129,6 +176,10 @@ class Turns:
         for arm in self.arms:
             arm.wrong = self._answers.wrong.get(arm.name)
 
+    def warn_of_carry_over(self) -> None:
+        """Warn, after the last block, of callables that are slower after one of the others."""
+        self._carried_over.warn()
+
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
         if math.isinf(self._warm_up_s):
@@ -139,14 +190,18 @@ class Turns:
         """Whether the block was not interrupted."""
         for place in order:
             arm = self.arms[place]
-            measurement = self._timed(arm, _WARM_UP_CALLS, arm.calls_per_sample, self.seconds)
+            warm_up_calls = self._calls_in_a_turn(arm) if self._alone else _WARM_UP_CALLS
+            measurement = self._timed(arm, warm_up_calls, arm.calls_per_sample, self.seconds)
             if measurement.interrupted:
                 return False
             arm.medians_ns.append(measurement.median_ns)
         self._answers.check_between()
         return True
 
-    def _in_rounds(self, firsts: Sequence[Measurement]) -> Callable[[Sequence[int], random.Random], bool] | None:
+    def _calls_in_a_turn(self, arm: Arm) -> int:
+        return max(_WARM_UP_CALLS, min(int(self.seconds * 1e9 / max(arm.first_ns, 1.0)), _MOST_WARM_UP_CALLS))
+
+    def _in_rounds(self, firsts: Sequence[Measurement]) -> _Block | None:
         """Make what measures a block in rounds; None where that cannot be."""
         options = {name: value for name, value in self._options.items() if name != "stream"}
         if self._options["stream"] is not None or not set(options) <= {"clock", "pause_gc"}:
@@ -167,6 +222,7 @@ class Turns:
                 raise CallableRaised(f"{name} raised {described(found.raised)}", first) from found.raised
             if found.interrupted:
                 return False
+            self._carried_over.record(order, found)
             figures_ns = np.exp(verdict.block_figures(np.log(found.wall_ns)))
             self._answers.look_back([float(figure_ns) for figure_ns in figures_ns])
             for arm, figure_ns in zip(self.arms, figures_ns, strict=True):

@@ -21,6 +21,7 @@ from fairlap.engine.timed_calls import name_of
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.device_roofs import roofs_of_device
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL
@@ -100,6 +101,7 @@ def compare_over(
     seed: int | None = None,
     margin: float = MARGIN,
     alpha: float = 0.05,
+    wait: bool = True,
     report: Report = lambda text: None,
     on_device: OnDevice | None = None,
     roofs: MeasureRoofs | None = None,
@@ -120,7 +122,7 @@ def compare_over(
     ``bytes_per_call`` and ``flops_per_call`` take axes by name and return what one call has to do; then the result has
     the share of the nearer roof of this machine, or of what ``roofs`` returns. ``on_device`` times on a GPU, on which
     ``inputs`` has to put the arguments. ``report`` is given what happens, as texts. ``done``, ``blocks``, ``target``,
-    ``seconds``, ``margin`` and further options are those of :func:`fairlap.compare`.
+    ``seconds``, ``margin``, ``wait`` and further options are those of :func:`fairlap.compare`.
     """
     began_s = time.perf_counter()
     all_axes = axes_of(axes)
@@ -148,6 +150,7 @@ def compare_over(
         wrong_on_structural(callables, waits, truth, drawn, points, seed) if structural else {},
         seed,
         budget_s / len(points),
+        margin,
         until_steady=not until_decided,
     )
     works = [
@@ -163,8 +166,9 @@ def compare_over(
     measured, why_no_roofs = None, ""
     if bytes_per_call is not None or flops_per_call is not None:
         measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine(on_device, report))
-    ending = _Ending(judge, rule, most_blocks, budget_s, time.perf_counter())
-    found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
+    with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
+        ending = _Ending(judge, rule, most_blocks, budget_s, time.perf_counter())
+        found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
     results = tuple(
         _point_result(found[place], judge, measured, why_no_roofs) if place in found else failures[place]
         for place in range(len(points))
@@ -248,6 +252,7 @@ def _run_blocks(points: Sequence[ReadyPoint], ending: _Ending, rng: random.Rando
 
 
 def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_roofs: str) -> PointResult:
+    ready.turns.warn_of_carry_over()
     blocks, answers = ready.blocks, ready.answers_checked()
     comparisons, why_none = ready.comparisons(judge, blocks)
     rows, not_ranked = ready.rows(blocks), ready.not_ranked()

@@ -57,6 +57,7 @@ class PointSetting:
     wrong: Mapping[str, Mapping[str, Notice]]  # on structural inputs, by the type that is applied to them
     seed: int
     budget_s: float  # of a point
+    margin: float
     until_steady: bool  # warm up until calls are steady, however long that takes
 
 
@@ -145,7 +146,15 @@ def ready_point(setting: PointSetting, point: Point, work: DeclaredWork, most_by
     arms = [Arm(name, call, done.get(name)) for name, call in ready.items()]
     answers = _answers(setting, point, arms, draw)
     warm_up_s = math.inf if setting.until_steady else _WARM_UP_S
-    turns = Turns(arms, options, setting.turn_s, fixed=setting.until_steady, warm_up_s=warm_up_s, answers=answers)
+    turns = Turns(
+        arms,
+        options,
+        setting.turn_s,
+        fixed=setting.until_steady,
+        warm_up_s=warm_up_s,
+        answers=answers,
+        margin=setting.margin,
+    )
     turns.take_accusations()
     declared = DeclaredWork(work.bytes_per_call, work.flops_per_call, number_type_of(point, drawn))
     return ReadyPoint(point, turns, answers, declared, size, excluded)

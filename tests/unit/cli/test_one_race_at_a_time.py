@@ -1,0 +1,79 @@
+"""Commands that race wait for each other, refuse to, and can be interrupted while they wait."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fairlap.machine.race_lock.holder import SETTING
+from fairlap.machine.race_lock.lock import one_race
+
+_WITHIN_S = 60
+_TIME = ("time", "time:time_ns", "time:monotonic_ns")
+_COMMANDS = ("compare", "--command", "a=true", "--command", "b=true", "--no-store", "--threads", "1")
+_SELF_TEST = ("self-test", "mlp", "--on", "onnxruntime")
+_SWEEP = 'models = ["mlp"]\ncontestants = ["onnxruntime"]\nblocks = 6\nthreads = 1\n'
+
+
+@pytest.fixture(autouse=True)
+def racing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold the cores in a process that started none of the commands of these tests."""
+    monkeypatch.setenv(SETTING, str(tmp_path))
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    ready, announced = os.pipe()
+    holder = os.fork()
+    if holder == 0:
+        with one_race():
+            os.write(announced, b".")
+            signal.pause()
+    os.read(ready, 1)
+    yield
+    os.kill(holder, signal.SIGKILL)
+    os.waitpid(holder, 0)
+    os.close(ready)
+    os.close(announced)
+
+
+def started(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fairlap", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("words", [_TIME, _COMMANDS, _SELF_TEST], ids=lambda words: words[0])
+def test_a_command_that_does_not_wait_ends_with_status_2_and_one_code(words: tuple[str, ...]) -> None:
+    process = started(*words, "--no-wait", "--json")
+    printed, _ = process.communicate(timeout=_WITHIN_S)
+    assert process.returncode == 2
+    assert json.loads(printed)["error"]["code"] == "E_BUSY"
+
+
+def test_a_sweep_on_this_machine_does_not_start_beside_a_race(tmp_path: Path) -> None:
+    (tmp_path / "mlp.toml").write_text(_SWEEP)
+    process = started("sweep", str(tmp_path / "mlp.toml"), "--no-wait")
+    _, errors = process.communicate(timeout=_WITHIN_S)
+    assert process.returncode == 2
+    assert "[E_BUSY]" in errors
+
+
+@pytest.mark.parametrize("words", [_TIME, _COMMANDS], ids=lambda words: words[0])
+def test_ctrl_c_while_a_command_waits_ends_it_with_130(words: tuple[str, ...]) -> None:
+    process = started(*words)
+    assert process.stderr is not None
+    assert any("waiting" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=_WITHIN_S)
+    assert process.returncode == 130
+
+
+def test_in_python_a_comparison_that_does_not_wait_raises() -> None:
+    program = "import fairlap, time; fairlap.compare({'a': time.time, 'b': time.time_ns}, wait=False)"
+    refused = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "MachineBusy" in refused.stderr
