@@ -18,6 +18,12 @@ from fairlap.cli.device_options import device_options, device_timing_of, timed_o
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.untrusted_options import (
+    SECTION,
+    refuse_without_untrusted,
+    untrusted_comparison,
+    untrusted_options,
+)
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
@@ -36,6 +42,7 @@ _SECTIONS = {
     "How to time": "seconds target clock calls-per-sample keep-gc",
     "One callable": "samples warmup",
     "Several callables": "budget only-winner blocks margin baseline seed",
+    "Callables that you do not trust": SECTION,
     "On a GPU": "device stream method cache graph grid block shared args",
     "Results": "output json raw",
     "Help": "h help",
@@ -55,6 +62,8 @@ fairlap time my_kernels:old my_kernels:new
     Compare two, in turns, until it is decided.
 fairlap time my_kernels:softmax --device cuda:0
     Time on a GPU.
+fairlap time theirs.py:kernel mine.py:kernel --untrusted --reference task.py:reference --inputs task.py:draw
+    Judge code that you do not trust.
 """,
 )
 @click.argument("names", metavar="MODULE:CALLABLE...", nargs=-1, required=True)
@@ -91,6 +100,7 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--margin", type=SHARE, help="Several: equivalent when within ±SHARE.  [default: 0.5%]")
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
+@untrusted_options
 @device_options
 @OUTPUT_JSON
 @JSON
@@ -101,6 +111,7 @@ def command(
     output: tuple[Path, ...],
     as_json: bool,
     raw: bool,
+    untrusted: bool,
     **given: Any,
 ) -> None:
     """Time one importable callable, or compare several in this process. They are called without arguments.
@@ -111,7 +122,11 @@ def command(
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
-    Exit status: 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
+    With --untrusted they are FILE.py:CALLABLE, called with what --inputs draws, and their answers are
+    checked.
+
+    Exit status: 2 when a callable raises; the samples before are printed. 130 after Ctrl-C. With --untrusted, 1 when
+    every callable was excluded.
     """
     from fairlap.engine.measurement import CallableRaised
 
@@ -120,6 +135,11 @@ def command(
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None}
+    if untrusted:
+        judged = untrusted_comparison(names, {**options, **({"keep_gc": True} if keep_gc else {})})
+        print_result(judged.to_dict(raw=raw), str(judged), as_json=as_json, output=output)
+        sys.exit(INTERRUPTED if judged.interrupted else 0 if judged.rows else 1)
+    refuse_without_untrusted(options)
     on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
         when = "time one callable" if several else "compare several callables"
