@@ -109,11 +109,12 @@ def _mapped(fd: int, nbytes: int, *, writable: bool) -> mmap.mmap:
 def _imported(orders: Orders) -> Callable[..., Any]:
     if orders.place.endswith(".py"):
         file = Path(orders.place)
-        spec = importlib.util.spec_from_file_location(file.stem, file)
+        name = f"_contestant_{file.stem}"  # and not that of a module which it may need itself
+        spec = importlib.util.spec_from_file_location(name, file)
         if spec is None or spec.loader is None:
             raise ImportError(f"{file.name} is not a module of Python")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[file.stem] = module
+        sys.modules[name] = module
         spec.loader.exec_module(module)
     else:
         module = importlib.import_module(orders.place)

@@ -33,6 +33,7 @@ from fairlap.scenarios.callables.untrusted.contestant import (
     LONGEST_TEXT_BYTES,
     NOT_IMPORTED,
     OTHER_FORM,
+    RAISED,
     TEXT_AT,
     Orders,
 )
@@ -252,8 +253,10 @@ class ContestantProcess:
         text = one_line(bytes(self._answered.bytes[TEXT_AT : TEXT_AT + length]).decode("utf-8", "replace"))
         if status == OTHER_FORM:
             raise Excluded(text, code="E_OUTPUT")
-        doing = "importing it" if status == NOT_IMPORTED else "it"
-        raise Excluded(f"{doing} raised {text}", code="E_CALLABLE_RAISED")
+        if status in (RAISED, NOT_IMPORTED):
+            doing = "importing it" if status == NOT_IMPORTED else "it"
+            raise Excluded(f"{doing} raised {text}", code="E_CALLABLE_RAISED")
+        raise Excluded("it rang back before it was done", code="E_DEFERRED_WORK")
 
     def _ended_soon(self) -> Excluded:
         """Give a process that closed its ring the time to end."""

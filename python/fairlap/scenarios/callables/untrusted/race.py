@@ -41,6 +41,7 @@ _MOST_BYTES = 1 << 26  # of inputs, and of answers, in the memory that is shared
 _FEWEST_CHECKED = 2  # answers in a round
 _FIRST_CALLS = 4  # all of whose answers are checked
 _LIMIT_S = 30.0
+_SHARE_OF_A_STEP = 0.05  # of the budget, beyond which samples get no longer
 _MOST_SEED = 2**31 - 1
 _SUBTRACTED_ABOVE = 2.0  # times the floor
 
@@ -149,23 +150,22 @@ class _Race:
         """First calls one by one, then samples of twice as many calls until the fastest contestant's is long enough."""
         for _ in range(_FIRST_CALLS):
             self._timed_round(1)
-        calls = 1
-        while self._left:
-            spent_s = time.perf_counter()
-            took_ns = self._timed_round(min(calls, self._most_calls))
-            spent_s = time.perf_counter() - spent_s
-            net_ns = [took_ns[arm.name] - took_ns[self._floor.name] for arm in self._left]
-            if not net_ns:
+        if wanted is not None:
+            if not 1 <= wanted <= self._most_calls:
+                raise InvalidRequest(f"calls per sample must be between 1 and {self._most_calls} here (got {wanted})")
+            self._calls = wanted
+            return
+        while self._left and self._calls < self._most_calls:
+            began_s = time.perf_counter()
+            rounds = [self._timed_round(self._calls) for _ in range(_ROUNDS)]
+            took_s = time.perf_counter() - began_s
+            least_ns = [min(took[arm.name] for took in rounds) for arm in (self._floor, *self._left)]
+            net_ns = [each - least_ns[0] for each in least_ns[1:]]
+            if not net_ns or min(net_ns) >= _SAMPLE_NS or 2 * max(net_ns) > _LONGEST_SAMPLE_NS:
                 return
-            is_long = min(net_ns) >= _SAMPLE_NS or 2 * max(net_ns) > _LONGEST_SAMPLE_NS
-            is_dear = spent_s > self._budget_s / 20
-            if wanted is None and not (is_long or is_dear) and calls < self._most_calls:
-                calls = min(2 * calls, self._most_calls)
-                continue
-            break
-        self._calls = calls if wanted is None else wanted
-        if self._calls > self._most_calls:
-            raise InvalidRequest(f"calls per sample must be at most {self._most_calls} here (got {self._calls})")
+            if took_s > self._budget_s * _SHARE_OF_A_STEP:
+                return
+            self._calls = min(2 * self._calls, self._most_calls)
 
     def _timed_round(self, calls: int) -> dict[str, float]:
         """Sample each contestant once, of the first slots, and check some of the answers."""

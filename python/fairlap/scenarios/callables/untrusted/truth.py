@@ -22,9 +22,7 @@ from fairlap.scenarios.callables.untrusted.layout import (
 )
 
 Array = np.ndarray[Any, Any]
-_TIMES_THE_REFERENCE = (
-    8.0  # as far as it is off itself in the contestants' precision; another order of a sum is no worse
-)
+_TIMES_THE_REFERENCE = 16.0  # as far as it is off in the contestants' precision, or with inputs off by one rounding
 _ROUNDINGS = 64.0  # of the largest element, where the reference happens to be exact
 _ROUNDINGS_OF_DOUBLES = 1024.0  # nothing wider shows how far the reference is off
 _EPSILON_OF_BFLOAT16 = 2.0**-7
@@ -59,16 +57,32 @@ class Reference:
             raise InvalidRequest("the reference must return answers of the same form for all inputs")
         wanted = [_as_wide(value) for value in exact]
         rounded = [widened(stored(value), leaf) for value, leaf in zip(given, leaves, strict=True)]
-        allowed = [self._allowed(*each) for each in zip(wanted, rounded, leaves, strict=True)]
+        moved = [_as_wide(value) for value in leaves_of(self._answer(self._moved(_wide(arguments))))]
+        allowed = [self._allowed(*each) for each in zip(wanted, rounded, moved, leaves, strict=True)]
         return Truth(self.answers, wanted, rounded, allowed)
 
-    def _allowed(self, wanted: Array, rounded: Array, leaf: Leaf) -> float:
+    def _moved(self, arguments: Any) -> Any:
+        """Move every floating-point element by up to one rounding: what cancels shows how far it may be off."""
+        sign = np.random.default_rng(1)
+
+        def move(value: Any) -> Any:
+            if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc":
+                return value * (1 + self._epsilon * sign.choice((-1.0, 1.0), value.shape))
+            if hasattr(value, "is_floating_point") and (value.is_floating_point() or value.is_complex()):
+                import torch
+
+                return value * (1 + self._epsilon * torch.from_numpy(sign.choice((-1.0, 1.0), tuple(value.shape))))
+            return value
+
+        return _mapped(arguments, move)
+
+    def _allowed(self, wanted: Array, rounded: Array, moved: Array, leaf: Leaf) -> float:
         if leaf.stored_as.kind not in "fc" and leaf.dtype != BFLOAT16:
             return 0.0
-        if wanted.shape != rounded.shape:
+        if not wanted.shape == rounded.shape == moved.shape:
             raise InvalidRequest("the reference returns another shape in float64 than in the inputs' precision")
-        finite = np.isfinite(wanted) & np.isfinite(rounded)
-        off = float(np.abs(wanted - rounded)[finite].max(initial=0.0))
+        finite = np.isfinite(wanted) & np.isfinite(rounded) & np.isfinite(moved)
+        off = max(float(np.abs(wanted - other)[finite].max(initial=0.0)) for other in (rounded, moved))
         largest = float(np.abs(wanted)[finite].max(initial=0.0))
         roundings = _ROUNDINGS if self._epsilon > _epsilon_of(np.float64) else _ROUNDINGS_OF_DOUBLES
         roundings = min(roundings, 0.05 / self._epsilon)  # of bfloat16, 64 would be half the value
