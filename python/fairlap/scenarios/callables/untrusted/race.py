@@ -7,6 +7,7 @@ checks. The empty call is one of the contestants; what it takes is the floor.
 from __future__ import annotations
 
 import gc
+import math
 import random
 import secrets
 import time
@@ -41,7 +42,7 @@ _MOST_BYTES = 1 << 26  # of inputs, and of answers, in the memory that is shared
 _FEWEST_CHECKED = 2  # answers in a round
 _FIRST_CALLS = 4  # all of whose answers are checked
 _LIMIT_S = 30.0
-_SHARE_OF_A_STEP = 0.05  # of the budget, beyond which samples get no longer
+_SHARE_OF_A_ROUND = 0.02  # of the budget, beyond which samples get no longer
 _MOST_SEED = 2**31 - 1
 _SUBTRACTED_ABOVE = 2.0  # times the floor
 
@@ -156,14 +157,16 @@ class _Race:
             self._calls = wanted
             return
         while self._left and self._calls < self._most_calls:
-            began_s = time.perf_counter()
-            rounds = [self._timed_round(self._calls) for _ in range(_ROUNDS)]
-            took_s = time.perf_counter() - began_s
+            rounds, spent_s = [], math.inf
+            for _ in range(_ROUNDS):
+                began_s = time.perf_counter()
+                rounds.append(self._timed_round(self._calls))
+                spent_s = min(spent_s, time.perf_counter() - began_s)
             least_ns = [min(took[arm.name] for took in rounds) for arm in (self._floor, *self._left)]
             net_ns = [each - least_ns[0] for each in least_ns[1:]]
             if not net_ns or min(net_ns) >= _SAMPLE_NS or 2 * max(net_ns) > _LONGEST_SAMPLE_NS:
                 return
-            if took_s > self._budget_s * _SHARE_OF_A_STEP:
+            if spent_s > self._budget_s * _SHARE_OF_A_ROUND:
                 return
             self._calls = min(2 * self._calls, self._most_calls)
 

@@ -64,10 +64,10 @@ def _copied(value: Any, into: Any, as_tensor: bool) -> str:
             return f"it returned {value.dtype} of shape {list(value.shape)}, not {into.dtype} of {list(into.shape)}"
         into.copy_(value.detach())
         return ""
-    if kind is not np.ndarray:
+    if kind is not np.ndarray and not isinstance(value, np.generic):
         if kind.__module__ == "torch" and kind.__name__ == "Tensor":
             value = value.detach().numpy()
-        elif kind not in (bool, int, float, complex, memoryview) and not isinstance(value, np.generic):
+        elif kind not in (bool, int, float, complex, memoryview):
             return f"it returned a {kind.__name__}, not an array, a tensor or a number"
         value = np.asarray(value)
     if value.shape != into.shape or value.dtype.kind != into.dtype.kind:
@@ -120,8 +120,13 @@ def _as_tensor(view: Array, leaf: Leaf) -> Any:
 
 
 def _zeros(leaf: Leaf) -> Any:
+    """Return what the reference returns, a number as a number: some kinds take longer to copy than others."""
     zeros = np.zeros(leaf.shape, leaf.stored_as)
-    return _as_tensor(zeros, leaf) if leaf.library == "torch" else zeros
+    if leaf.library == "python":
+        return zeros.item()
+    if leaf.library == "torch":
+        return _as_tensor(zeros, leaf)
+    return zeros if leaf.shape else zeros[()]
 
 
 def _shape_of_nesting(nesting: Any) -> Any:
