@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 
-from tests.trust.hostile.cases import EXPLOITS, HONEST, Found, exploits, honest
+from .cases import EXPLOITS, HONEST, Found, exploits, honest
 
 _BLOCKS = 12
 _LIMIT_S = 5.0
