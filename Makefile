@@ -164,7 +164,7 @@ NEIGHBOURS ?= 0
 trust-honest: $(VENV)/.frameworks build/release/.module  ## Race honest contestants over all models and count those that are accused (half an hour; NEIGHBOURS=2: beside busy programs).
 	$(BIN)/python -m tests.trust.honest --races $(RACES) --neighbours $(NEIGHBOURS)
 
-trust-hostile: $(VENV)/.frameworks build/release/.module  ## Race callables that cheat, and honest ones, in the sandbox of --untrusted; print who is ranked (four minutes).
+trust-hostile: $(VENV)/.frameworks build/release/.module  ## Race callables that cheat, and honest ones, in the sandbox of --untrusted; print who is ranked (a minute).
 	$(BIN)/python -m tests.trust.hostile
 
 trust-identical: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different (SCENARIO=latency RACES=2; without them: the table so far).

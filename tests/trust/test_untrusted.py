@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
     not (landlock_version() and has_seccomp()), reason="needs Linux with Landlock and seccomp"
 )
 
-TASK = {"reference": f"{HERE}/task.py:reference", "inputs": f"{HERE}/task.py:draw"}
+REFERENCE, INPUTS = f"{HERE}/task.py:reference", f"{HERE}/task.py:draw"
 PLAIN = f"{HERE}/honest/arrays.py:plain"
 FOLDERS = {
     folder: list(names) for folder, names in itertools.groupby(EXPLOITS, key=lambda name: name.partition("/")[0])
@@ -79,32 +79,34 @@ def test_clocks_that_a_callable_stops_change_no_figure(tmp_path: Path) -> None:
         "def kernel(x):\n    sleep(0.005)\n    e = np.exp(x - x.max(axis=1, keepdims=True))\n"
         "    return e / e.sum(axis=1, keepdims=True)\n"
     )
-    result = compare_untrusted([f"{tmp_path}/stopped.py:kernel"], **TASK, blocks=3)
+    result = compare_untrusted([f"{tmp_path}/stopped.py:kernel"], reference=REFERENCE, inputs=INPUTS, blocks=3)
     assert result.rows[0].median_ns > 5e6
 
 
 def test_keeping_answers_by_content_gains_nothing() -> None:
-    result = compare_untrusted([PLAIN, f"{HERE}/honest/arrays.py:kept_by_content"], **TASK, blocks=6)
+    result = compare_untrusted(
+        [PLAIN, f"{HERE}/honest/arrays.py:kept_by_content"], reference=REFERENCE, inputs=INPUTS, blocks=6
+    )
     times = {row.name.rpartition(":")[2]: row.median_ns for row in result.rows}
     assert times["kept_by_content"] > 0.8 * times["plain"]
 
 
 def test_the_command_line_ranks_and_excludes() -> None:
     zeros = f"{HERE}/exploits/answers/zeros.py:kernel"
-    found = invoke("time", PLAIN, zeros, "--untrusted", "--reference", TASK["reference"], "--inputs", TASK["inputs"],
+    found = invoke("time", PLAIN, zeros, "--untrusted", "--reference", REFERENCE, "--inputs", INPUTS,
                    "--blocks", 2, "--json")  # fmt: skip
     assert found.exit_code == 0
     document = json.loads(found.stdout)
     assert [row["name"] for row in document["rows"]] == [PLAIN]
     assert document["excluded"][zeros]["code"] == "E_OUTPUT"
     assert document["floor_ns"] > 0
-    only = invoke("time", zeros, "--untrusted", "--reference", TASK["reference"], "--inputs", TASK["inputs"])
+    only = invoke("time", zeros, "--untrusted", "--reference", REFERENCE, "--inputs", INPUTS)
     assert only.exit_code == 1
 
 
 def test_a_reference_of_a_contestants_file_is_refused() -> None:
     with pytest.raises(InvalidRequest) as refused:
-        compare_untrusted([PLAIN], reference=PLAIN, inputs=TASK["inputs"])
+        compare_untrusted([PLAIN], reference=PLAIN, inputs=INPUTS)
     assert refused.value.code == "E_REQUEST"
 
 

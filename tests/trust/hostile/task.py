@@ -15,4 +15,5 @@ def draw(rng: np.random.Generator) -> Array:
 
 def reference(x: Array) -> Array:
     powers: Array = np.exp(x - x.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    shares: Array = powers / powers.sum(axis=1, keepdims=True)
+    return shares

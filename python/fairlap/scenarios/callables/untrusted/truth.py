@@ -67,7 +67,7 @@ class Reference:
 
         def move(value: Any) -> Any:
             if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc":
-                return value * (1 + self._epsilon * sign.choice((-1.0, 1.0), value.shape))
+                return np.asarray(value) * (1 + self._epsilon * sign.choice((-1.0, 1.0), value.shape))
             if hasattr(value, "is_floating_point") and (value.is_floating_point() or value.is_complex()):
                 import torch
 
