@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-identical trust-bounds trust-queues trust-ledger trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -169,6 +169,9 @@ RACES ?= 200
 NEIGHBOURS ?= 0
 trust-honest: $(VENV)/.frameworks build/release/.module  ## Race honest contestants over all models and count those that are accused (half an hour; NEIGHBOURS=2: beside busy programs).
 	$(BIN)/python -m tests.trust.honest --races $(RACES) --neighbours $(NEIGHBOURS)
+
+trust-hostile: $(VENV)/.frameworks build/release/.module  ## Race callables that cheat, and honest ones, in the sandbox of --untrusted; print who is ranked (a minute).
+	$(BIN)/python -m tests.trust.hostile
 
 trust-identical: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count how often identical contestants are called different (SCENARIO=latency RACES=2; without them: the table so far).
 	$(BIN)/python -m tests.trust.identical $(if $(SCENARIO),"$(SCENARIO)" --races $(if $(filter file,$(origin RACES)),1,$(RACES)))

@@ -44,6 +44,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.latency_messages import Reading
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
@@ -332,6 +333,15 @@ def _of_timed_calls(*, cores_wanted: float = 0.0, in_others_s: float = 0.0, uses
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     basis: Any = SimpleNamespace(ranked=("torch:best", "jax"), searched={"torch:best"})
     return noticed([WorkResult(basis, ()).mixed])
+
+
+@case("E_CALLS_TOGETHER")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    process: Any = SimpleNamespace()
+    floor, batching = Arm("the empty call", process), Arm("a", process)
+    floor.alone_ns, floor.block_ns = [100e3] * 9, [5e3] * 9
+    batching.alone_ns, batching.block_ns = [900e3] * 9, [25e3] * 9
+    return raised(batching.require_one_by_one, floor)
 
 
 @case("W_DOCTOR_RACE")

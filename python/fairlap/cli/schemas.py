@@ -24,6 +24,7 @@ from fairlap.render.trends.document import HistoryDocument
 from fairlap.results.collectives import CollectivesResult
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
+from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
 from fairlap.store.run_file import RunDocument
 from fairlap.store.search import RunSummaries
 from fairlap.store.shared.sending import CarriedRuns
@@ -39,6 +40,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "time MODULE:CALLABLE": MeasurementDocument,
     "time with several callables": ComparisonDocument,
     "time --axis": AxesDocument,
+    "time --untrusted": UntrustedDocument,
     "sweep": SweepDocument,
     "sweep --dry-run": sweep.SweepPlans,
     "convert": conversion.Proof,

@@ -99,6 +99,9 @@ _OF_ITSELF_ALONE: tuple[tuple[tuple[int, int], tuple[int, ...]], ...] = (
 )
 """System calls that reach any process of the same user, and the first arguments with which they reach only this one. A
 contestant could move its rivals to one core otherwise."""
+_TO_A_THREAD = ((234, 131), (129, 138), (297, 240))
+"""tgkill, with which abort() works, rt_sigqueueinfo and rt_tgsigqueueinfo. Before Linux 6.12, Landlock does not keep
+signals from other processes; a process that may start none needs them for itself alone."""
 _KIND_BITS = 0xF  # the others are flags
 
 _OURS = Path(__file__).parents[1]
@@ -269,6 +272,8 @@ def _filter_calls(starts: Starts, *, gpu: bool) -> None:
     for numbers in (_SOCKETPAIR, _SOCKET) if gpu else (_SOCKETPAIR,):
         program += _of_connected_unix_sockets(numbers[column])
     if starts == "nothing":
+        for numbers in _TO_A_THREAD:
+            program += _only_with(numbers[column], (os.getpid(),))
         # The flags of clone3 are in memory, where no filter sees them; C libraries fall back to clone.
         program += [(_JUMP_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
         program += [(_JUMP_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]

@@ -20,6 +20,7 @@ from fairlap.cli.device_options import device_options, device_timing_of, documen
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON
+from fairlap.cli.untrusted_options import UNTRUSTED, untrusted_comparison
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
@@ -38,7 +39,7 @@ _OF_ONE = ("samples", "warmup")
 _SECTIONS = {
     "How to time": "seconds target clock calls-per-sample keep-gc",
     "One callable": "samples warmup",
-    "What is right": "inputs reference any-answers",
+    "What is right": "inputs reference any-answers untrusted",
     "Several callables": "budget only-winner blocks margin baseline seed alone wait",
     "Over sizes, types and layouts": "axis bytes flops",
     "On a GPU": "device stream method cache graph grid block shared args",
@@ -66,6 +67,8 @@ fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --axis n=1K.
     Compare them at 11 sizes.
 fairlap time my_kernels:softmax --device cuda:0
     Time on a GPU.
+fairlap time theirs.py:kernel mine.py:kernel --untrusted --reference task.py:reference --inputs task.py:draw
+    Judge code that you do not trust.
 """,
 )
 @click.argument("names", metavar="MODULE:CALLABLE...", nargs=-1, required=True)
@@ -105,6 +108,7 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--alone", is_flag=True, default=None, help="Several: not in rounds; warm each up before its turn.")
 @click.option("--wait/--no-wait", default=None, help="Several: wait while another race uses the same cores.")
 @answer_options
+@UNTRUSTED
 @axis_options
 @device_options
 @OUTPUT
@@ -116,6 +120,7 @@ def command(
     output: tuple[Path, ...],
     as_json: bool,
     raw: bool,
+    untrusted: bool,
     **given: Any,
 ) -> None:
     """Time one importable callable, or compare several in this process.
@@ -131,8 +136,10 @@ def command(
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
-    Exit status: 1 when an answer is wrong, 2 when a callable raises or a point of the axes fails; what was measured is
-    printed. 130 after Ctrl-C.
+    With --untrusted they are FILE.py:CALLABLE, each run in a sandbox and judged from outside of it.
+
+    Exit status: 1 when an answer is wrong, or with --untrusted when every callable was excluded; 2 when a callable
+    raises or a point of the axes fails; what was measured is printed. 130 after Ctrl-C.
     """
     from fairlap.engine.measurement import CallableRaised
 
@@ -141,6 +148,10 @@ def command(
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
+    if untrusted:
+        judged = untrusted_comparison(names, {**options, **({"keep_gc": True} if keep_gc else {})})
+        print_result(judged.document(raw=raw), str(judged), as_json=as_json, output=output)
+        sys.exit(INTERRUPTED if judged.interrupted else 0 if judged.rows else WRONG)
     over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:

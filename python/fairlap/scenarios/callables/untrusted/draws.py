@@ -1,0 +1,51 @@
+"""Inputs that no contestant has had before: each call of each round gets its own, the same for all contestants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairlap.errors import InvalidRequest, described
+from fairlap.scenarios.callables.untrusted.layout import Layout, layout_of, leaves_of, stored
+from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
+
+_WHAT = "what --inputs returned"
+
+
+class Draws:
+    """``function(rng, **sizes)`` returns a tuple, a mapping or one value."""
+
+    def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int], seed: int) -> None:
+        self._function = function
+        self._sizes = dict(sizes)
+        self._rng = np.random.default_rng(seed)
+
+    def one(self) -> Any:
+        try:
+            return self._function(self._rng, **self._sizes)
+        except Exception as error:
+            raise InvalidRequest(f"--inputs raised {described(error)}") from error
+
+
+class DrawnSlots:
+    """The memory that contestants read their inputs from; written while all of them are stopped."""
+
+    def __init__(self, draws: Draws, layout: Layout, slots: int) -> None:
+        self._draws = draws
+        self._layout = layout
+        self.memory = SharedMemory("fairlap-inputs", PAGE_BYTES + slots * layout.slot_bytes, read_only_elsewhere=True)
+        slots_bytes = self.memory.bytes[PAGE_BYTES:]
+        self._views = [layout.views(slots_bytes, slot) for slot in range(slots)]
+
+    def fill(self, count: int) -> Sequence[Any]:
+        """Draw inputs into the first slots, and return them as they were drawn."""
+        drawn = [self._draws.one() for _ in range(count)]
+        for arguments, views in zip(drawn, self._views, strict=False):
+            found = layout_of(arguments, _WHAT)
+            if found != self._layout:
+                raise InvalidRequest(f"{_WHAT} changed its types, shapes or texts; they must be the same for all calls")
+            for value, view in zip(leaves_of(arguments), views, strict=True):
+                view[...] = stored(value)
+        return drawn

@@ -1,0 +1,317 @@
+"""A contestant's process as the parent has it: it runs only while the clock runs, and is stopped otherwise.
+
+The clock starts before it is continued and ends when it rings back, so that nothing it does is outside of the time
+that counts: it cannot see inputs earlier, and what it has not answered by then is found missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fairlap import quantity_text
+from fairlap.errors import FairlapError
+from fairlap.machine.available_memory import available_memory_bytes
+from fairlap.machine.passed_environment import handed_on
+from fairlap.printable import one_line
+from fairlap.scenarios.callables.untrusted.contestant import (
+    DONE,
+    LONGEST_TEXT_BYTES,
+    NOT_IMPORTED,
+    OTHER_FORM,
+    RAISED,
+    TEXT_AT,
+    Orders,
+)
+from fairlap.scenarios.callables.untrusted.layout import Layout
+from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
+from fairlap.scenarios.callables.untrusted.referee_code import CallableName
+
+_MEMORY_SHARE = 0.5  # of what is available
+_LOOKS = 64  # at the answers, right after the ring; 47 % of samples show that a hundredth is late
+_WORD_BYTES = 8
+_PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+_PASSED_BEGIN = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "NUMEXPR_", "GOMP_")
+_LAST_LOOK_S = 0.3
+_ENDS_WITHIN_S = 1.0
+_STILL_BUSY_SHARE = 0.2  # of a core; pools of threads spin for less than the last look before they sleep
+_PACKAGE_ROOT = str(Path(__file__).parents[4])
+
+
+class Excluded(FairlapError):
+    """A contestant that is not judged, with the code of the reason."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What every contestant of a race has alike."""
+
+    arguments: Layout
+    answers: Layout
+    slots: int
+    inputs: SharedMemory  # its first page says which slots to call
+    limit_s: float  # of one ring
+    cpu_s: float
+
+
+class ContestantProcess:
+    """Raises Excluded with a code for whatever its contestant does wrong. ``name`` None is the empty call."""
+
+    def __init__(self, name: CallableName | None, terms: Terms) -> None:
+        self._terms = terms
+        self._folder = ""
+        self._status: tuple[int, int] | None = None  # how it ended: the kernel's code, and the status or signal
+        self._answered = SharedMemory(
+            "fairlap-answers", PAGE_BYTES + terms.slots * terms.answers.slot_bytes, read_only_elsewhere=False
+        )
+        self._header = terms.inputs.bytes[:16].view(np.int64)
+        self._answers = self._answered.bytes[PAGE_BYTES:]
+        self._words, self._partial = _words_of(terms.answers)
+        self._rng = np.random.default_rng(int.from_bytes(os.urandom(16), "little"))
+        self._ring, theirs = socket.socketpair()
+        try:
+            self._process = self._started(name, theirs)
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            theirs.close()
+        self.pid = self._process.pid
+        self._poll = select.poll()
+        self._end = os.pidfd_open(self.pid)
+        for fd in (self._ring.fileno(), self._end):
+            self._poll.register(fd, select.POLLIN)
+
+    def _started(self, name: CallableName | None, ring: socket.socket) -> subprocess.Popen[bytes]:
+        place = "" if name is None else name.place
+        if name is not None and name.file is not None:
+            self._folder = tempfile.mkdtemp(prefix="fairlap-untrusted-")
+            copied = Path(self._folder, name.file.name)
+            shutil.copyfile(name.file, copied)  # nothing beside it can be read
+            place = str(copied)
+        memory = available_memory_bytes()
+        orders = Orders(
+            place=place,
+            name="" if name is None else name.name,
+            arguments=self._terms.arguments,
+            answers=self._terms.answers,
+            slots=self._terms.slots,
+            inputs=(self._terms.inputs.fd, self._terms.inputs.nbytes),
+            answered=(self._answered.fd, self._answered.nbytes),
+            ring=ring.fileno(),
+            cpu_s=self._terms.cpu_s,
+            memory_bytes=None if memory is None else int(memory * _MEMORY_SHARE),
+        )
+        program = (
+            f"import sys; {_PACKAGE_ROOT!r} in sys.path or sys.path.insert(0, {_PACKAGE_ROOT!r}); "
+            "from fairlap.scenarios.callables.untrusted.contestant import main; main()"
+        )
+        stdin = os.memfd_create("fairlap-orders", os.MFD_CLOEXEC)
+        with os.fdopen(stdin, "wb+") as file:
+            file.write(msgspec.json.encode(orders))
+            file.seek(0)
+            return subprocess.Popen(
+                [sys.executable, "-P", "-c", program],
+                stdin=stdin,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self._folder or "/",
+                env=_environment(),
+                pass_fds=(self._terms.inputs.fd, self._answered.fd, ring.fileno()),
+                start_new_session=True,
+            )
+
+    def imported(self, within_s: float) -> None:
+        """Wait until it has imported its callable, and stop it."""
+        self._await(within_s, "import")
+        self._stop()
+        self._require_done(self._taken())
+
+    def timed(self, first: int, count: int) -> int:
+        """Call it with these slots' arguments, and return the nanoseconds until every answer was there."""
+        looked_at = self._poisoned(first, count)
+        self._header[:] = first, count
+        words = self._answers.view(np.uint64)
+        poll, ring, pid = self._poll.poll, self._ring, self.pid
+        limit_ms = int(self._terms.limit_s * 1e3)
+        self._require_stopped()
+        began_ns = time.perf_counter_ns()
+        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(OSError):  # it closed its end, which is found below
+            ring.send(b"?", socket.MSG_DONTWAIT)
+        ready = poll(limit_ms)
+        ended_ns = time.perf_counter_ns()
+        seen = words[looked_at]
+        self._stop()
+        self._require_rung(ready)
+        self._require_done(self._taken())
+        late = int((seen != words[looked_at]).sum()) or self._untouched(seen, looked_at)
+        if late:
+            what = (
+                f"{late} of {looked_at.size} parts of its answers that were looked at were not there when it rang back"
+            )
+            raise Excluded(what, code="E_DEFERRED_WORK")
+        return ended_ns - began_ns
+
+    def answers(self, slot: int) -> list[np.ndarray[Any, Any]]:
+        """Copy the answers of a slot, of a process that is stopped."""
+        return [view.copy() for view in self._terms.answers.views(self._answers, slot)]
+
+    def require_quiet(self) -> None:
+        """Let it run with nothing to do, and exclude it where threads of it still work after a while."""
+        used_s = 0.0
+        self._continue()
+        for _ in range(2):  # the first time, pools of threads spin before they sleep
+            before_s = self._cpu_s()
+            time.sleep(_LAST_LOOK_S / 2)
+            used_s = self._cpu_s() - before_s
+            if used_s <= _STILL_BUSY_SHARE * _LAST_LOOK_S / 2:
+                break
+        else:
+            self._stop()
+            what = f"threads of it used {quantity_text.seconds(used_s)} of CPU time with nothing to answer"
+            raise Excluded(what, code="E_LEFT_RUNNING")
+        self._stop()
+
+    def end(self) -> None:
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self._reap(os.WEXITED)
+        self._close()
+        os.close(self._end)
+
+    def _close(self) -> None:
+        self._ring.close()
+        self._answered.close()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _require_stopped(self) -> None:
+        """Exclude one that was continued since it was stopped, as by a timer whose signal does that."""
+        if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG) is not None:
+            raise Excluded("it continued itself while others had their turns", code="E_LEFT_RUNNING")
+
+    def _continue(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
+
+    def _stop(self) -> None:
+        """Return when every thread has stopped, or the process has ended."""
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGSTOP)
+            self._reap(os.WSTOPPED | os.WEXITED)
+
+    def _reap(self, which: int) -> None:
+        found = os.waitid(os.P_PID, self.pid, which)
+        if found is not None and found.si_code != os.CLD_STOPPED:
+            self._status = (found.si_code, found.si_status)
+            self._process.returncode = -found.si_status if found.si_code != os.CLD_EXITED else found.si_status
+
+    def _await(self, within_s: float, doing: str) -> None:
+        if not self._poll.poll(int(within_s * 1e3)):
+            self._stop()
+            raise Excluded(f"it did not finish to {doing} within {within_s:g} s", code="E_TIMEOUT")
+
+    def _require_rung(self, ready: list[tuple[int, int]]) -> None:
+        if not ready:
+            raise Excluded(f"it did not ring back within {self._terms.limit_s:g} s", code="E_TIMEOUT")
+
+    def _taken(self) -> int:
+        """Return its status after it rang exactly once; the memory is read only while it is stopped."""
+        if self._status is not None:
+            raise self._ended()
+        try:
+            rung = self._ring.recv(64, socket.MSG_DONTWAIT)
+        except OSError:
+            rung = b""
+        if not rung:
+            raise self._ended_soon()
+        if len(rung) != 1:
+            raise Excluded(f"it rang {len(rung)} times for one sample", code="E_PROTOCOL")
+        return int(self._answered.bytes[:8].view(np.int64)[0])
+
+    def _require_done(self, status: int) -> None:
+        if status == DONE:
+            return
+        length = min(max(int(self._answered.bytes[8:16].view(np.int64)[0]), 0), LONGEST_TEXT_BYTES)
+        text = one_line(bytes(self._answered.bytes[TEXT_AT : TEXT_AT + length]).decode("utf-8", "replace"))
+        if status == OTHER_FORM:
+            raise Excluded(text, code="E_OUTPUT")
+        if status in (RAISED, NOT_IMPORTED):
+            doing = "importing it" if status == NOT_IMPORTED else "it"
+            raise Excluded(f"{doing} raised {text}", code="E_CALLABLE_RAISED")
+        raise Excluded("it rang back before it was done", code="E_DEFERRED_WORK")
+
+    def _ended_soon(self) -> Excluded:
+        """Give a process that closed its ring the time to end."""
+        self._continue()
+        if select.select([self._end], [], [], _ENDS_WITHIN_S)[0]:
+            self._reap(os.WEXITED)
+            return self._ended()
+        return Excluded("it closed its ring and kept running", code="E_PROTOCOL")
+
+    def _ended(self) -> Excluded:
+        code, status = self._status or (0, 0)
+        if code == os.CLD_EXITED:
+            return Excluded(f"its process exited with status {status} instead of answering", code="E_EXIT")
+        try:
+            name = signal.Signals(status).name
+        except ValueError:
+            name = f"signal {status}"
+        return Excluded(f"its process was ended by {name}", code="E_CRASH")
+
+    def _poisoned(self, first: int, count: int) -> np.ndarray[Any, Any]:
+        """Fill words of the answers at drawn places with what no contestant can know, and return the places."""
+        self._answered.bytes[:8] = 0
+        if not self._words.size:
+            return np.zeros(0, np.intp)
+        slots = self._rng.integers(first, first + count, _LOOKS)
+        places = self._words[self._rng.integers(0, self._words.size, _LOOKS)]
+        looked_at = np.unique(slots * (self._terms.answers.slot_bytes // _WORD_BYTES) + places)
+        self._rng.shuffle(looked_at)
+        self._poison = self._rng.integers(0, 2**64, looked_at.size, dtype=np.uint64)
+        self._answers.view(np.uint64)[looked_at] = self._poison
+        return looked_at
+
+    def _untouched(self, seen: np.ndarray[Any, Any], looked_at: np.ndarray[Any, Any]) -> int:
+        """Count the looks that found what was put there; of a word that is filled in part that can be by chance."""
+        whole = ~np.isin(looked_at % (self._terms.answers.slot_bytes // _WORD_BYTES), self._partial)
+        return int(((seen == self._poison) & whole).sum()) if seen.size else 0
+
+    def _cpu_s(self) -> float:
+        try:
+            return time.clock_gettime(~self.pid << 3 | 2)  # what clock_getcpuclockid(3) gives on Linux
+        except OSError:
+            return 0.0
+
+
+def _words_of(layout: Layout) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the places in a slot of the words that an answer is in, and of those that it fills in part."""
+    whole: list[int] = []
+    partial: list[int] = []
+    for leaf in layout.leaves:
+        first = leaf.offset // _WORD_BYTES
+        whole += range(first, first + leaf.nbytes // _WORD_BYTES)
+        partial += [first] if 0 < leaf.nbytes < _WORD_BYTES else []
+    return np.array([*whole, *partial], np.intp), np.array(partial, np.intp)
+
+
+def _environment() -> dict[str, str]:
+    known = {name: value for name, value in os.environ.items() if name in _PASSED or name.startswith(_PASSED_BEGIN)}
+    return {**handed_on(known), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,0 +1,112 @@
+"""What a comparison of callables that are not trusted returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairlap import quantity_text, verdict
+
+if TYPE_CHECKING:
+    from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
+
+
+@dataclass(frozen=True)
+class UntrustedRow:
+    """One callable that may be judged, with its time of a call in each block."""
+
+    name: str
+    block_ns: tuple[float, ...]
+    figure: verdict.ContestantFigure
+    answers_checked: int
+
+    @property
+    def median_ns(self) -> float:
+        return float(np.median(self.block_ns))
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class UntrustedComparison:
+    """Rows are sorted by time; ``excluded`` has the others, with their codes.
+
+    ``floor_ns`` is what a call costs that does nothing but answer, with its share of the ring. It is subtracted from
+    every figure, unless some callable takes less than twice as long: then no figure is without it.
+    """
+
+    rows: tuple[UntrustedRow, ...]
+    comparisons: tuple[verdict.Comparison, ...]
+    standing: verdict.Standing | None
+    excluded: Mapping[str, Exclusion]
+    floor_ns: float
+    ring_ns: float  # of a sample of one empty call
+    floor_subtracted: bool
+    calls_per_sample: int
+    blocks: int
+    elapsed_s: float
+    seed: int
+    ended_early: str
+    why_no_verdict: str
+    interrupted: bool = False
+
+    def between(self, a: str, b: str) -> verdict.Comparison:
+        """Find the comparison with ``a`` as its subject."""
+        for each in self.comparisons:
+            if {each.a, each.b} == {a, b}:
+                return each if each.a == a else each.reversed()
+        raise KeyError(f"{a} and {b} were not compared")
+
+    def document(self, *, raw: bool = False) -> UntrustedDocument:
+        """For JSON; with ``raw`` also the time of each block."""
+        from fairlap.scenarios.callables.untrusted.document import untrusted_document
+
+        return untrusted_document(self, raw=raw)
+
+    @property
+    def places(self) -> dict[str, str]:
+        return {place.contestant: place.label for place in self.standing.places} if self.standing else {}
+
+    def __str__(self) -> str:
+        count = quantity_text.count(len(self.rows) + len(self.excluded), "callable")
+        blocks = quantity_text.count(self.blocks, "block")
+        lines = [f"{count}, each in its sandbox, {blocks} in {quantity_text.seconds(self.elapsed_s)}, seed {self.seed}"]
+        places = self.places
+        width = max((len(name) for name in (*(row.name for row in self.rows), *self.excluded)), default=0)
+        for row in self.rows:
+            times = quantity_text.times(row.median_ns / self.rows[0].median_ns)
+            checked = quantity_text.count(row.answers_checked, "answer")
+            lines.append(
+                f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
+            )
+        for name, why in self.excluded.items():
+            lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
+        first = self.standing.places[0].contestant if self.standing else ""
+        lines += [f"  {_sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
+        no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
+        lines += [f"  ! {each}" for each in (self.ended_early, no_verdict) if each]
+        calls = quantity_text.count(self.calls_per_sample, "call")
+        is_in = "subtracted" if self.floor_subtracted else "in every time, since some calls are not much longer"
+        floor, ring = (quantity_text.duration(each) for each in (self.floor_ns, self.ring_ns))
+        lines.append(f"  Floor {floor}, {is_in}: an empty call, with its share of a ring ({ring}) for {calls}.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _sentence(comparison: verdict.Comparison) -> str:
+    return str(verdict.sentence(comparison))
+
+
+def _figure(row: UntrustedRow) -> str:
+    figure = row.figure
+    if figure.value is None:
+        return verdict.modes_sentence(figure.modes)
+    return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)

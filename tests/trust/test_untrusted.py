@@ -1,0 +1,142 @@
+"""No exploit is ranked, every honest callable is, and what an exploit does to its own process changes no figure."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import invoke
+from fairlap.errors import InvalidRequest
+from fairlap.machine.sandbox import has_seccomp, landlock_version
+from fairlap.scenarios.callables.untrusted.race import compare_untrusted
+
+from .hostile.cases import EXPLOITS, HERE, HONEST, exploits, honest
+
+pytestmark = pytest.mark.skipif(
+    not (landlock_version() and has_seccomp()), reason="needs Linux with Landlock and seccomp"
+)
+
+REFERENCE, INPUTS = f"{HERE}/task.py:reference", f"{HERE}/task.py:draw"
+PLAIN = f"{HERE}/honest/arrays.py:plain"
+FOLDERS = {
+    folder: list(names) for folder, names in itertools.groupby(EXPLOITS, key=lambda name: name.partition("/")[0])
+}
+QUICK = [
+    "answers/zeros",
+    "caches/by_shape",
+    "deferred/loop_without_calls",
+    "machine/closes_descriptors",
+    "memory/forges_states",
+    "memory/writes_inputs",
+    "processes/forked_helper",
+    "referee/reads_the_task",
+]
+LOOT = Path("/tmp/fairlap-hostile-was-here")
+
+
+def ranked(names: list[str], blocks: int) -> list[str]:
+    *found, plain = exploits(names, blocks=blocks, limit_s=5.0)
+    assert not plain.code, plain
+    assert plain.checked > 0
+    assert all(each.reason for each in found if each.code)
+    assert not LOOT.exists()
+    return [each.name for each in found if not each.code]
+
+
+def test_there_are_at_least_forty_exploits_and_twenty_honest_callables() -> None:
+    assert len(EXPLOITS) >= 40
+    assert sum(len(names.split()) for _, names, *_ in HONEST) >= 20
+
+
+def test_one_exploit_of_each_folder_is_excluded() -> None:
+    cores, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    assert ranked(QUICK, blocks=3) == []
+    assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)) == (cores, priority)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_exploit_is_excluded(folder: str) -> None:
+    assert ranked(FOLDERS[folder], blocks=12) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", HONEST, ids=lambda case: f"{case[0]}-{case[3].rpartition(':')[2]}")
+def test_every_honest_callable_is_ranked(case: tuple[str, str, str, str]) -> None:
+    assert {each.name: each.reason for each in honest(case, blocks=6) if each.code} == {}
+
+
+def test_clocks_that_a_callable_stops_change_no_figure(tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(
+        "import time\n\nimport numpy as np\n\nsleep = time.sleep\n"
+        "for name in ('perf_counter', 'perf_counter_ns', 'monotonic', 'monotonic_ns', 'time', 'time_ns'):\n"
+        "    setattr(time, name, lambda: 0)\n\n\n"
+        "def kernel(x):\n    sleep(0.005)\n    e = np.exp(x - x.max(axis=1, keepdims=True))\n"
+        "    return e / e.sum(axis=1, keepdims=True)\n"
+    )
+    result = compare_untrusted([f"{tmp_path}/stopped.py:kernel"], reference=REFERENCE, inputs=INPUTS, blocks=3)
+    assert result.rows[0].median_ns > 5e6
+
+
+def test_keeping_answers_by_content_gains_nothing() -> None:
+    result = compare_untrusted(
+        [PLAIN, f"{HERE}/honest/arrays.py:kept_by_content"], reference=REFERENCE, inputs=INPUTS, blocks=6
+    )
+    times = {row.name.rpartition(":")[2]: row.median_ns for row in result.rows}
+    assert times["kept_by_content"] > 0.8 * times["plain"]
+
+
+def test_the_command_line_ranks_and_excludes() -> None:
+    zeros = f"{HERE}/exploits/answers/zeros.py:kernel"
+    found = invoke("time", PLAIN, zeros, "--untrusted", "--reference", REFERENCE, "--inputs", INPUTS,
+                   "--blocks", 2, "--json")  # fmt: skip
+    assert found.exit_code == 0
+    document = json.loads(found.stdout)
+    assert [row["name"] for row in document["rows"]] == [PLAIN]
+    assert document["excluded"][zeros]["code"] == "E_OUTPUT"
+    assert document["floor_ns"] > 0
+    only = invoke("time", zeros, "--untrusted", "--reference", REFERENCE, "--inputs", INPUTS)
+    assert only.exit_code == 1
+
+
+def test_a_reference_of_a_contestants_file_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        compare_untrusted([PLAIN], reference=PLAIN, inputs=INPUTS)
+    assert refused.value.code == "E_REQUEST"
+
+
+def test_no_module_of_a_contestants_folder_is_imported_here(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text("def draw(rng):\n    import theirs\n")
+    (tmp_path / "theirs.py").write_text("def kernel(x):\n    return x\n")
+    with pytest.raises(InvalidRequest):
+        compare_untrusted([f"{tmp_path}/theirs.py:kernel"], reference="numpy:sort", inputs=f"{tmp_path}/task.py:draw")
+
+
+@pytest.mark.parametrize("options", [
+    ("--reference", "numpy:sort"),
+    ("--untrusted",),
+    ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--target", "1%"),
+    ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--device", "cuda"),
+])  # fmt: skip
+def test_options_that_do_not_go_together_are_refused(options: tuple[str, ...]) -> None:
+    assert invoke("time", "numpy:sort", *options).exit_code != 0
+
+
+def test_inputs_that_change_their_shape_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text(
+        "import numpy as np\n\n\ndef draw(rng):\n    return np.zeros(int(rng.integers(1, 9)))\n"
+    )
+    with pytest.raises(InvalidRequest):
+        compare_untrusted(["numpy:sort"], reference="numpy:sort", inputs=f"{tmp_path}/task.py:draw", blocks=2)
+
+
+def test_an_installed_module_is_a_contestant_too(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text("def draw(rng):\n    return rng.standard_normal(1000)\n")
+    result = compare_untrusted(["numpy:sort"], reference="numpy:sort", inputs=f"{tmp_path}/task.py:draw", blocks=2)
+    assert [row.name for row in result.rows] == ["numpy:sort"]
+    assert np.isfinite(result.rows[0].median_ns)
