@@ -45,7 +45,7 @@ PRINTED = [
     (("time", "os:getpid", "--samples", 2), "fairlap.measurement/1", {0}),
     ((*SEVERAL, "--blocks", 6, "--raw"), "fairlap.comparison/1", {0}),
     ((*SEVERAL, "--blocks", 2), "fairlap.comparison/1", {0}),
-    (("time", "os:getpid", "os:getppid", "--blocks", 2, "--seconds", "2ms"), "fairlap.comparison/1", {0}),
+    (("time", "os:getpid", "os:getppid", "--blocks", 2, "--seconds", "2ms"), "fairlap.comparison/1", {1}),
     (("sweep", "small.toml", "--dry-run"), "fairlap.plans/1", {0}),
     (("list", "models"), "fairlap.models/1", {0}),
     (("list", "operations", "gemm-m5124-n700-k2048"), "fairlap.operations/1", {0}),

@@ -48,8 +48,8 @@ def test_an_inconclusive_comparison_has_the_same_number_of_blocks_everywhere() -
     assert BLOCKS < needed < 500
     assert f"about {needed} blocks, {float(f'{2.0 * needed:.2g}'):g}" in text_of(found)
     [written] = run_document(found.run, found).work_results
-    [comparison] = written["comparisons"]
-    assert comparison["needed_blocks"] == needed
+    [comparison] = written.comparisons
+    assert comparison.needed_blocks == needed
     assert f"about {needed} blocks" in as_markdown(found.rows).decode()
     assert f"about {needed} blocks" in str(answer(found, found.work_results[0]))
 
