@@ -1,4 +1,7 @@
-"""The model for plain callables. fairlap checks that they are called, not what they compute."""
+"""The model for callables without arguments, and commands: that they are called is checked, not what they compute.
+
+Callables with arguments that are drawn are opened as a user's model is; see ``fairlap.models.sources.callables``.
+"""
 
 from __future__ import annotations
 

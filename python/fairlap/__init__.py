@@ -9,14 +9,16 @@ from fairlap.lazily import lookup
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
-    from fairlap.comparing import compare, load
+    from fairlap.comparing import compare, compare_over, load
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
+    from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
 
 __all__ = [
     "CallableRaised",
+    "ComparisonOverAxes",
     "DeviceFailed",
     "FairlapError",
     "InProcessComparison",
@@ -28,6 +30,7 @@ __all__ = [
     "Rotate",
     "__version__",
     "compare",
+    "compare_over",
     "floor",
     "load",
     "measure",
@@ -39,7 +42,9 @@ _HOME = {
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",
     "InProcessComparison": "fairlap.scenarios.callables.result",
+    "ComparisonOverAxes": "fairlap.scenarios.callables.axes.result",
     "compare": "fairlap.comparing",
+    "compare_over": "fairlap.comparing",
     "load": "fairlap.comparing",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",

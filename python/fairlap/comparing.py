@@ -1,4 +1,4 @@
-"""``fairlap.compare`` and ``fairlap.load``: callables in this process, or models in separate processes."""
+"""``fairlap.compare`` and its siblings: callables in this process, or models in separate processes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from fairlap.results.results import Results
+    from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
 
 
@@ -40,6 +41,8 @@ def compare(
     the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``
     and ``use`` fill the result's ``decision``, and ``output`` names files. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
+    Callables that can be imported race as ``compare("callable", on=["python:call=k.a", "python:call=k.b"])``; with
+    ``reference="k:ref"`` and ``inputs="k:draw"`` their answers are checked.
     Commands race on no model: ``compare("callable", on=(), commands={"old": "./old", "new": "./new"})``.
     """
     if on is None and not isinstance(what, str):
@@ -51,6 +54,34 @@ def compare(
     if isinstance(what, Mapping):
         raise InvalidRequest("callables run in this process; `on` is for a model")
     return _raced((what,) if isinstance(what, str) else tuple(what), on, options)
+
+
+def compare_over(
+    callables: Mapping[str, Callable[..., object]],
+    *,
+    inputs: Callable[..., object] | Sequence[Callable[..., object] | str],
+    axes: Mapping[str, str | Sequence[object]],
+    output: str | Path | Sequence[str | Path] = (),
+    **options: Any,
+) -> ComparisonOverAxes:
+    """Compare callables by name over sizes, types and layouts of their inputs, in this process.
+
+    ``inputs`` draws the arguments of one call, and ``axes`` has the values of its parameters:
+    ``compare_over({"a": f, "b": g}, inputs=draw, axes={"n": "1K..1M:x2"})``. ``output`` names files, whose suffixes
+    decide their formats. Further options are those of
+    :func:`fairlap.scenarios.callables.axes.over_axes.compare_over`.
+    """
+    from fairlap.cli.output_options import writable
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.render.axes.document import document_of
+    from fairlap.render.encoders import SUFFIXES, encoded
+    from fairlap.scenarios.callables.axes.over_axes import compare_over as compare_callables
+
+    files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
+    result = compare_callables(callables, inputs=inputs, axes=axes, **options)
+    for path, chosen in files:
+        write_output(path, encoded(document_of(result), chosen.name))
+    return result
 
 
 def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) -> Results:

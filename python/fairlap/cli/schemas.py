@@ -20,6 +20,7 @@ from fairlap.race.plan import Plan
 from fairlap.render.across.document import RunsAcross
 from fairlap.render.trends.document import HistoryDocument
 from fairlap.results.collectives import CollectivesResult
+from fairlap.scenarios.callables.axes.over_axes_document import OverAxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
 from fairlap.store.run_file import RunDocument
 from fairlap.store.search import RunSummaries
@@ -35,6 +36,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "compare --dry-run, load --dry-run": Plan,
     "time MODULE:CALLABLE": MeasurementDocument,
     "time with several callables": ComparisonDocument,
+    "time --axis": OverAxesDocument,
     "sweep": SweepDocument,
     "sweep --dry-run": sweep.SweepPlans,
     "convert": conversion.Proof,

@@ -179,6 +179,13 @@ class Contestant:
     leave: Callable[[], Any] | None = None
     own_times: OwnTimes | None = None  # that the program which it calls reports of its work, and is ranked by
     notices: Callable[[], tuple[Notice, ...]] | None = None  # what a reader of its times should know
+    # In place of ``outputs`` where arguments may be outputs too: by the call that was bound, and what it returned.
+    outputs_of: Callable[[Callable[[], Any], Any], dict[str, npt.NDArray[Any]]] | None = None
+    # Fills the memory that a bound call has its inputs in with others, and gives the call on those. None if it cannot.
+    rebind: Callable[[Callable[[], Any], Arrays], Callable[[], Any]] | None = None
+    # After the result of a checked call was read: raises ContestantFailed where it wrote to inputs that are not its to
+    # change, and fills what was rebound with what it had.
+    inputs_read: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +225,7 @@ RANKS = "ranks"
 process, what it lacks of what the contestant's name promises."""
 
 
-FailureCode = Literal["E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
+FailureCode = Literal["E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
 
 
 class ContestantFailed(FairlapError):

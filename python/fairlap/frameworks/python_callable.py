@@ -1,19 +1,21 @@
 """A plain Python callable as a contestant: ``python:call=my_kernels.softmax`` on the model ``callable``.
 
-``path=FOLDER`` imports it from a checkout, so that two versions of one module race.
+``path=FOLDER`` imports it from a checkout, so that two versions of one module race. With arguments that were drawn for
+it (``--inputs``), its answers are checked as those of a model are; else it is called without any.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.frameworks.adapter_parts.answers import named_outputs
+from fairlap.frameworks.adapter_parts.calls_of_form import CallsOfForm
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -24,6 +26,7 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.models.arrays import Arrays
+from fairlap.models.sources.callables.functions import require_from, search_first
 from fairlap.models.workload import Workload
 
 
@@ -55,26 +58,6 @@ def imported_callable(target_name: str) -> Callable[[], object]:
 
 
 _ONLY_MODEL = "callable"
-_SOURCES = "src"  # where many checkouts have their packages
-
-
-def _search_first(path: str) -> None:
-    """Search the folder and its ``src`` before every other place, the current folder too."""
-    folder = Path(path).absolute()
-    if not folder.is_dir():
-        raise InvalidRequest(f"path={path} is not a folder")
-    sys.path[:0] = [*(str(each) for each in (folder, folder / _SOURCES) if each.is_dir()), ""]
-
-
-def _require_from(path: str, module: str) -> None:
-    """Refuse a module from another place.
-
-    An editable installation may put itself before every path, and both contestants would be one.
-    """
-    found = sys.modules[module]
-    places = [found.__file__] if found.__file__ else list(found.__path__)
-    if not any(Path(place).resolve().is_relative_to(Path(path).resolve()) for place in places):
-        raise InvalidRequest(f"{module} was imported from {places[0]}, not from {path}; is it installed as editable?")
 
 
 class PythonCallable(Framework):
@@ -85,7 +68,8 @@ class PythonCallable(Framework):
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted)
-        if work.spec.name != _ONLY_MODEL:
+        form = work.implementation(self.name) if work.package.startswith("/") else None
+        if form is None and work.spec.name != _ONLY_MODEL:
             raise Unsupported(f"python runs callables, not models; use the model {_ONLY_MODEL!r}")
         if "call" not in wanted.options:
             raise Unsupported("name what to call, such as python:call=my_kernels.softmax")
@@ -95,37 +79,45 @@ class PythonCallable(Framework):
         with phase("import"):
             path = wanted.options.get("path", "")
             if path:
-                _search_first(path)
+                search_first(path)
             called = imported_callable(f"{module}:{name}")
             if path:
-                _require_from(path, module)
+                require_from(path, module)
         if inspect.iscoroutinefunction(called):
             raise Unsupported(
                 f"{module}.{name} is an async function, which a call does not run; wrap it in a function that waits"
             )
-
-        def bind(inputs: Arrays) -> Callable[[], Any]:
-            ticket = inputs["ticket"]
-
-            def call() -> Any:
-                called()
-                return ticket
-
-            return call
-
-        return Contestant(
-            bind=bind,
-            done=None,
-            outputs=lambda ticket: named_outputs(work.spec, [ticket]),
-            weights=dict,
-            in_force={
-                "threads": "the callable's own",
-                "precision": NO_WEIGHTS,
-                "file": getattr(sys.modules[module.partition(".")[0]], "__file__", None) or "built in",
-            },
-        )
+        in_force = {
+            "threads": "the callable's own",
+            "precision": NO_WEIGHTS,
+            "file": getattr(sys.modules[module.partition(".")[0]], "__file__", None) or "built in",
+        }
+        if form is not None:
+            return CallsOfForm(form, called).contestant(in_force)
+        return _unchecked(work, called, in_force)
 
     def version(self) -> str:
         import platform
 
         return platform.python_version()
+
+
+def _unchecked(work: Workload, called: Callable[[], object], in_force: Mapping[str, str]) -> Contestant:
+    """Without arguments, and whatever it returns."""
+
+    def bind(inputs: Arrays) -> Callable[[], Any]:
+        ticket = inputs["ticket"]
+
+        def call() -> Any:
+            called()
+            return ticket
+
+        return call
+
+    return Contestant(
+        bind=bind,
+        done=None,
+        outputs=lambda ticket: named_outputs(work.spec, [ticket]),
+        weights=dict,
+        in_force=in_force,
+    )

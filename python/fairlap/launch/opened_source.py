@@ -49,7 +49,12 @@ def opened(
     """
     key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
     if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
-        notify(f"{source.text}: reading the model and computing its float64 reference")
+        what = (
+            "computing the answers to compare with"
+            if source.of_callables
+            else "reading the model and computing its float64 reference"
+        )
+        notify(f"{source.shown}: {what}")
         folder = _open(Order(source, dict(seeds), _scratch()), passed)
         _require_own(bundle_in(folder), source)
         _opened[key] = folder
@@ -62,7 +67,7 @@ def _require_own(bundle: Bundle, source: Source) -> None:
     What was written where the model was read decides neither what contestants trust nor what they import.
     """
     if bundle.source != msgspec.structs.replace(source, files=()) or bundle.kind != place_of(require_kind(source)):
-        raise SourceError(f"{source.text} changed the request while it was opened", code="E_SOURCE_TRUST")
+        raise SourceError(f"{source.shown} changed the request while it was opened", code="E_SOURCE_TRUST")
 
 
 def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
@@ -85,17 +90,17 @@ def _open(order: Order, passed: tuple[str, ...]) -> Path:
             with limit:
                 printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            message = f"{order.source.text} was not opened within {LIMIT_S / 60:.0f} minutes"
+            message = f"{order.source.shown} was not opened within {LIMIT_S / 60:.0f} minutes"
             raise SourceError(message, code="E_TIMEOUT") from None
         finally:
             process.terminate()  # does nothing when it has ended
     if limit.exceeded:
-        message = f"{order.source.text} was given up: {limit.exceeded}, of {quantity_text.size(available)} available"
+        message = f"{order.source.shown} was given up: {limit.exceeded}, of {quantity_text.size(available)} available"
         raise SourceError(message, code="E_SOURCE_SIZE")
     try:
         outcome = msgspec.json.decode(printed, type=Outcome)
     except NOT_THE_DOCUMENT:
-        message = f"{order.source.text} ended the process that read it: {_end_of(process.returncode, errors)}"
+        message = f"{order.source.shown} ended the process that read it: {_end_of(process.returncode, errors)}"
         raise SourceError(message) from None
     if outcome.code:
         raise SourceError(outcome.message, code=outcome.code)

@@ -27,6 +27,9 @@ _CODES: dict[LossOutcome, str] = {
 }
 
 
+_OTHER_WORK = ("E_ARGUMENT_CHANGED", "E_OUTPUT")  # than was asked for
+
+
 class WorkerLost(FairlapError):
     """The worker has ended, and so has every process that it started."""
 
@@ -57,7 +60,7 @@ def oom_kills() -> OomKills:
 
 def reported_failure(failed: Failed) -> WorkerLost:
     outcomes: dict[str, LossOutcome] = {"unsupported": "unsupported", "out_of_memory": "out_of_memory"}
-    outcome = "disqualified" if failed.code == "E_OUTPUT" else outcomes.get(failed.kind, "failed")
+    outcome = "disqualified" if failed.code in _OTHER_WORK else outcomes.get(failed.kind, "failed")
     message = failed.message if outcome == "unsupported" else f"{failed.message} (in {failed.phase})"
     return WorkerLost(outcome, message, phase=failed.phase, details=failed.traceback, code=failed.code)
 

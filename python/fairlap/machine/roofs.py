@@ -25,8 +25,10 @@ from fairlap.machine.user_folders import kept_copies, work_cache
 from fairlap.machine.virtualisation import virtualisation
 
 MEMORY = "memory"
+LEVELS = ("L1", "L2", "L3", MEMORY)
 NUMBER_TYPES = ("fp32", "fp64", "fp16", "bf16", "int8")
 
+_NS_PER_S = 1e9
 _KERNELS = 3  # raised when kernels change, so that kept figures are measured again
 _SECONDS = 0.6  # for each roof
 _TURNS = 5  # the roofs take turns, so that a disturbance of a second does not meet all trials of one
@@ -70,6 +72,22 @@ class Roofs(msgspec.Struct, frozen=True):
         if number_type not in self.operations_per_s or level not in self.bytes_per_s:
             return None
         return self.operations_per_s[number_type].value / self.bytes_per_s[level].value
+
+    def time_of_bytes(self, moved_bytes: float, working_set_bytes: float, call_ns: float) -> tuple[str, float]:
+        """Compute the time in nanoseconds by the smallest level that holds the working set, and name the level.
+
+        A call that is quicker than this level allows has found its bytes in a smaller one: caches of several cores hold
+        more than one, and not all of the set need be read again.
+        """
+        levels = [level for level in LEVELS if level in self.bytes_per_s]
+        holding = [level for level in levels if self.cache_bytes.get(level, float("inf")) >= working_set_bytes]
+        level = holding[0] if holding else levels[-1]
+        found = level, moved_bytes / self.bytes_per_s[level].value * _NS_PER_S
+        for smaller in reversed(levels[: levels.index(level)]):
+            if found[1] <= call_ns:
+                break
+            found = smaller, moved_bytes / self.bytes_per_s[smaller].value * _NS_PER_S
+        return found
 
 
 def usable_cores() -> list[int]:

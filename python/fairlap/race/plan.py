@@ -24,7 +24,7 @@ from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST
 from fairlap.request.scale import E_SCALE
 from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
-from fairlap.request.work_title import work_title
+from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
 from fairlap.scenarios.contract import Scenario, scenario_of
 from fairlap.secrets import json_without_secrets
 from fairlap.verdict import Gate
@@ -171,7 +171,14 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     def title_of_label(self, label: str) -> str:
         title = work_title(label, self.data, (name.framework for name in self.contestants))
         format_ = reports_of(self.contestants)
-        return f"{title} · by times of {format_}" if format_ else title
+        title = f"{title} · by times of {format_}" if format_ else title
+        work = next((each for each in self.works if each.label == label), None)
+        if work is None or work.is_model:
+            return title
+        what = compared_with(work, self.contestants)
+        if what:
+            return f"{title} · answers compared with {what}"
+        return f"{title} · {NOT_COMPARED}" if len(self.contestants) > 1 else title  # a single one has no ratio
 
     @property
     def precisions(self) -> tuple[Precision, ...]:

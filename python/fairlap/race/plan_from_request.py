@@ -38,8 +38,7 @@ from fairlap.request.race_request import (
 )
 from fairlap.request.server_address import require_confirmed
 from fairlap.request.units import require_within_a_day
-from fairlap.request.work import Work
-from fairlap.request.work_title import CALLABLE
+from fairlap.request.work import CALLABLE, Work
 from fairlap.scenarios.contract import require_settings
 from fairlap.verdict import Gate
 

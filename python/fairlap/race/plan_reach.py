@@ -84,8 +84,11 @@ def _folder(given: str | None) -> str:
 
 
 def _of_source(source: Source) -> Iterator[str]:
-    code = ", which may run code when it is read" if source.trust else ""
-    yield f"model {source.path}{code}"
+    if source.of_callables:
+        yield f"reference {_quoted(source.shown)} in {_folder(source.checkout or source.folder)}"
+    else:
+        code = ", which may run code when it is read" if source.trust else ""
+        yield f"model {source.path}{code}"
     yield from (f"folder {source.folder}",) if source.folder else ()
     yield from (f"inputs {source.inputs}",) if source.inputs else ()
     yield from (f"labels {source.labels}",) if source.labels else ()

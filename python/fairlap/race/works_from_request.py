@@ -16,6 +16,8 @@ from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
+from fairlap.race.callables_source import CODE as E_REFERENCE
+from fairlap.race.callables_source import source_of_callables
 from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
@@ -31,7 +33,7 @@ from fairlap.request.race_request import (
 from fairlap.request.scale import Scale
 from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
 from fairlap.request.training import Training, optimizer_in, schedule_in
-from fairlap.request.work import Mode, Precision, StartWeights, Work
+from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
 
 
 def works_asked(
@@ -60,6 +62,9 @@ def works_asked(
 
 def sources_named(request: RaceRequest, model: str) -> list[Source]:
     """Name a user's own model, once for each of the requested shapes; none for the name of a model."""
+    if model == CALLABLE:
+        callables = source_of_callables(request)
+        return [] if callables is None else [callables]
     if model in workload_names() or kind_of(model) is None:
         return []
     batch = request.batch
@@ -108,7 +113,8 @@ def data_seeds_asked(request: RaceRequest) -> tuple[int, ...]:
     """
     if request.data_seed is not None:
         return (request.data_seed,)
-    one = request.data is not None or any(kind_of(model) or is_operation(model) for model in request.models)
+    one = request.data is not None or request.inputs is not None
+    one = one or any(kind_of(model) or is_operation(model) for model in request.models)
     one = one or any(name.url for name in request.contestants)
     usual = usual_data_seeds(request.to_score)
     return usual[:1] if one else usual
@@ -187,6 +193,10 @@ def _require_known_dims(request: RaceRequest) -> None:
 
 
 def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> None:
+    if request.reference is not None and CALLABLE not in request.models:
+        raise InvalidRequest(
+            "--reference is for callables: fairlap compare callable --on python:call=...", code=E_REFERENCE
+        )
     if any(work.source for work in works):
         return
     if request.labels:

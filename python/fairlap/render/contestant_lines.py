@@ -7,6 +7,8 @@ from fairlap.render.generation import generation_lines
 from fairlap.render.load import load_lines
 from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scores import learning_text, scores_text
+from fairlap.request.names import CALLABLES
+from fairlap.request.work_title import NOT_COMPARED
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult
@@ -20,6 +22,7 @@ OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF")  # of all processes
 _WEAK = ("W_WEAK_PROOF", "W_ILL_CONDITIONED")
+_OF_CALLABLES = ("W_WEAK_PROOF", "W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED")
 
 
 def contestant_lines(result: ContestantResult, row: Row) -> list[str]:
@@ -40,6 +43,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_bound(row),
         *_reported(result, row),
         *_route(row),
+        *_answers(result, row),
         *_scores(row),
         *_learning(row),
         *generation_lines(row),
@@ -91,6 +95,15 @@ def _route(row: Row) -> list[str]:
     without = [warning.text for warning in row.warnings if warning.code == "W_NO_REFERENCE"][:1]
     weak = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _WEAK]
     return [", ".join([row.route, *error, *took, *without]), *weak]
+
+
+def _answers(result: ContestantResult, row: Row) -> list[str]:
+    """Of a callable, what its answers agree with, and what is to be known of that proof."""
+    if row.framework != CALLABLES or not result.finished or row.answers == NOT_COMPARED:
+        return []
+    error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
+    known = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _OF_CALLABLES]
+    return [", ".join([f"answers {row.answers}", *error]), *known]
 
 
 def _scores(row: Row) -> list[str]:

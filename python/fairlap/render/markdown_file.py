@@ -12,6 +12,8 @@ from fairlap import quantity_text
 from fairlap.render.markdown_table import as_code, columns_shown, table_line
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
 from fairlap.render.scaling import HEADS, absence_lines, cells_of
+from fairlap.request.work import CALLABLE
+from fairlap.request.work_title import NOT_COMPARED
 from fairlap.results.row import Row
 from fairlap.verdict import Verdict
 from fairlap.verdict.sentence import needed_text, sensitivity
@@ -42,7 +44,9 @@ def encode(rows: Sequence[Row]) -> bytes:
     lines: list[tuple[Row, str]] = []
     for group in _groups(rows):
         shown = columns_shown(group)
-        head = f"\n**{_work(group[0])}**, {_circumstances(group[0])}\n\n{table_line([column.head for column in shown])}"
+        answers = next((_answers(row) for row in group if row.place), _answers(group[0]))
+        head = f"\n**{_work(group[0])}**, {_circumstances(group[0])}{answers}\n\n"
+        head += table_line([column.head for column in shown])
         head += f"\n{table_line(['---'] * len(shown))}\n"
         for number, row in enumerate(group):
             below = _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
@@ -173,7 +177,7 @@ def _verdict_line(row: Row) -> str:
     ratio = quantity_text.ratio_interval(row.ratio.value, row.ratio.low, row.ratio.high)
     each = " per request" if row.judged_better == "higher" else ""
     times = f"takes {ratio} times as long{each} as {as_code(row.baseline)}"
-    details = quantity_text.count(row.blocks_kept, "block")
+    details = quantity_text.count(row.blocks_kept, "block") + _answers(row)
     if row.detectable_effect is not None:
         details += f"; {sensitivity(Verdict(row.verdict), row.detectable_effect)}"
     if row.needed_blocks is not None:
@@ -199,6 +203,13 @@ def _work(row: Row) -> str:
     load = f" under load {as_code(row.load)}" if row.load else ""
     work = f"{as_code(row.workload)} {row.mode} {', '.join(row.ranked_precisions)} batch {row.batch}"
     return f"{work}{scale}{fed}{on}{load}"
+
+
+def _answers(row: Row) -> str:
+    """Of callables and commands, with a comma before it: a ratio alone would look as if what they do was proven."""
+    if row.workload.partition("[")[0] != CALLABLE or not row.answers:
+        return ""
+    return f", {row.answers}" if row.answers == NOT_COMPARED else f", answers {as_code(row.answers)}"
 
 
 def _circumstances(row: Row) -> str:

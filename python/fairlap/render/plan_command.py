@@ -255,6 +255,7 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     for name, low, high in first.ranges:
         _require(range_in(f"{name}:{low}..{high}") == (name, low, high))
         words += ["--range", f"{name}:{low}..{high}"]
+    words += ["--reference", first.shown] if first.of_callables and not first.peer else []
     words += ["--inputs", first.inputs] if first.inputs else []
     words += ["--trust"] if first.trust else []
     return words + (["--metric", ",".join(first.metrics), "--labels", first.labels] if first.metrics else [])

@@ -161,7 +161,16 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     dims: Annotated[str | None, _about('Sizes of named dimensions of your own model: "batch=8,sequence=128".')] = None
     inputs: Annotated[
         str | None,
-        _about("Inputs of your own model: a .npz or .npy file, a test_data_set folder, or file.py:function."),
+        _about(
+            "Inputs of your own model: a .npz or .npy file, a test_data_set folder, or file.py:function. Of callables, "
+            "the function that draws the arguments of a call, module:function."
+        ),
+    ] = None
+    reference: Annotated[
+        str | None,
+        _about(
+            "Of callables, with inputs: what their answers are compared with, module:function; the first by default."
+        ),
     ] = None
     ranges: Annotated[
         tuple[str, ...], _about('What is drawn for inputs of your own model: "ids:0..30521", "pixels:0..255".')

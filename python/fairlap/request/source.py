@@ -11,6 +11,8 @@ from fairlap.errors import InvalidRequest
 
 CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
+PREFIX_OF_CALLABLES = "callable:"  # then the reference of callables, module:function
+_CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MOST_SIZE = 2**31
 _SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*\]|(?<=[:=])\d+(?:x\d+)*)\s*(?:,|$)")
 _NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
@@ -24,26 +26,45 @@ class Source(msgspec.Struct, frozen=True):
     """A file, a folder or ``module:function``. Equal sources with equal files are the same work."""
 
     text: str  # as the user wrote it
-    path: str  # an absolute path, hf: and one, or module:function
+    path: str  # an absolute path, hf: and one, module:function, or callable: and one of those
     folder: str = ""  # the current folder, where modules and scripts of the user are found
     shapes: tuple[Shape, ...] = ()
     dims: tuple[tuple[str, int], ...] = ()
     batch: int | None = None  # the first size of every input that leaves it open
     ranges: tuple[Range, ...] = ()  # both ends included
-    inputs: str = ""  # an absolute path, or file.py:function
+    inputs: str = ""  # an absolute path, or file.py:function; of callables module:function, which draws their arguments
     trust: bool = False  # code in the file may run
     metrics: tuple[str, ...] = ()  # of the answers to all items of the inputs
     labels: str = ""  # an absolute path
     among_others: bool = False  # of one request, which may name dimensions that this one lacks
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
+    peer: str = ""  # the contestant that serves as the reference of callables where the user named none
+    checkout: str = ""  # the absolute path of the folder in which that contestant is found first
+
+    @property
+    def shown(self) -> str:
+        """Name in messages what is opened."""
+        return self.path.removeprefix(PREFIX_OF_CALLABLES) if self.of_callables else self.text
+
+    @property
+    def of_callables(self) -> bool:
+        """Whether it is no model: callables, whose answers are compared with those of a reference."""
+        return self.path.startswith(PREFIX_OF_CALLABLES)
 
     @property
     def name(self) -> str:
         """With what distinguishes it from other works of the same file."""
+        if self.of_callables:
+            return f"{self.text}[{','.join([self.inputs, *(f'{name}={size}' for name, size in self.dims)])}]"
         bound = [f"{name}:{'x'.join(map(str, sizes))}" for name, sizes in self.shapes]
         bound += [f"{name}={size}" for name, size in self.dims]
         bound += [] if self.batch is None else [f"batch={self.batch}"]
         return f"{self.text}[{','.join(bound)}]" if bound else self.text
+
+
+def is_callable_name(text: str) -> bool:
+    """Whether this is ``module:function``, as far as its form shows."""
+    return _CALLABLE.fullmatch(text) is not None
 
 
 def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
@@ -52,12 +73,14 @@ def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
     bare = source.path.removeprefix(prefix)
     script, colon, function = source.inputs.rpartition(":")
     inputs = f"{changed(script)}:{function}" if colon and script.endswith(".py") else source.inputs
+    is_path = bool(inputs) and inputs == source.inputs and not source.of_callables
     return msgspec.structs.replace(
         source,
         path=prefix + changed(bare) if "/" in bare else source.path,
         folder=changed(source.folder),
-        inputs=inputs if inputs != source.inputs or not inputs else changed(inputs),
+        inputs=changed(inputs) if is_path else inputs,
         labels=changed(source.labels) if source.labels else "",
+        checkout=changed(source.checkout) if source.checkout else "",
         files=tuple((changed(path), digest) for path, digest in source.files),
     )
 

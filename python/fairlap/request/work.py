@@ -21,6 +21,10 @@ framework which operations run in bfloat16. tf32 lets a GPU round the factors of
 quantization after training, with calibration."""
 
 
+CALLABLE = "callable"
+"""The model that stands for no model."""
+
+
 Conditions = Literal["controlled", "as-found"]
 
 
@@ -58,6 +62,11 @@ class Work(msgspec.Struct, frozen=True):
         load = "" if self.load is None else f" · load {self.load.text}"
         scale = "" if self.scale is None else f" · {self.scale.text}"
         return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{scale}{start}{on}{load}"
+
+    @property
+    def is_model(self) -> bool:
+        """Rather than callables or commands, which compute whatever they do."""
+        return self.model != CALLABLE if self.source is None else not self.source.of_callables
 
     @property
     def sizes(self) -> ItemSizes | None:

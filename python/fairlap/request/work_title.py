@@ -1,28 +1,40 @@
-"""Works for people: their labels, but for works that are no model."""
+"""Works for people: their labels, but for works that are no model, and what their answers are compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlap.request.names import CALLABLES, COMMAND
+from fairlap.request.names import CALLABLES, COMMAND, OUTPUT, ContestantName
+from fairlap.request.work import CALLABLE, Work
 
-CALLABLE = "callable"  # the model that stands for no model
+NOT_COMPARED = "answers not compared"
 _NOT_MODELS = {COMMAND: "commands", CALLABLES: "callables"}  # by the framework of contestants
 
 
 def model_titled(title: str) -> tuple[str, str]:
     """Find the model in the store and, where the title is not of a model, the framework of its contestants."""
-    framework = next((each for each, named in _NOT_MODELS.items() if named == title), "")
-    return (CALLABLE, framework) if framework else (title, "")
+    bare, bracket, arguments = title.partition("[")
+    framework = next((each for each, named in _NOT_MODELS.items() if named == bare), "")
+    return (CALLABLE + bracket + arguments, framework) if framework else (title, "")
 
 
 def work_title(label: str, data: str, frameworks: Iterable[str] = ()) -> str:
     """Title a work, with what its calls were fed where they were fed anything.
 
     The model that stands for no model has no name, and no mode, precision or batch: ``frameworks`` are those of the
-    contestants, which show what was raced.
+    contestants, which show what was raced, and brackets have what draws the arguments of callables.
     """
     kinds = set(frameworks)
-    if label.startswith(f"{CALLABLE} · ") and kinds and kinds <= set(_NOT_MODELS):
-        label = " and ".join(title for framework, title in _NOT_MODELS.items() if framework in kinds)
+    model = label.partition(" · ")[0]
+    if model.partition("[")[0] == CALLABLE and kinds and kinds <= set(_NOT_MODELS):
+        named = " and ".join(title for framework, title in _NOT_MODELS.items() if framework in kinds)
+        label = named + model.removeprefix(CALLABLE)
     return f"{label} · fed {data}" if data else label
+
+
+def compared_with(work: Work, contestants: Iterable[ContestantName]) -> str:
+    """Name what answers are compared with where a work is no model; empty where they are not compared."""
+    if work.source is not None:
+        return "each other" if work.source.peer else work.source.shown
+    outputs = {dict(name.options).get(OUTPUT, "") for name in contestants}
+    return "" if "" in outputs else "the first output"

@@ -342,6 +342,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cost_per_1000_items: Annotated[Estimate | None, _about("Money for a thousand items at the given price.", "cost")]
     currency: Annotated[str | None, _about("Of the cost.", "cost")]
 
+    answers: Annotated[
+        str,
+        _about(
+            "What they agree with: `agree with the reference`, with `my_kernels:reference`, or with `each other`; or "
+            "`answers not compared`. Empty where the contestant gave none.",
+            "accuracy",
+        ),
+    ]
     error_relative: Annotated[float | None, _about("Worst distance from the reference, relative.", "accuracy")]
     error_absolute: Annotated[float | None, _about("Worst distance of any one element.", "accuracy")]
     error_drop: Annotated[

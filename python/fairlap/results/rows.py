@@ -22,6 +22,7 @@ from fairlap.race.plan import Plan
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
+from fairlap.request.work_title import NOT_COMPARED, compared_with
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.columns.data_seeds import order_depends_on_data
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
@@ -169,6 +170,7 @@ def _row(
         judged_by=result.judged_by.by,
         judged_unit=result.judged_by.unit,
         judged_better=result.judged_by.better,
+        answers=_answers(run.plan, work, result),
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
@@ -295,6 +297,17 @@ def _errors(result: ContestantResult) -> dict[str, Cell]:
         "error_relative": _worst([each.relative for each in errors], why),
         "error_absolute": _worst([each.worst_absolute for each in by_element], why),
     }
+
+
+def _answers(plan: Plan, work: Work, result: ContestantResult) -> str:
+    """Of a contestant that gave a wrong answer, or none, what became of it is in its outcome."""
+    if work.is_model:
+        checked = any(process.errors for process in result.finished)
+        return "agree with the reference" if checked else ""
+    what = compared_with(work, plan.contestants)
+    if not what:
+        return NOT_COMPARED
+    return f"agree with {what}" if result.finished and result.worst_outcome == "finished" else f"compared with {what}"
 
 
 def _why_unscored(result: ContestantResult) -> str:

@@ -33,7 +33,7 @@ def read_result(
     """
     if kind := deferred_type(result):
         return {}, Reading(kind)
-    arrays, shortest = _read(contestant, result)
+    arrays, shortest = _read(contestant, call, result)
     began_s, tries = time.perf_counter(), 1
     while call is not None and takes_suspiciously_long(shortest, call_s) and contestant.device is None:
         if tries >= _MOST_TRIES or (tries >= _FEWEST_TRIES and time.perf_counter() - began_s > _LONGEST_TRIES_S):
@@ -41,15 +41,20 @@ def read_result(
         again = call()
         if contestant.done is not None:
             contestant.done(again)
-        reading = _read(contestant, again)[1]
+        reading = _read(contestant, call, again)[1]
         shortest = min(shortest, reading, key=lambda each: each.read_s)
         tries += 1
+    if contestant.inputs_read is not None:
+        contestant.inputs_read()
     return arrays, shortest
 
 
-def _read(contestant: Contestant, result: Any) -> tuple[Arrays, Reading]:
+def _read(contestant: Contestant, call: Callable[[], Any] | None, result: Any) -> tuple[Arrays, Reading]:
     began_s = time.perf_counter()
-    arrays = contestant.outputs(result)
+    if call is None or contestant.outputs_of is None:
+        arrays: Arrays = contestant.outputs(result)
+    else:
+        arrays = contestant.outputs_of(call, result)
     read_s = time.perf_counter() - began_s
     began_s = time.perf_counter()
     copies = {name: np.array(array) for name, array in arrays.items()}

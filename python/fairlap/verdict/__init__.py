@@ -71,6 +71,11 @@ from fairlap.verdict.regression import Change as Change
 from fairlap.verdict.regression import Regression as Regression
 from fairlap.verdict.regression import compare_runs as compare_runs
 from fairlap.verdict.scaling.bounded_fit import Bounded as Bounded
+from fairlap.verdict.scaling.cost_by_size import CostBySize as CostBySize
+from fairlap.verdict.scaling.cost_by_size import NoCost as NoCost
+from fairlap.verdict.scaling.cost_by_size import cost_by_size as cost_by_size
+from fairlap.verdict.scaling.crossing import Crossing as Crossing
+from fairlap.verdict.scaling.crossing import crossings as crossings
 from fairlap.verdict.scaling.latency_bandwidth import LatencyBandwidth as LatencyBandwidth
 from fairlap.verdict.scaling.latency_bandwidth import latency_bandwidth as latency_bandwidth
 from fairlap.verdict.scaling.ranks import WORTH_A_WARNING as WORTH_A_WARNING

@@ -37,7 +37,7 @@ LONGEST_LINE_BYTES = 64 * 2**20
 
 Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
-FailedCode = Literal["", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_RANK", "E_HOST"]
+FailedCode = Literal["", "E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_RANK", "E_HOST"]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import update_wrapper
 from typing import Any
 
 from fairlap.frameworks.contract import Contestant, Unsupported
@@ -36,7 +37,9 @@ def slowed(contestant: Contestant, share: float, device: str = "cpu") -> Contest
         return _slower(contestant.bind(inputs), contestant.done, share)
 
     note = f"{100 * share:g} % added to every call on purpose"
-    return replace(contestant, bind=bind, done=None, fed=None, in_force={**contestant.in_force, OPTION: note})
+    return replace(
+        contestant, bind=bind, done=None, fed=None, rebind=None, in_force={**contestant.in_force, OPTION: note}
+    )
 
 
 def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: float) -> Callable[[], Any]:
@@ -53,4 +56,4 @@ def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: f
             pass
         return result
 
-    return slower
+    return update_wrapper(slower, call, assigned=())  # with what its adapter knows it by

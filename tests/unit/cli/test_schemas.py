@@ -34,7 +34,19 @@ from published_schemas import FOLDER, checked
 from runs_in_store import a_run_with_everything, keep_whole
 
 TINY_RACE = ("callable", "--on", "python:call=os.getpid,python:call=os.getppid", "--threads", 1, "--seconds", "20ms")
+DRAWN = """
+def twice(x):
+    return x * 2
+
+def doubled(x):
+    return x + x
+
+def draw(rng, n=1):
+    return rng.random(n)
+"""
 SEVERAL = ("time", "os:getpid", "os:getppid", "--any-answers", "--seconds", "2ms")
+AXIS = ("--axis", "n=10..10K:x10", "--inputs", "drawn:draw")
+OVER_AXES = ("time", "drawn:twice", "drawn:doubled", *AXIS, "--budget", "2s")
 
 # What each command prints, its schema, and its exit statuses.
 PRINTED = [
@@ -46,6 +58,7 @@ PRINTED = [
     ((*SEVERAL, "--blocks", 6, "--raw"), "fairlap.comparison/1", {0}),
     ((*SEVERAL, "--blocks", 2), "fairlap.comparison/1", {0}),
     (("time", "os:getpid", "os:getppid", "--blocks", 2, "--seconds", "2ms"), "fairlap.comparison/1", {1}),
+    ((*OVER_AXES, "--raw"), "fairlap.comparison-over-axes/1", {0, 1}),
     (("sweep", "small.toml", "--dry-run"), "fairlap.plans/1", {0}),
     (("list", "models"), "fairlap.models/1", {0}),
     (("list", "operations", "gemm-m5124-n700-k2048"), "fairlap.operations/1", {0}),
@@ -81,6 +94,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("FAIRLAP_STORE", str(made / "runs.sqlite"))
         patched.chdir(made)
+        patched.syspath_prepend(made)
+        (made / "drawn.py").write_text(DRAWN)
         everything = a_run_with_everything()
         everything.began_at = "2026-01-01T00:00:00+00:00"  # before the other, which is the last
         save_run(made / "before.json", everything)

@@ -34,6 +34,15 @@ def my_stream():
 
 def broken():
     raise ValueError("no")
+
+def draw(rng, n=1):
+    return n
+
+def linear(n):
+    launch("linear_kernel", stream, 20_000 + 1_000 * n)
+
+def constant(n):
+    launch("constant_kernel", stream, 50_000)
 """
 
 
@@ -139,3 +148,16 @@ def test_options_that_do_not_go_together_are_refused_in_one_line(arguments: tupl
 def test_without_a_driver_the_reason_is_one_line(tmp_path: Path) -> None:
     done = fairlap("time", "os:getpid", "--device", "cuda", FAIRLAP_LIBCUDA=tmp_path / "none.so")
     assert (done.returncode, error_code(done)) == (2, "E_NOT_AVAILABLE")
+
+
+def test_kernels_over_axes_are_timed_on_their_stream(folder: Path) -> None:
+    two = ("kernels:linear", "kernels:constant")
+    axes = ("--inputs", "kernels:draw", "--axis", "n=10,20,50,100", "--blocks", 14, "--seconds", "1ms")
+    found = document(folder, *two, "--device", "cuda", *axes)
+    rows = [{row["name"]: row["median_ns"] for row in point["rows"]} for point in found["points"]]
+    assert [row["kernels:linear"] for row in rows] == pytest.approx([30_000, 40_000, 70_000, 120_000], rel=0.02)
+    assert [row["kernels:constant"] for row in rows] == pytest.approx([50_000] * 4, rel=0.02)
+    assert found["quantity"] == "device_span_ns"
+    [crossing] = found["crossings"]
+    assert (crossing["faster_below"], crossing["low"], crossing["high"]) == ("kernels:linear", 20, 50)
+    assert found["costs"][0]["cost"]["slope_ns"]["value"] == pytest.approx(1_000, rel=0.05)

@@ -126,7 +126,7 @@ def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
     [
         ("command:true", "commands"),
         ("python:call=os.getpid", "callables"),
-        ("command:true,python:call=os.getpid", "commands and callables"),
+        ("command:true,python:call=os.getpid", "commands and callables · answers not compared"),
     ],
 )
 def test_a_work_without_a_model_has_the_name_of_what_is_raced(contestants: str, title: str) -> None:

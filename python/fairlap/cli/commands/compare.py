@@ -120,6 +120,11 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
 @source_options
 @click.option(
+    "--reference",
+    metavar="MODULE:NAME",
+    help="Check callables by it; --inputs MODULE:NAME draws their arguments.",
+)
+@click.option(
     "--metric",
     type=NAMES,
     metavar="NAME,...",

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.answer_options import answer_options, arguments_of_one, with_imported
+from fairlap.cli.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
 from fairlap.cli.device_options import device_options, device_timing_of, document_and_text, timed_on_device
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.output_options import JSON
 from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
@@ -39,6 +40,7 @@ _SECTIONS = {
     "One callable": "samples warmup",
     "What is right": "inputs reference any-answers",
     "Several callables": "budget only-winner blocks margin baseline seed",
+    "Over sizes, types and layouts": "axis bytes flops",
     "On a GPU": "device stream method cache graph grid block shared args",
     "Results": "output json raw",
     "Help": "h help",
@@ -50,7 +52,7 @@ _OF_SEVERAL = ("reference", "any_answers", "budget", "only_winner", "blocks", "m
     "time",
     cls=Command,
     sections=_SECTIONS,
-    essential="inputs reference seconds target warmup calls-per-sample budget margin baseline device output json",
+    essential="inputs reference seconds target warmup calls-per-sample budget margin baseline axis device output json",
     examples="""
 fairlap time time:time_ns
     Time one callable.
@@ -58,6 +60,8 @@ fairlap time my_kernels:old my_kernels:new
     Compare two, in turns, until it is decided.
 fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --reference my_kernels:exact
     Check what they answer, too.
+fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --axis n=1K..1M:x2
+    Compare them at 11 sizes.
 fairlap time my_kernels:softmax --device cuda:0
     Time on a GPU.
 """,
@@ -97,8 +101,9 @@ fairlap time my_kernels:softmax --device cuda:0
 @click.option("--baseline", metavar="NAME", type=NAME, help="Several: baseline callable.  [default: the fastest]")
 @click.option("--seed", type=click.IntRange(min=0), help="Several: draw orders from this seed.  [default: random]")
 @answer_options
+@axis_options
 @device_options
-@OUTPUT_JSON
+@OUTPUT
 @JSON
 @click.option("--raw", is_flag=True, help="Include every sample, or every block's medians, in the JSON.")
 def command(
@@ -114,31 +119,39 @@ def command(
     They are called with what --inputs draws, without arguments otherwise. Answers are compared, with those of
     --reference or with each other; a callable that answers wrong is not ranked.
 
+    With --axis they are compared at every value of every parameter of --inputs.
+
     With --device they are timed on a GPU. FILE.ptx:KERNEL and FILE.cubin:KERNEL are launched there with --grid, --block
     and --args.
 
     Several take turns in blocks of random order until every comparison is decided, or the budget is spent.
     (`fairlap compare` compares in separate processes instead.)
 
-    Exit status: 1 when an answer is wrong, 2 when a callable raises; the samples before are printed. 130 after Ctrl-C.
+    Exit status: 1 when an answer is wrong, 2 when a callable raises or a point of the axes fails; what was measured is
+    printed. 130 after Ctrl-C.
     """
-    from fairlap.engine.measurement import CallableRaised, Measurement
+    from fairlap.engine.measurement import CallableRaised
 
     if raw and not as_json and not output:
         raise InvalidRequest("--raw needs --json or -o FILE.json")
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
+    over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
     if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
         when = "time one callable" if several else "compare several callables"
         raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidRequest(f"{twice[0]} is given twice")
+    options["pause_gc"] = not keep_gc
+    if over_axes is not None:
+        with _stray_prints_on_stderr(as_json):
+            compared = compared_over_axes(names, over_axes, on_device, options, quiet=as_json)
+        sys.exit(print_over_axes(compared, over_axes, raw=raw, as_json=as_json))
     raised: CallableRaised | None = None
     result: Measurement | InProcessComparison
     kernels: dict[str, Kernels] = {}
-    options["pause_gc"] = not keep_gc
     options = with_imported(options) if several else arguments_of_one(options)
     try:
         with _stray_prints_on_stderr(as_json):
@@ -154,10 +167,15 @@ def command(
     print_result(document, text, as_json=as_json, output=output)
     if raised is not None:
         raise raised
+    sys.exit(_status_of(result))
+
+
+def _status_of(result: Measurement | InProcessComparison) -> int:
+    from fairlap.engine.measurement import Measurement
+
     if result.interrupted:
-        sys.exit(INTERRUPTED)
-    if not isinstance(result, Measurement) and result.answers.wrong:
-        sys.exit(WRONG)
+        return INTERRUPTED
+    return WRONG if not isinstance(result, Measurement) and result.answers.wrong else 0
 
 
 def _plain(value: Any) -> Any:

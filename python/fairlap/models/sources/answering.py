@@ -70,7 +70,7 @@ def main() -> None:
                 code, message = explained(source, error.code, str(error), error)
                 reply = Answered(code=code, message=message)
             except Exception as error:
-                message = f"{source.text} cannot answer what it is fed: {described(error)}"
+                message = f"{source.shown} cannot answer what it is fed: {described(error)}"
                 code, message = explained(source, "E_SOURCE", message, error)
                 reply = Answered(code=code, message=message)
             answers.write(msgspec.json.encode(reply) + b"\n")

@@ -49,7 +49,7 @@ def explained(source: Source, code: str, message: str, error: BaseException) -> 
     if not is_confined() or code != "E_SOURCE" or not any(map(_was_refused, _chain(error))):
         return code, message
     return "E_SANDBOX", (
-        f"{source.text} was refused a file, a program or the network, which a model gets only with trust; add --trust "
+        f"{source.shown} was refused a file, a program or the network, which a model gets only with trust; add --trust "
         f"if you trust it ({shortened(message)})"
     )
 

@@ -84,6 +84,18 @@ Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
+class Proof:
+    """Sets of inputs, the answers to them, and how exact an answer must be."""
+
+    sets: Mapping[str, Arrays]
+    references: Mapping[str, dict[str, npt.NDArray[np.float64]]]
+    tolerances: dict[Precision, dict[str, Tolerance]]
+    notices: tuple[Notice, ...] = ()
+    unnoticed: dict[Precision, tuple[str, ...]] = field(default_factory=dict)
+    unanswered: Mapping[str, Arrays] = field(default_factory=dict)  # further sets of inputs, without reference answers
+
+
+@dataclass(frozen=True)
 class Opened:
     """A source that was read. Weights are float32, by the names that the model has for them."""
 
@@ -101,6 +113,10 @@ class Opened:
     multiplications: int | None = None  # of one call, where they can be counted
     uncounted: tuple[str, ...] = ()  # operators whose multiplications are not among them
     notices: tuple[Notice, ...] = field(default_factory=tuple)
+    # Draws its own inputs and proves answers to them, given the seed of each set; else inputs are drawn by their fills.
+    proof: Callable[[Mapping[str, int]], Proof] | None = None
+    precisions: tuple[Precision, ...] = get_args(Precision)
+    items: int | None = None  # in one call, where the sizes of inputs do not say
 
 
 class SourceKind(ABC):

@@ -34,7 +34,7 @@ from fairlap.models.sources.bundle import (
     write_bundle,
 )
 from fairlap.models.sources.confinement import confine_to, explained, replies
-from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Opened, Proof, SourceError, SourceKind
 from fairlap.models.sources.inputs import (
     Sets,
     batches_of,
@@ -103,7 +103,7 @@ def _require_file(source: Source) -> None:
     """Refuse a pipe, which would be waited for for ever, and a device, which never ends."""
     path = Path(source.path)
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise SourceError(f"{source.text} is neither a file nor a folder")
+        raise SourceError(f"{source.shown} is neither a file nor a folder")
 
 
 def hashes_of(source: Source) -> dict[str, str]:
@@ -142,30 +142,16 @@ def _require_unchanged(source: Source, hashes: Mapping[str, str]) -> None:
 def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tuple[str, str], ...]) -> None:
     found = kind.open(order.source, folder)
     _require_float32(found)
-    given = given_inputs(order.source.inputs, order.source.folder)
-    casts, items = cast_notices(found.inputs, given), 0
+    given, items = given_inputs(order.source.inputs, order.source.folder) if found.proof is None else [], 0
+    casts = cast_notices(found.inputs, given)
     if order.source.metrics:
         given, items = batches_of(found.inputs, given, found.batch_axes)
-    example = None if order.source.ranges else found.example  # else what is asked for would not be drawn
-    sets = input_sets(found.inputs, given, example, order.sets)
-    calibrating = calibration_sets(found.inputs, given, example, order.sets, _batch_of(found))
-    first, second = list(sets)[:2]
-    references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
-    for outputs in references.values():
-        require_usable(outputs)
-    exact = references[first]
-    require_no_drawing(exact, outputs_of(found.forward, found.weights, sets[first]))
-    plain = plain_outputs(found.in_float32, found.weights, sets[first])
-    allowed = tolerances(found.forward, found.weights, sets[first], exact, plain)
-    notices = [*found.notices, *casts, *(ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"]))]
-    silent = unnoticed(
-        found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs
-    )
-    notices += [unnoticed_notice(silent["fp32"], "fp32", len(found.inputs))] if "fp32" in silent else []
+    proof = _proof_of(order, found, given) if found.proof is None else found.proof(order.sets)
+    exact = proof.references[next(iter(order.sets))]
     safetensors.write(weights_file(folder), found.weights)
-    for which, own in (sets | calibrating).items():
+    for which, own in {**proof.sets, **proof.unanswered}.items():
         safetensors.write(inputs_file(folder, which), own)
-    for which, answers in references.items():
+    for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
     if order.source.metrics:
         _write_data(order.source, found, given, items, exact, folder)
@@ -177,14 +163,35 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         _batch_of(found),
         dict(found.routes),
         found.reference,
-        tuple(notices),
-        allowed,
+        (*found.notices, *casts, *proof.notices),
+        proof.tolerances,
         items,
         files,
         found.dims,
-        silent,
+        proof.unnoticed,
     )
     write_bundle(folder, bundle)
+
+
+def _proof_of(order: Order, found: Opened, given: Sets) -> Proof:
+    """Of a model, whose inputs are the user's or drawn."""
+    example = None if order.source.ranges else found.example  # else what is asked for would not be drawn
+    sets = input_sets(found.inputs, given, example, order.sets)
+    calibrating = calibration_sets(found.inputs, given, example, order.sets, _batch_of(found))
+    first, second = list(sets)[:2]
+    references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
+    for outputs in references.values():
+        require_usable(outputs)
+    exact = references[first]
+    require_no_drawing(exact, outputs_of(found.forward, found.weights, sets[first]))
+    plain = plain_outputs(found.in_float32, found.weights, sets[first])
+    allowed = tolerances(found.forward, found.weights, sets[first], exact, plain)
+    notices = ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"])
+    silent = unnoticed(
+        found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs
+    )
+    notices += [unnoticed_notice(silent["fp32"], "fp32", len(found.inputs))] if "fp32" in silent else []
+    return Proof(sets, references, allowed, tuple(notices), silent, calibrating)
 
 
 def _write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> None:
@@ -223,12 +230,15 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
         published="counted in the model",
         uncounted=found.uncounted,
         modes=("infer",),
+        precisions=found.precisions,
         default_batch=_batch_of(found),
     )
 
 
 def _batch_of(found: Opened) -> int:
     """Find the batch, which is a size that all inputs have the same; else a call is one item."""
+    if found.items is not None:
+        return found.items
     sizes = {tensor.sized(1)[found.batch_axes.get(tensor.name, 0)] if tensor.shape else 1 for tensor in found.inputs}
     return sizes.pop() if len(sizes) == 1 else 1
 
@@ -252,12 +262,12 @@ def main() -> None:
         code, message = explained(order.source, error.code, str(error), error)
         outcome = Outcome(code=code, message=message)
     except MemoryError:
-        outcome = Outcome(code="E_SOURCE_SIZE", message=f"there is not enough memory to open {order.source.text}")
+        outcome = Outcome(code="E_SOURCE_SIZE", message=f"there is not enough memory to open {order.source.shown}")
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        message = f"{order.source.text} cannot be opened: {described(error)}"
+        message = f"{order.source.shown} cannot be opened: {described(error)}"
         code, message = explained(order.source, "E_SOURCE", message, error)
         outcome = Outcome(code=code, message=message)
     answers.write(msgspec.json.encode(outcome))

@@ -33,6 +33,7 @@ from fairlap.models.gradient_check import possible_slopes
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
 from fairlap.models.sources.bundle import bundle_in, inputs_file, reference_file, route_to, weights_file
+from fairlap.models.sources.callables.drawing import FURTHER
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
 from fairlap.models.sources.proof import unnoticed_notice
@@ -84,6 +85,11 @@ class Materials:
         process, so an answer that was kept from before is wrong there.
         """
         return inputs_file(self.folder, which)
+
+    @property
+    def further_files(self) -> tuple[Path, ...]:
+        """Further inputs of callables, which are valid as they were drawn; without reference answers."""
+        return tuple(sorted(self.folder.glob(f"{FURTHER}*.safetensors")))
 
     @property
     def calibration_files(self) -> tuple[Path, ...]:

@@ -190,8 +190,10 @@ class TimedWork:
         if not longer_on_new_inputs(self._on_new_inputs, repeated_ns, cpu_ns):
             return
         shortest_ns = min(each.call_ns for each in self._on_new_inputs)
-        for number in range(_FURTHER_CALLS):
-            shortest_ns = min(shortest_ns, self._call_on_shuffled_inputs_ns(worker, number))
+        drawn = self._materials.further_files
+        for number in range(len(drawn) or _FURTHER_CALLS):
+            file = drawn[number] if drawn else self._shuffled_inputs(number)
+            shortest_ns = min(shortest_ns, self._call_on_ns(worker, file))
             if not much_longer(shortest_ns, repeated_ns, len(self._on_new_inputs)):
                 break
         else:
@@ -201,18 +203,19 @@ class TimedWork:
                 "E_KEPT_ANSWERS",
             )
 
-    def _call_on_shuffled_inputs_ns(self, worker: WorkerProcess, number: int) -> float:
+    def _shuffled_inputs(self, number: int) -> Path:
         """Elements in another order are inputs that never occurred, with values as they should be."""
         arrays = safetensors.read(self._materials.inputs_file(UNSEEN[0]))
         names = {tensor.name: tensor.name for tensor in self._materials.spec.inputs}
         if self._materials.work.mode == "train" and self._materials.spec.loss != "mean_square":
             names[LABELS] = BATCH_LABELS
         rng = np.random.default_rng([self._plan.seed, number])
-        shuffled = {name: rng.permuted(arrays[kept]) for name, kept in names.items()}
-        inputs, answer = (
-            self._file.with_name(f"{name}.safetensors") for name in ("shuffled-inputs", "shuffled-answer")
-        )
-        safetensors.write(inputs, shuffled)
+        file = self._file.with_name("shuffled-inputs.safetensors")
+        safetensors.write(file, {name: rng.permuted(arrays[kept]) for name, kept in names.items()})
+        return file
+
+    def _call_on_ns(self, worker: WorkerProcess, inputs: Path) -> float:
+        answer = self._file.with_name("further-answer.safetensors")
         return 1e9 * worker.answer("data", answer, within_s=self._plan.limits.answer_s, inputs=inputs).seconds
 
     def _work_in_others(self) -> list[Notice]:

@@ -16,7 +16,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.race.plan import Plan
 from fairlap.render.recipe.versions import unusable
-from fairlap.request.source import with_paths
+from fairlap.request.source import Source, with_paths
 
 FOLDER = "models"
 MOST_BYTES = 100 * 2**20  # of all models together; more is not copied
@@ -89,5 +89,9 @@ def models_of(plan: Plan) -> OwnModels:
     return OwnModels(
         msgspec.structs.replace(plan, works=works),
         tuple(OwnFile(Path(path), place(path), digest) for path, digest in digests.items()),
-        tuple(dict.fromkeys(source.text for source in sources if not source.files)),
+        tuple(dict.fromkeys(name for source in sources if not source.files for name in _modules_of(source))),
     )
+
+
+def _modules_of(source: Source) -> tuple[str, ...]:
+    return (source.shown, source.inputs) if source.of_callables else (source.text,)

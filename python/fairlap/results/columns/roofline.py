@@ -14,7 +14,7 @@ from statistics import median
 from typing import Literal
 
 from fairlap import quantity_text
-from fairlap.machine.roofs import Roofs
+from fairlap.machine.roofs import LEVELS, Roofs
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
 from fairlap.request.work import Precision, Work
@@ -24,7 +24,6 @@ from fairlap.results.work_result import ContestantResult
 
 Bound = Literal["compute-bound", "memory-bound", "overhead-bound"]
 
-LEVELS = ("L1", "L2", "L3", "memory")
 NUMBER_TYPES: Mapping[Precision, str] = {
     "bf16": "bf16", "autocast": "bf16", "int8": "int8", "fp16": "fp16", "tf32": "tf32",
 }  # fmt: skip
@@ -101,26 +100,9 @@ def least_times(
 ) -> LeastTimes:
     wanted = NUMBER_TYPES.get(precision, PLAIN)
     number_type = wanted if wanted in roofs.operations_per_s else PLAIN
-    level, memory_ns = _memory_time(cost, roofs, call_ns)
+    level, memory_ns = roofs.time_of_bytes(cost.moved_bytes, cost.working_set_bytes, call_ns)
     compute_ns = operations / roofs.operations_per_s[number_type].value * _NS_PER_S
     return LeastTimes(compute_ns, memory_ns, overhead_ns, number_type, level, cost.operators)
-
-
-def _memory_time(cost: CallCost, roofs: Roofs, call_ns: float) -> tuple[str, float]:
-    """Compute the time by the smallest level that holds the working set.
-
-    A call that is quicker than this level allows has found its bytes in a smaller one: caches of several cores hold
-    more than one, and not all of the set need be read again.
-    """
-    levels = [level for level in LEVELS if level in roofs.bytes_per_s]
-    holding = [level for level in levels if roofs.cache_bytes.get(level, float("inf")) >= cost.working_set_bytes]
-    level = holding[0] if holding else levels[-1]
-    found = level, cost.moved_bytes / roofs.bytes_per_s[level].value * _NS_PER_S
-    for smaller in reversed(levels[: levels.index(level)]):
-        if found[1] <= call_ns:
-            break
-        found = smaller, cost.moved_bytes / roofs.bytes_per_s[smaller].value * _NS_PER_S
-    return found
 
 
 def roofs_under(run: Run, work: Work) -> Roofs | None:

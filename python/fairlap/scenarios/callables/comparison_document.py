@@ -11,7 +11,7 @@ from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.engine.measurement_document import KernelsOfCall
 from fairlap.printed_document import PrintedDocument
-from fairlap.scenarios.callables.answers.result import Compared
+from fairlap.scenarios.callables.answers.result import AnswersChecked, Compared
 from fairlap.verdict import Verdict
 from fairlap.verdict.blocks import Evidence
 
@@ -106,8 +106,8 @@ class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairla
 
 def document_of(compared: InProcessComparison, *, raw: bool) -> ComparisonDocument:
     return ComparisonDocument(
-        rows=[_row(each, raw) for each in compared.rows],
-        comparisons=[_pair(each) for each in compared.comparisons],
+        rows=[compared_callable(each, raw) for each in compared.rows],
+        comparisons=[compared_pair(each) for each in compared.comparisons],
         places={place.contestant: place.label for place in compared.standing.places} if compared.standing else {},
         blocks=compared.blocks,
         seconds=compared.seconds,
@@ -119,11 +119,15 @@ def document_of(compared: InProcessComparison, *, raw: bool) -> ComparisonDocume
         ended_early=compared.ended_early,
         excluded=dict(compared.excluded),
         why_no_verdict=compared.why_no_verdict,
-        answers=PrintedAnswers(**vars(compared.answers), text=compared.answers.text),
+        answers=printed_answers(compared.answers),
     )
 
 
-def _row(row: CallableRow, raw: bool) -> ComparedCallable:
+def printed_answers(checked: AnswersChecked) -> PrintedAnswers:
+    return PrintedAnswers(**vars(checked), text=checked.text)
+
+
+def compared_callable(row: CallableRow, raw: bool) -> ComparedCallable:
     figure = row.figure
     return ComparedCallable(
         name=row.name,
@@ -134,7 +138,7 @@ def _row(row: CallableRow, raw: bool) -> ComparedCallable:
     )
 
 
-def _pair(compared: verdict.Comparison) -> ComparedPair:
+def compared_pair(compared: verdict.Comparison) -> ComparedPair:
     own = dict(vars(compared))
     for name in ("interval", "equivalence_interval", "sign_interval"):
         own[name] = PrintedInterval(**vars(own[name]))

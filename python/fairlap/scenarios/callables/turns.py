@@ -83,17 +83,29 @@ class Turns:
         self._fixed = fixed
         self._options = {name: value for name, value in options.items() if name != "calls_per_sample"}
         self._calls_per_sample = options.get("calls_per_sample", "auto")
+        self._rounds: Callable[[Sequence[int], random.Random], bool] | None = None
 
     def run(self, rng: random.Random, most_blocks: int, why_end: Callable[[], str]) -> str:
-        """Each callable once, to warm up and to find how many calls make a sample; then block after block.
+        """Warm up, then run block after block.
 
         Returns why it ended before the last block, or an empty text.
         """
+        if not self.warm_up():
+            return INTERRUPTED
+        for _ in range(most_blocks):
+            if why := why_end():
+                return why
+            if not self.block(rng):
+                return INTERRUPTED
+        return ""
+
+    def warm_up(self) -> bool:
+        """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
         firsts: list[Measurement] = []
         for arm in self.arms:
             firsts.append(first := self._warmed_up(arm))
             if first.interrupted:
-                return INTERRUPTED
+                return False
             arm.calls_per_sample = first.calls_per_sample
             arm.quantity = first.headline.name
             arm.warnings = first.warnings
@@ -102,15 +114,16 @@ class Turns:
             self.seconds = max(self.seconds, min(LONGEST_TURN_S, _TURN_OVER_LATE_WORK * late_s))
         for arm in self.arms:
             arm.measured_s = arm.late_s = 0.0
-        in_rounds = None if late_s else self._in_rounds(firsts)
-        for _ in range(most_blocks):
-            if why := why_end():
-                return why
-            order = rng.sample(range(len(self.arms)), len(self.arms))
-            if not (in_rounds(order, rng) if in_rounds else self._one_after_the_other(order)):
-                return INTERRUPTED
-            self.take_accusations()
-        return ""
+        self._rounds = None if late_s else self._in_rounds(firsts)
+        return True
+
+    def block(self, rng: random.Random) -> bool:
+        """Run every callable once more, after the warm-up, in an order drawn here; return False when interrupted."""
+        order = rng.sample(range(len(self.arms)), len(self.arms))
+        if not (self._rounds(order, rng) if self._rounds else self._one_after_the_other(order)):
+            return False
+        self.take_accusations()
+        return True
 
     def take_accusations(self) -> None:
         for arm in self.arms:

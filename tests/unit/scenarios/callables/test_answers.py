@@ -248,10 +248,10 @@ def test_leaves_are_named_by_where_they_stand() -> None:
         ({"inputs": "structural"}, "E_REQUEST"),
         ({"inputs": [draw, "strange"]}, "E_REQUEST"),
         ({"inputs": [draw, draw]}, "E_REQUEST"),
-        ({"inputs": lambda rng: 1 / 0}, "E_REQUEST"),
+        ({"inputs": lambda rng: 1 / 0}, "E_REFERENCE"),
         ({"inputs": draw, "reference": 5}, "E_REQUEST"),
-        ({"inputs": draw, "reference": lambda a, b: 1 / 0}, "E_REQUEST"),
-        ({"inputs": draw, "reference": lambda a, b: None}, "E_REQUEST"),
+        ({"inputs": draw, "reference": lambda a, b: 1 / 0}, "E_REFERENCE"),
+        ({"inputs": draw, "reference": lambda a, b: None}, "E_REFERENCE"),
         ({"inputs": draw, "reference": add, "any_answers": True}, "E_REQUEST"),
     ],
 )

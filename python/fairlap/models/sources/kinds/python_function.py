@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -25,9 +24,8 @@ from fairlap.models.sources.jax_models import JaxSource, implementation_of_jax, 
 from fairlap.models.sources.keras_models import KerasModel, save_keras
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
-from fairlap.request.source import Source
+from fairlap.request.source import Source, is_callable_name
 
-_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _KERAS_FILE = "returned.keras"
 _JAX_MARK = "returned-jax"
 _WANTED = (
@@ -40,7 +38,7 @@ class PythonFunction(SourceKind):
 
     @classmethod
     def recognises(cls, text: str) -> bool:
-        return _NAME.fullmatch(text) is not None
+        return is_callable_name(text)
 
     @classmethod
     def files(cls, source: Source) -> tuple[Path, ...]:

@@ -374,4 +374,4 @@ def _code_of(error: Exception) -> str:
 def _refused(name: str, error: Exception) -> InvalidRequest:
     if isinstance(error, InvalidRequest):
         return error
-    return InvalidRequest(f"nothing can be compared with the reference {name}: {error}")
+    return InvalidRequest(f"nothing can be compared with the reference {name}: {error}", code="E_REFERENCE")

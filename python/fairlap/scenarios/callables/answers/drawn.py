@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.engine.calls_in_turns import Arguments
-from fairlap.errors import InvalidRequest, described
+from fairlap.errors import FairlapError, InvalidRequest, described
 from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, mapped, views_of
 
 _TYPES = {"f": np.float64, "c": np.complex128}
@@ -40,9 +40,13 @@ class Draw:
             return Arguments()
         try:
             drawn = self.function(np.random.default_rng([self.seed, number]), **sizes)
+        except FairlapError:
+            raise
         except Exception as error:
             of = "".join(f", {name}={size}" for name, size in sizes.items())
-            raise InvalidRequest(f"{self.name}(rng{of}), which draws the inputs, raised {described(error)}") from error
+            raise InvalidRequest(
+                f"{self.name}(rng{of}), which draws the inputs, raised {described(error)}", code="E_REFERENCE"
+            ) from error
         if isinstance(drawn, Mapping):
             return Arguments((), dict(drawn))
         return Arguments(drawn if isinstance(drawn, tuple) else (drawn,), {})

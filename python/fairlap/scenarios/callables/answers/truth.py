@@ -141,7 +141,7 @@ def _evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
     except InvalidRequest:
         raise
     except Exception as error:
-        raise InvalidRequest(f"the reference {name} raised {described(error)}") from error
+        raise InvalidRequest(f"the reference {name} raised {described(error)}", code="E_REFERENCE") from error
 
 
 def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Outcome | None:

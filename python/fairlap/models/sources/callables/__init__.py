@@ -1,0 +1,1 @@
+"""Callables whose answers are compared: their arguments and answers as arrays, and what is right."""

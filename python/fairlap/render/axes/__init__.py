@@ -1,0 +1,1 @@
+"""Callables over axes as text, files and a chart."""
