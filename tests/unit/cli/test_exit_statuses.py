@@ -38,6 +38,7 @@ STATUSES = [
     ("collectives --on onnxruntime", 2),
     ("sweep", 2),
     ("time os:getpid --samples 2", 0),
+    ("time os:getpid os:getppid --blocks 2 --seconds 2ms", 1),
     ("time my_kernels:broken --samples 2", 2),
     ("history mlp", 0),
     ("history none", 2),
@@ -91,7 +92,7 @@ def test_a_command_ends_with_the_status_of_the_table(line: str, status: int, fol
 
 @pytest.mark.slow
 def test_the_program_itself_ends_with_the_status_of_a_race(folder: Path) -> None:
-    for words, status in ((("true",), 0), (("false",), 1)):
+    for words, status in ((("x=true",), 0), (("x=false",), 1)):
         race = ("compare", "--command", *words, "--blocks", 1, "-q", "--no-store")
         assert fairlap(*race, cwd=folder).returncode == status
     assert fairlap("compare", "nosuch", "--on", "torch", cwd=folder).returncode == 2
