@@ -113,7 +113,7 @@ def _outcome_like(own: Outcome, reference: Call, arguments: Arguments) -> Outcom
 
 def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) -> Truth:
     """Evaluate the reference in its own type and in float64, and with arguments that are moved a little."""
-    own = _evaluated(reference, name, arguments)
+    own = evaluated(reference, name, arguments)
     wide, moved = own, list[Outcome]()
     in_wide = False
     operations = _operations(arguments)
@@ -134,7 +134,7 @@ def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) ->
     return Truth(leaves, own.changed, in_wide)
 
 
-def _evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
+def evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
     try:
         with np.errstate(all="ignore"):
             return outcome_of(reference, arguments)
@@ -243,7 +243,7 @@ def _zero_of(leaf: Leaf) -> Any:
 
 def require_no_drawing(reference: Call, name: str, arguments: Arguments, truth: Truth) -> None:
     """Evaluate it once more on the same arguments."""
-    again = _evaluated(reference, name, arguments)
+    again = evaluated(reference, name, arguments)
     for leaf_name, leaf in truth.leaves.items():
         other = again.answered.get(leaf_name)
         if other is None or not _agrees_with_itself(leaf.own, other):

@@ -15,7 +15,7 @@ from fairlap.errors import InvalidRequest, shown
 
 _ALIGNED_BYTES = 64
 _PYTHON_NUMBERS: Mapping[type, str] = {bool: "|b1", int: "<i8", float: "<f8", complex: "<c16"}
-_PLAIN = (str, bytes, type(None))
+PLAIN = (str, bytes, type(None))
 BFLOAT16 = "bfloat16"
 _KINDS = "biufc"
 Tree = Any
@@ -66,7 +66,7 @@ def layout_of(tree: Tree, what: str) -> Layout:
 
     def leaf(value: object) -> object:
         nonlocal offset
-        if type(value) in _PLAIN:
+        if type(value) in PLAIN:
             return ["plain", value.decode("latin-1") if isinstance(value, bytes) else value]
         found = _leaf_of(value, what)
         leaves.append(msgspec.structs.replace(found, offset=offset))
@@ -104,7 +104,7 @@ def leaves_of(tree: Tree) -> list[Any]:
         return [found for each in tree for found in leaves_of(each)]
     if isinstance(tree, Mapping):
         return [found for _, each in _by_name(tree) for found in leaves_of(each)]
-    return [] if type(tree) in _PLAIN else [tree]
+    return [] if type(tree) in PLAIN else [tree]
 
 
 def stored(value: Any) -> np.ndarray[Any, Any]:
