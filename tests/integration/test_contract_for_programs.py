@@ -70,6 +70,23 @@ def test_it_finds_judges_explains_and_reports(client: Client) -> None:
     assert_only_what_the_page_names(client)
 
 
+@pytest.mark.slow
+def test_it_keeps_a_change_that_is_faster_and_discards_one_that_is_not(client: Client) -> None:
+    for name, loops in (("base", 3), ("faster", 1), ("slower", 6)):
+        (client.folder / name).mkdir()
+        (client.folder / name / "hot.py").write_text(
+            f"def run():\n    for _ in range({loops}):\n        sorted(range(20000), key=lambda each: -each)\n"
+        )
+    for change, wanted, status in (("faster", "keep", 0), ("slower", "discard", 1)):
+        both = ("--base", "base", "--change", change, "--call", "hot:run")
+        judged = client.ask("judge", *both, "--gain", "2%", "--ledger", "tries.json")
+        if judged["decision"] == "undecided":
+            assert judged["reason"] in {"busy_machine", "too_few_blocks"}
+        else:
+            assert (judged["decision"], client.statuses[-1]) == (wanted, status)
+    assert_only_what_the_page_names(client)
+
+
 def test_it_learns_from_an_error_what_to_do(client: Client) -> None:
     for arguments in (("compare", "nosuch", "--on", "torch"), ("time", "my_kernels:broken"), ("explain", "E_NONE")):
         document = client.ask(*arguments)

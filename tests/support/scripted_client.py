@@ -16,6 +16,7 @@ KNOWN = {
     "fairlap.comparison/1",
     "fairlap.run/3",
     "fairlap.gate/1",
+    "fairlap.judgement/1",
     "fairlap.code/1",
     "fairlap.error/1",
 }
