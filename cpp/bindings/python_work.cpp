@@ -23,9 +23,7 @@ BoundCall::BoundCall(const py::tuple& bound) : callable_(bound[0]), arguments_{n
 }
 
 PythonWork::PythonWork(const std::vector<py::tuple>& calls, py::object completion, Drawing drawing)
-    : calls_(calls.begin(), calls.end()),
-      completion_(std::move(completion)),
-      drawing_(std::move(drawing)) {}
+    : calls_(calls.begin(), calls.end()), completion_(std::move(completion)), drawing_(std::move(drawing)) {}
 
 PythonWork::~PythonWork() { Py_CLEAR(result_); }
 

@@ -233,8 +233,8 @@ void register_work(py::module_& module) {
                  std::vector<py::tuple>(calls.begin(), calls.end()), std::move(completion),
                  Drawing{.call = std::move(drawn_call), .look = std::move(look)});
            }),
-           py::arg("calls"), py::arg("completion").none(true),
-           py::arg("drawn_call").none(true) = py::none(), py::arg("look").none(true) = py::none());
+           py::arg("calls"), py::arg("completion").none(true), py::arg("drawn_call").none(true) = py::none(),
+           py::arg("look").none(true) = py::none());
   py::class_<NativeWork>(module, "NativeCall", "A C function, void f(void* context), ready to be timed.")
       .def(py::init([](std::uintptr_t function, const std::vector<std::uintptr_t>& contexts,
                        std::uintptr_t completion, std::uintptr_t completion_context, py::object drawn_context,
@@ -243,7 +243,8 @@ void register_work(py::module_& module) {
                throw std::invalid_argument("the address of a native function must not be zero");
              if (contexts.empty()) throw std::invalid_argument("there must be a context to call it with");
              std::vector<void*> pointers;
-             for (const std::uintptr_t context : contexts) pointers.push_back(reinterpret_cast<void*>(context));
+             for (const std::uintptr_t context : contexts)
+               pointers.push_back(reinterpret_cast<void*>(context));
              return std::make_unique<NativeWork>(
                  reinterpret_cast<bindings::NativeFunction>(function), std::move(pointers),
                  NativeTarget{reinterpret_cast<bindings::NativeFunction>(completion),

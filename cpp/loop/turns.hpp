@@ -15,8 +15,8 @@ struct Turntaker {
   std::uint64_t calls_per_sample = 1;
 };
 
-// A single timed call whose result is looked at, before the sample at `before` in the order; its number is its
-// place in the list.
+// A single timed call whose result is looked at, before the sample at `before` in the order; its number is
+// its place in the list.
 struct DrawnTurn {
   std::size_t before = 0;
   std::uint32_t work = 0;

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 _SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+|INCONCLUSIVE)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _WHAT_TO_DO = "What to do:"
 
 
@@ -22,4 +23,4 @@ def explanations() -> dict[str, str]:
 def next_step(explanation: str) -> str:
     """Return the paragraph that says what to do as one line; empty where there is none."""
     _, found, step = explanation.partition(f"\n\n{_WHAT_TO_DO} ")
-    return " ".join(step.split()) if found else ""
+    return _LINK.sub(r"\1", " ".join(step.split())) if found else ""

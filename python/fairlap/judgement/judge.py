@@ -87,7 +87,7 @@ def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
     """Race what the ledger has at both ends of its chain of kept changes."""
     chain = kept_chain(file.ledger)
     if not chain:
-        raise ChainBroken("nothing was kept yet, so there is nothing to confirm")
+        raise ChainBroken(f"{request.ledger} has no change that was kept, so there is nothing to confirm")
     first, last = chain[0], chain[-1]
     base, change = request.base or Path(first.base.folder), request.change or Path(last.change.folder)
     for option, folder, side in (("--base", base, first.base), ("--change", change, last.change)):
@@ -109,13 +109,13 @@ def _judged(
     if request.build:
         notify(f"building: {request.build}")
         if (unbuilt := why_not_built(base, change, request.build, request.pass_env)) is not None:
-            return unbuilt
+            return msgspec.structs.replace(unbuilt, gain=request.gain)
     if request.tests:
         notify(f"testing: {request.tests}")
         if (failed := why_tests_failed(change, request.tests, request.pass_env)) is not None:
             if file is not None:
                 file.add(_ended(_new_try(request, base, change, None), failed))
-            return failed
+            return msgspec.structs.replace(failed, gain=request.gain)
     plan = planned(request, base, change, notify)
     share = file.ledger.next_share if file is not None else None
     level = ONE_SIDE if share is None else level_of_share(share)

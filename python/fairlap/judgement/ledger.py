@@ -152,6 +152,8 @@ def read_ledger(path: Path) -> Ledger:
     except OSError as error:
         raise InvalidRequest(f"cannot read {path}: {reason_of(error)}", code="E_FILE") from None
     try:
+        if "schema" not in msgspec.json.decode(content, type=dict):
+            raise msgspec.ValidationError("it names no schema")
         found = msgspec.json.decode(content, type=Ledger)
     except NOT_THE_DOCUMENT as error:
         raise InvalidRequest(f"{path} is not a ledger: {error}", code=E_LEDGER) from None

@@ -147,6 +147,7 @@ def test_a_ledger_that_was_edited_is_refused(tmp_path: Path, edit: Callable[[lis
         b"{",
         b"[]",
         b'{"schema": "fairlap.ledger/2"}',
+        b"{}",
         b'{"error_rate": 0.5}',
         b'{"tries": [{"number": 1}]}',
         b"\xff" * 9,

@@ -130,6 +130,8 @@ def compare(
     answers.accuse_of_kept_answers()
     turns.take_accusations()
     complete = min(len(arm.medians_ns) for arm in arms)
+    if not ended_early and target is not None:
+        ended_early = f"stopped after {quantity_text.count(complete, 'block')}, the most, before the target was met"
     if interrupted:
         ended_early = f"interrupted after {quantity_text.count(complete, 'block')}"
         ended_early += "" if until_decided else f" of {blocks}"
@@ -207,5 +209,5 @@ def _inputs_of(inputs: Inputs | Sequence[Inputs] | None, seed: int) -> tuple[Dra
     if len(functions) > 1:
         raise InvalidRequest("inputs= takes one function that draws the arguments")
     if given and not functions:
-        raise InvalidRequest(f"{STRUCTURAL} inputs vary what a function draws: inputs=[draw, {STRUCTURAL!r}]")
+        raise InvalidRequest(f"{STRUCTURAL} inputs vary what a function draws; give that function as inputs, too")
     return Draw.of(functions[0] if functions else None, seed), STRUCTURAL in given

@@ -86,8 +86,13 @@ class InProcessComparison:
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
         no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
-        lines += [f"  ! {each}" for each in (self.ended_early, *self.excluded.values(), no_verdict) if each]
+        lines += [f"  ! {each}" for each in (self.ended_early, *self._reasons(), no_verdict) if each]
         return "\n".join([*lines, f"  {_as_sentence(self.answers.text)}", f"  {ONE_PROCESS}"])
+
+    def _reasons(self) -> list[str]:
+        """Why callables are in no comparison, with codes."""
+        wrong = self.answers.wrong
+        return [f"{text} [{wrong[name].code}]" if name in wrong else text for name, text in self.excluded.items()]
 
     __repr__ = __str__  # a dataclass would list every sample
 

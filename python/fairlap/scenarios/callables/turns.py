@@ -12,7 +12,7 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine import measure
-from fairlap.engine.calls_in_turns import CallsInTurns, InTurn, Rounds
+from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
 from fairlap.scenarios.callables.answers.check import Answers
@@ -60,7 +60,7 @@ class Arm:
         return (
             f"no verdict on {self.name}: other threads worked for {quantity_text.seconds(self.late_s)} after its "
             f"calls had returned ({quantity_text.seconds(self.measured_s)} measured); if the calls are asynchronous, "
-            "pass a done= that waits for them"
+            "pass a done= that waits for them; threads of a library that only spin are fewer with OMP_NUM_THREADS=1"
         )
 
 
@@ -213,7 +213,7 @@ class Turns:
         def block(order: Sequence[int], rng: random.Random) -> bool:
             count = max(1, min(int(self.seconds * len(self.arms) * 1e9 / max(round_ns, 1.0)), _MOST_ROUNDS))
             drawn = self._answers.drawn_for(count, order, rng)
-            in_turn = [InTurn(arm.fn, arm.done, self._answers.sets_for(place)) for place, arm in enumerate(self.arms)]
+            in_turn = [self._answers.in_turn(place) for place in range(len(self.arms))]
             cpu_of_others_before_s = cpu_of_others_s()
             found = calls.rounds(in_turn, count, order, calls_per_sample, drawn)
             late_s = wait_until_quiet(_LONGEST_WAIT_S, cpu_of_others_before_s)
@@ -235,9 +235,10 @@ class Turns:
 
     def _timed(self, arm: Arm, warmup: Any, calls_per_sample: Any, seconds: float) -> Measurement:
         cpu_of_others_before_s = cpu_of_others_s()
-        on = self._answers.sets_for(self.arms.index(arm))[0]
+        turn = self._answers.in_turn(self.arms.index(arm))
+        on = turn.on[0]
         found = measure(
-            arm.fn,
+            turn.fn,
             args=on.args,
             kwargs=on.kwargs,
             done=arm.done,

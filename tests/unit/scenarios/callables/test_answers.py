@@ -148,7 +148,7 @@ def test_arguments_that_the_reference_changes_are_its_answer() -> None:
 
     found = fairlap.compare({"right": subtracted, "wrong": but_one}, reference=negated, inputs=one, **QUICK)
     assert set(found.answers.wrong) == {"wrong"}
-    assert all("W_ARGUMENTS_CHANGED" in {notice.code for notice in row.warnings} for row in found.rows)
+    assert all("W_ARGUMENTS_RESTORED" in {notice.code for notice in row.warnings} for row in found.rows)
 
 
 def test_native_functions_answer_in_the_memory_that_they_are_given() -> None:
@@ -166,6 +166,69 @@ def test_native_functions_answer_in_the_memory_that_they_are_given() -> None:
     callables = {"right": prototype(increments), "wrong": prototype(skips)}
     found = fairlap.compare(callables, reference=lambda cell: increments(cell), inputs=cell, **QUICK)
     assert set(found.answers.wrong) == {"wrong"}
+    assert all("W_ARGUMENTS_CHANGED" in {notice.code for notice in row.warnings} for row in found.rows)
+
+
+def test_a_callable_that_changes_its_arguments_spoils_none_of_the_others() -> None:
+    def grows(a: Any, b: Any) -> Any:
+        a += 0.5
+        return a + b
+
+    for seed in range(6):
+        found = fairlap.compare(
+            {"a": add, "grows": grows, "b": add}, reference=add, inputs=draw, **QUICK | {"seed": seed}
+        )
+        assert {name: each.code for name, each in found.answers.wrong.items()} == {"grows": "E_ARGUMENT_CHANGED"}
+
+
+def test_sorting_in_place_is_timed_on_what_is_not_sorted_yet() -> None:
+    def in_place(a: list[float]) -> None:
+        a.sort()
+
+    def another(a: list[float]) -> None:
+        a[:] = sorted(a)
+
+    def one(rng: np.random.Generator) -> Any:
+        return rng.standard_normal(4000).tolist()
+
+    callables = {"a": in_place, "b": another}
+    found = fairlap.compare(callables, reference=in_place, inputs=one, blocks=8, seconds=0.004)
+    assert not found.answers.wrong
+    values = sorted(np.random.default_rng(0).standard_normal(4000).tolist())
+    began_s = time.perf_counter()
+    for _ in range(50):
+        values.sort()
+    sorted_already_ns = 1e9 * (time.perf_counter() - began_s) / 50
+    assert min(row.median_ns for row in found.rows) > 4 * sorted_already_ns
+
+
+def test_lists_are_put_back_as_well() -> None:
+    def numbers(rng: np.random.Generator) -> Any:
+        return rng.integers(0, 1000, 200).tolist()
+
+    found = fairlap.compare({"a": list.sort, "b": lambda some: some.sort()}, inputs=numbers, **QUICK)
+    assert not found.answers.wrong
+    assert all("W_ARGUMENTS_RESTORED" in {notice.code for notice in row.warnings} for row in found.rows)
+
+
+def test_a_callable_that_exits_raises(tmp_path: Path) -> None:
+    def leaves(a: Any, b: Any) -> Any:
+        raise SystemExit(0)
+
+    with pytest.raises(fairlap.CallableRaised):
+        fairlap.compare({"a": add, "leaves": leaves}, inputs=draw, **QUICK)
+    with pytest.raises(InvalidRequest):
+        fairlap.compare({"a": add, "b": add}, inputs=lambda rng: leaves(1, 2), **QUICK)
+
+
+def test_sets_are_compared() -> None:
+    def numbers(rng: np.random.Generator) -> Any:
+        return rng.integers(0, 1000, 50).tolist()
+
+    found = fairlap.compare(
+        {"a": set, "b": lambda some: {*some}, "c": lambda some: {*some[1:]} - {some[0]}}, inputs=numbers, **QUICK
+    )
+    assert set(found.answers.wrong) == {"c"}
 
 
 def test_a_torch_callable_is_checked_in_its_own_type() -> None:

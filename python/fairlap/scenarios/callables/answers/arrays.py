@@ -67,11 +67,20 @@ def _leaves(value: Any, name: str) -> list[tuple[str, Leaf]]:
         return []
     if isinstance(value, Mapping):
         return [each for key in value for each in _leaves(value[key], f"{name}[{key!r}]")]
+    if isinstance(value, set | frozenset):
+        return _leaves(_in_order(value, name), name)
     if isinstance(value, list | tuple):
         if (numbers := _numbers(value)) is not None:
             return [(name, numbers)]
         return [each for place, part in enumerate(value) for each in _leaves(part, f"{name}[{place}]")]
     return [(name, _leaf(value, name))]
+
+
+def _in_order(value: set[Any] | frozenset[Any], name: str) -> list[Any]:
+    try:
+        return sorted(value)
+    except TypeError:
+        raise NotComparable(f"{name} is a set of what has no order") from None
 
 
 def _numbers(value: list[Any] | tuple[Any, ...]) -> Leaf | None:
@@ -90,7 +99,8 @@ def _leaf(value: Any, name: str) -> Leaf:
         return Leaf(np.asarray(str(value)), "int")
     found = _as_numpy(value)
     if found is None or found.dtype.kind not in "biufcUSmMV":
-        raise NotComparable(f"{name} is a {type(value).__name__}")
+        kind = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise NotComparable(f"{name} is of the type {kind}")
     kind = found.dtype.name
     if kind == "bfloat16":
         return Leaf(found.astype(np.float32), kind)

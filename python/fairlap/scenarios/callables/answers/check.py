@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.engine.calls_in_turns import Arguments, DrawnTurns
+from fairlap.engine.calls_in_turns import Arguments, DrawnTurns, InTurn
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest, described
 from fairlap.scenarios.callables.answers.arrays import Deferred, Leaves, NotComparable, are_equal, leaves_of
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw, copy_of, leaves_of_arguments
+from fairlap.scenarios.callables.answers.restoring import can_restore, restoring, with_originals
 from fairlap.scenarios.callables.answers.result import AnswersChecked, Compared
 from fairlap.scenarios.callables.answers.truth import (
     DrawsNumbers,
@@ -86,7 +87,9 @@ class Answers:
         self._why_not = "" if wanted else "nothing was to be compared, as asked"
         self._seen = {each.name: _Seen() for each in callables}
         self._number = 0
-        self._changes_arguments = False
+        self._changed: frozenset[str] = frozenset()  # names of arguments that the reference changes
+        self._restores = False
+        self._own: dict[int, list[Arguments]] = {}  # of each callable
         self._in_float64 = True
         self._sets: list[Arguments] = [Arguments()]
         self._repeating_s = repeating_s
@@ -112,7 +115,7 @@ class Answers:
             if not self._why_not and (number < _FIRST or time.perf_counter() < until_s):
                 self._check_all(self._next(), first=number == 0)
         self._truth_s = (time.perf_counter() - began_s) / max(len(self._known), 1)
-        self._sets = [arguments for arguments, _ in self._known][:_SETS] or [self._next()]
+        self._take_turns([arguments for arguments, _ in self._known][:_SETS] or [self._next()])
         for each in self._callables:
             self._repeat(each)
         self._began_s, self._spent_s = time.perf_counter(), 0.0
@@ -123,20 +126,24 @@ class Answers:
             return
         self._known.append((arguments, truth))
         if first:
-            self._learn(truth)
+            self._learn(truth, arguments)
         for each in self._callables:
             if each.name not in self.wrong and each is not self._reference:
                 self._check_one(each, truth, arguments)
             self._seen[each.name].checked += 1
 
-    def _learn(self, truth: Truth) -> None:
-        self._changes_arguments = bool(truth.changed)
+    def _learn(self, truth: Truth, arguments: Arguments) -> None:
+        self._changed = truth.changed
         self._in_float64 = truth.in_float64
         if not truth.changed:
             return
-        text = f"{min(truth.changed)} is changed by each call, so timed calls find what the one before has left"
+        self._restores = all(can_restore(each.fn, arguments, truth.changed) for each in self._callables)
+        which = min(truth.changed)
+        notice = Notice("W_ARGUMENTS_CHANGED", f"{which} is changed by each call, and the next one finds it so")
+        if self._restores:
+            notice = Notice("W_ARGUMENTS_RESTORED", f"{which} is changed by each call, and put back before the next")
         for of_one in self.notices.values():
-            of_one.append(Notice("W_ARGUMENTS_CHANGED", text))
+            of_one.append(notice)
 
     def _check_one(self, each: Checked, truth: Truth, arguments: Arguments) -> None:
         try:
@@ -144,7 +151,7 @@ class Answers:
                 outcome = outcome_of(each, arguments)
         except (Deferred, NotComparable) as error:
             return self._accuse(each.name, _code_of(error), str(error))
-        except Exception:
+        except (Exception, SystemExit):
             return None  # which it will raise again when it is timed
         return self._judge(each.name, truth, outcome)
 
@@ -157,7 +164,7 @@ class Answers:
             arguments, truth = self._known[number % len(self._known)]
             try:
                 self._judge(each.name, truth, outcome_of(each, arguments))
-            except Exception:
+            except (Exception, SystemExit):
                 return
             self._seen[each.name].checked += 1
 
@@ -211,7 +218,7 @@ class Answers:
         """Say what is wrong on these arguments, by name; None where the reference does not take them."""
         try:
             truth = truth_of(self._reference, self._reference.name, arguments, self._draw.seed)
-        except Exception:
+        except (Exception, SystemExit):
             return None
         found = {}
         for each in self._callables:
@@ -220,16 +227,25 @@ class Answers:
             try:
                 with np.errstate(all="ignore"):
                     outcome = outcome_of(each, arguments)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 found[each.name] = f"it raises {described(error)}"
                 continue
             if why := why_outcome_wrong(truth, outcome):
                 found[each.name] = why
         return found
 
-    def sets_for(self, place: int) -> list[Arguments]:
-        """Arguments that take turns in the timed calls; each callable has its own where they are changed."""
-        return [copy_of(each) for each in self._sets] if self._changes_arguments and place else self._sets
+    def in_turn(self, place: int) -> InTurn:
+        """Return what is timed of a callable, on arguments of its own: another may change what it is given."""
+        each = self._callables[place]
+        if self._changed or place not in self._own:
+            self._own[place] = [self._ready(copy_of(arguments)) for arguments in self._sets]
+        return InTurn(restoring(each.fn) if self._restores else each.fn, each.done, self._own[place])
+
+    def _ready(self, arguments: Arguments) -> Arguments:
+        return with_originals(arguments, self._changed) if self._restores else arguments
+
+    def _take_turns(self, sets: list[Arguments]) -> None:
+        self._sets, self._own = sets, {}
 
     def drawn_for(self, rounds: int, places: Sequence[int], rng: random.Random) -> DrawnTurns:
         """Choose the arguments of a timed call of each that is looked at.
@@ -274,8 +290,9 @@ class Answers:
 
     def _on(self, number: int) -> Arguments:
         given = self._looks[number].given
-        leaves_of_arguments(given)  # reads them, so that the call finds them in the caches
-        return given
+        for leaf in leaves_of_arguments(given).values():
+            np.count_nonzero(leaf.values)  # reads them, so that the call finds them in the caches
+        return self._ready(given)
 
     def _look(self, number: int, result: Any, wall_ns: float) -> None:
         began_s = time.perf_counter()
@@ -306,7 +323,7 @@ class Answers:
                 seen.checked += 1
                 seen.timed += 1
         if self._looks and self._is_new:
-            self._sets = [*self._sets[1:], self._before]
+            self._take_turns([*self._sets[1:], self._before])
         self._looks = []
         self._look_s = time.perf_counter() - began_s
         self._spent_s += self._look_s
@@ -325,7 +342,7 @@ class Answers:
     def accuse_of_kept_answers(self) -> None:
         """Accuse those whose calls on new arguments all took far longer than others."""
         for name, seen in self._seen.items():
-            if len(seen.new_ns) < _FEWEST_NEW or not self._draw.function:
+            if len(seen.new_ns) < _FEWEST_NEW or not self._draw.function or (self._changed and not self._restores):
                 continue
             new, usual = np.asarray(seen.new_ns), np.asarray(seen.usual_ns)
             if (new > _TIMES_LONGER * usual + _LONGER_NS).all():

@@ -13,6 +13,7 @@ from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import FairlapError, InvalidRequest, described
 from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, mapped, views_of
 
+ARGUMENT = "its argument"
 _TYPES = {"f": np.float64, "c": np.complex128}
 
 
@@ -42,7 +43,7 @@ class Draw:
             drawn = self.function(np.random.default_rng([self.seed, number]), **sizes)
         except FairlapError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             of = "".join(f", {name}={size}" for name, size in sizes.items())
             raise InvalidRequest(
                 f"{self.name}(rng{of}), which draws the inputs, raised {described(error)}", code="E_REFERENCE"
@@ -75,16 +76,13 @@ def in_float64(values: Array) -> Array:
 
 def leaves_of_arguments(arguments: Arguments) -> Leaves:
     """Find the arrays, numbers and texts among them, where they are in memory."""
-    found: Leaves = {}
-    named = {f"its argument {place}": each for place, each in enumerate(arguments.args)}
-    named |= {f"its argument {name}": each for name, each in arguments.kwargs.items()}
-    for name, value in named.items():
-        try:
-            found |= views_of(value, name)
-        except Exception:  # an object of the user's own
-            continue
-    return found
+    named = (*enumerate(arguments.args), *arguments.kwargs.items())
+    return {name: leaf for key, value in named for name, leaf in leaves_of_argument(key, value).items()}
 
 
-def bytes_of(arguments: Arguments) -> int:
-    return sum(leaf.values.nbytes for leaf in leaves_of_arguments(arguments).values())
+def leaves_of_argument(key: object, value: Any) -> Leaves:
+    """Find those of the argument with this place or name."""
+    try:
+        return views_of(value, f"{ARGUMENT} {key}")
+    except Exception:  # an object of the user's own
+        return {}

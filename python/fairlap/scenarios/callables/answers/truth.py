@@ -21,8 +21,10 @@ from fairlap.scenarios.callables.answers.arrays import (
     SMALLEST_NORMAL,
     UNIT_ROUNDOFF,
     Array,
+    Deferred,
     Leaf,
     Leaves,
+    NotComparable,
     are_identical,
     leaves_of,
 )
@@ -138,9 +140,9 @@ def evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
     try:
         with np.errstate(all="ignore"):
             return outcome_of(reference, arguments)
-    except InvalidRequest:
+    except (InvalidRequest, NotComparable, Deferred):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidRequest(f"the reference {name} raised {described(error)}", code="E_REFERENCE") from error
 
 
@@ -148,7 +150,7 @@ def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Outcome 
     """None where the reference cannot, or answers in a type of its own all the same."""
     try:
         found = _outcome_like(own, reference, changed(arguments, in_float64))
-    except Exception:
+    except (Exception, SystemExit):
         return None
     if set(found.answered) != set(own.answered):
         return None
@@ -175,7 +177,7 @@ def _moved(reference: Call, exact: Arguments, roundoff: float, otherwise: Outcom
 
     try:
         return _outcome_like(otherwise, reference, changed(exact, move))
-    except Exception:
+    except (Exception, SystemExit):
         return otherwise
 
 

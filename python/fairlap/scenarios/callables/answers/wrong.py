@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairlap.errors import shortened
 from fairlap.scenarios.callables.answers.arrays import UNIT_ROUNDOFF, Array, Leaf
-from fairlap.scenarios.callables.answers.drawn import in_float64
+from fairlap.scenarios.callables.answers.drawn import ARGUMENT, in_float64
 from fairlap.scenarios.callables.answers.truth import Outcome, TrueLeaf, Truth
 
 
@@ -13,7 +14,7 @@ def why_outcome_wrong(truth: Truth, outcome: Outcome) -> str:
     """Empty if all is right."""
     answered = outcome.answered
     if missing := [name for name in truth.leaves if name not in answered]:
-        return f"{missing[0]} is missing"
+        return f"{missing[0]} is {'left as it was' if missing[0].startswith(ARGUMENT) else 'missing'}"
     if more := [name for name in answered if name not in truth.leaves]:
         return f"{more[0]} is more than was asked for"
     return next((why for name, leaf in truth.leaves.items() if (why := why_wrong(name, leaf, answered[name]))), "")
@@ -69,4 +70,5 @@ def _why_unequal(name: str, true: TrueLeaf, got: Leaf) -> str:
     if right.all():
         return ""
     place = _worst(np.where(right, 0.0, 1.0))
-    return f"{_how_many(name, ~right, place)} not equal: {got.values[place]} instead of {true.own.values[place]}"
+    found, expected = (shortened(str(each[place]), 40) for each in (got.values, true.own.values))
+    return f"{_how_many(name, ~right, place)} not equal: {found} instead of {expected}"
