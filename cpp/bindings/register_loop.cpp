@@ -166,6 +166,7 @@ TurnsRecord time_in_turns(const std::vector<py::object>& calls, const clock::Clo
     if (place >= calls.size()) throw std::invalid_argument("the order names a callable that is not there");
   }
   std::vector<loop::DrawnTurn> drawn_turns;
+  drawn_turns.reserve(drawn.size());
   for (const auto& [before, work] : drawn) {
     if (work >= calls.size()) throw std::invalid_argument("a drawn call is of a callable that is not there");
     drawn_turns.push_back({.before = before, .work = work});
@@ -243,6 +244,7 @@ void register_work(py::module_& module) {
                throw std::invalid_argument("the address of a native function must not be zero");
              if (contexts.empty()) throw std::invalid_argument("there must be a context to call it with");
              std::vector<void*> pointers;
+             pointers.reserve(contexts.size());
              for (const std::uintptr_t context : contexts)
                pointers.push_back(reinterpret_cast<void*>(context));
              return std::make_unique<NativeWork>(
