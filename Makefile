@@ -196,7 +196,7 @@ trust-store: $(VENV)/.dev build/release/.module  ## Send 10,000 runs of MACHINES
 	$(BIN)/python -m tests.trust.shared_store --threads $$(($(MACHINES) / 10))
 
 trust-answers: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Count right callables that are accused and wrong ones that pass.
-	$(BIN)/python -m tests.trust.callable_answers --cases 2000
+	$(BIN)/python -m tests.trust.callable_answers --cases 3000
 
 trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count those that its tests catch (hours; MUTANTS='fairlap.verdict.judge*').
 	rm -rf build/mutmut/copy && mkdir -p build/mutmut/copy/fairlap build/mutmut/copy/tests

@@ -129,7 +129,7 @@ PROBLEMS = (
     Problem("softmax", matrices(1), softmax, (softmax, softmax_by_logs, in_torch(lambda torch, x: x.softmax(-1)))),
     Problem("layer norm", matrices(1), layer_norm, (layer_norm, layer_norm_in_torch)),
     Problem("exp", vectors(1), np.exp, (np.exp, lambda x: np.exp2(x * x.dtype.type(np.log2(np.e))))),
-    Problem("tanh", vectors(1), np.tanh, (np.tanh, lambda x: 2 / (1 + np.exp(-2 * x)) - 1)),
+    Problem("tanh", vectors(1), np.tanh, (np.tanh, in_torch(lambda torch, x: x.tanh()))),
     Problem("running sum", vectors(1), np.cumsum, (np.cumsum, in_torch(lambda torch, x: x.cumsum(0)))),
     Problem("convolution", vectors(2), convolved, (convolved, convolved_by_windows)),
     Problem("largest", vectors(1), np.max, (np.max, lambda x: np.sort(x)[-1]), FLOATS),

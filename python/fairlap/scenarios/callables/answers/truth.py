@@ -196,6 +196,8 @@ def _true_leaf(own: Leaf, truth: Leaf, moved: list[Leaf], operations: int, input
         for each in alike:
             spread = np.maximum(spread, np.where(stable, np.abs(in_float64(each) - wide), 0.0))
         spread = np.nan_to_num(spread, nan=np.inf)
+        if roundoff == UNIT_ROUNDOFF["float64"]:  # in which a move by one rounding may round away again
+            spread = np.maximum(spread, 2 * roundoff * np.abs(np.where(stable, wide, 0.0)))
         if not moved:  # the callable's own numbers, of which nothing is known
             operations = _UNKNOWN_OPERATIONS
             spread = np.full(wide.shape, roundoff * float(np.max(np.abs(wide), where=stable, initial=0.0)))
