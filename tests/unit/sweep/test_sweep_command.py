@@ -36,7 +36,7 @@ def request_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_dry_run_prints_the_plans_without_a_cluster(request_file: Path) -> None:
     plans = json.loads(output("sweep", request_file, "--dry-run", "--json", "--cluster", "ray://127.0.0.1:1"))
-    assert len(plans["small"]["blocks"]) == 2
+    assert len(plans["plans"]["small"]["blocks"]) == 2
     assert "small" in output("sweep", request_file, "--dry-run")
 
 
