@@ -44,7 +44,18 @@ def allocator_in_use(root: Root = THIS_MACHINE) -> str:
         address = ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
     except (AttributeError, OSError):
         return ""
-    return "" if address is None else file_mapped_at(address, root)
+    found = "" if address is None else file_mapped_at(address, root)
+    return _behind_the_program(root) if found == os.path.realpath(sys.executable) else found
+
+
+def _behind_the_program(root: Root) -> str:
+    """Find it where the program has an entry of its own for malloc, as Debian's Python, which has a fixed address."""
+    lines = (line.split(maxsplit=5) for line in root.lines("proc/self/maps"))
+    mapped = list(dict.fromkeys(fields[5] for fields in lines if len(fields) == 6))
+    preloaded = {os.path.realpath(each) for each in os.environ.get("LD_PRELOAD", "").replace(":", " ").split()}
+    allocators = [path for path in mapped if path in preloaded and name_of(path) in LIBRARIES]
+    of_the_system = [path for path in mapped if Path(path).name.startswith(("libc.so", "libc-"))]
+    return next(iter((*allocators, *of_the_system)), "")
 
 
 def file_mapped_at(address: int, root: Root = THIS_MACHINE) -> str:
