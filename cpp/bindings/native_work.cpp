@@ -38,11 +38,7 @@ bool NativeWork::end_drawn(std::size_t number, double wall_ns) noexcept {
   contexts_ = std::exchange(waiting_contexts_, {});
   turn_ = waiting_turn_;
   if (thrown_) return true;  // which is reported by the loop
-  PyObject* const looked =
-      PyObject_CallFunction(drawing_.look.ptr(), "nOd", static_cast<Py_ssize_t>(number), Py_None, wall_ns);
-  if (looked == nullptr) return keep_python_exception();
-  Py_DECREF(looked);
-  return true;
+  return drawing_.look_at(number, Py_None, wall_ns) || keep_python_exception();
 }
 
 bool NativeWork::keep_python_exception() noexcept {

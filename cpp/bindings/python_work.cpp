@@ -51,12 +51,9 @@ bool PythonWork::end_drawn(std::size_t number, double wall_ns) noexcept {
   turn_ = waiting_turn_;
   keeps_result_ = false;
   if (result_ == nullptr) return true;  // The call raised, which is reported by the loop.
-  PyObject* const looked =
-      PyObject_CallFunction(drawing_.look.ptr(), "nOd", static_cast<Py_ssize_t>(number), result_, wall_ns);
+  const bool looked = drawing_.look_at(number, result_, wall_ns);
   Py_CLEAR(result_);
-  if (looked == nullptr) return keep_exception();
-  Py_DECREF(looked);
-  return true;
+  return looked || keep_exception();
 }
 
 bool PythonWork::keep_exception() noexcept {

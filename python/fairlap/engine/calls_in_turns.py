@@ -12,9 +12,8 @@ import numpy.typing as npt
 from fairlap.engine import _native
 from fairlap.engine.arguments import truth
 from fairlap.engine.clocks import clock_named
-from fairlap.engine.native_functions import NativeFunction, address_of_argument, native_function_of
-from fairlap.engine.timed_calls import python_work, require_one_pointer
-from fairlap.errors import InvalidRequest
+from fairlap.engine.native_functions import NativeFunction, native_function_of
+from fairlap.engine.timed_calls import native_completion, native_context, require_python_work
 
 
 class Arguments(NamedTuple):
@@ -103,31 +102,17 @@ def _work(turn: InTurn, drawn: DrawnTurns) -> _native.NativeCall | _native.Pytho
     native = native_function_of(turn.fn)
     if native is None:
         return _python_work(turn, drawn)
-    contexts = [_context(native, each) for each in turn.on]
-    completion = native_function_of(turn.done) if turn.done is not None else None
-    if turn.done is not None and completion is None:
-        raise InvalidRequest(
-            f"{native.name} is timed natively, so done must be native too; wrap {native.name} in a lambda "
-            "to combine it with a Python completion"
-        )
-    address, context = (0, 0) if completion is None else (completion.address, completion.context)
     return _native.NativeCall(
         native.address,
-        contexts,
-        address,
-        context,
-        lambda number: _context(native, drawn.on(number)),
+        [native_context(native, *each) for each in turn.on],
+        *native_completion(native, turn.done),
+        lambda number: native_context(native, *drawn.on(number)),
         drawn.look,
     )
 
 
-def _context(native: NativeFunction, arguments: Arguments) -> int:
-    require_one_pointer(native, arguments.args, arguments.kwargs)
-    return address_of_argument(arguments.args[0]) if arguments.args else native.context
-
-
 def _python_work(turn: InTurn, drawn: DrawnTurns) -> _native.PythonCall:
-    python_work(turn.fn, (), None, turn.done)  # refuses what cannot be timed
+    require_python_work(turn.fn, turn.done)
     calls = [(turn.fn, each.args, dict(each.kwargs)) for each in turn.on]
 
     def drawn_call(number: int) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

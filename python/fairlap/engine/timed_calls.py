@@ -43,19 +43,9 @@ def python_work(
     in_turn: Sequence[Callable[..., object]] = (),
     drawn: DrawnCalls | None = None,
 ) -> _native.PythonCall:
-    if not callable(fn):
-        raise InvalidRequest(f"the thing to time must be callable, not {shown(fn)}")
-    if done is None and _only_makes_something_to_run(fn):
-        raise InvalidRequest(
-            f"calling {name_of(fn)} runs none of its body, since it is an async function or a "
-            "generator; wrap it (lambda: asyncio.run(f())) or give what runs it as done="
-        )
+    require_python_work(fn, done)
     if not isinstance(args, tuple):
         raise InvalidRequest(f"args must be a tuple, not {type(args).__name__}; write args=(x,) for one argument")
-    if isinstance(done, NativeFunction):
-        raise InvalidRequest("a native done goes with a native fn; give a Python callable that waits instead")
-    if done is not None and not callable(done):
-        raise InvalidRequest(f"done must be callable, not {shown(done)}")
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise InvalidRequest(f"kwargs must be a mapping, not {type(kwargs).__name__}")
     keywords = dict(kwargs or {})
@@ -66,6 +56,21 @@ def python_work(
         return _native.PythonCall(calls, done)
     callable_of = drawn.callable
     return _native.PythonCall(calls, done, lambda number: (callable_of(number), (), {}), drawn.look)
+
+
+def require_python_work(fn: object, done: object) -> None:
+    """Refuse what cannot be timed as a Python callable, or cannot wait for one."""
+    if not callable(fn):
+        raise InvalidRequest(f"the thing to time must be callable, not {shown(fn)}")
+    if done is None and _only_makes_something_to_run(fn):
+        raise InvalidRequest(
+            f"calling {name_of(fn)} runs none of its body, since it is an async function or a "
+            "generator; wrap it (lambda: asyncio.run(f())) or give what runs it as done="
+        )
+    if isinstance(done, NativeFunction):
+        raise InvalidRequest("a native done goes with a native fn; give a Python callable that waits instead")
+    if done is not None and not callable(done):
+        raise InvalidRequest(f"done must be callable, not {shown(done)}")
 
 
 def _only_makes_something_to_run(fn: object) -> bool:
@@ -89,24 +94,30 @@ def name_of(fn: object) -> str:
 def native_work(
     native: NativeFunction, args: tuple[object, ...], kwargs: Mapping[str, object] | None, done: object
 ) -> _native.NativeCall:
-    require_one_pointer(native, args, kwargs)
-    context = address_of_argument(args[0]) if args else native.context
-    completion = native_function_of(done) if done is not None else None
-    if done is not None and completion is None:
-        raise InvalidRequest(
-            f"{native.name} is timed natively, so done must be native too; wrap {native.name} in a lambda "
-            "to combine it with a Python completion"
-        )
-    if completion is None:
-        return _native.NativeCall(native.address, [context])
-    return _native.NativeCall(native.address, [context], completion.address, completion.context)
+    context = native_context(native, args, kwargs)
+    return _native.NativeCall(native.address, [context], *native_completion(native, done))
 
 
-def require_one_pointer(native: NativeFunction, args: object, kwargs: Mapping[str, object] | None) -> None:
+def native_context(native: NativeFunction, args: object, kwargs: Mapping[str, object] | None) -> int:
+    """Find the address that a native function is called with."""
     if kwargs:
         raise InvalidRequest(f"{native.name} is timed natively and takes no keyword arguments")
     if not isinstance(args, tuple) or len(args) > 1:
         raise InvalidRequest(f"{native.name} is timed natively and takes one pointer or nothing; args={args!r}")
+    return address_of_argument(args[0]) if args else native.context
+
+
+def native_completion(native: NativeFunction, done: object) -> tuple[int, int]:
+    """Find the address and the context of what waits for a native function; zeros for nothing."""
+    if done is None:
+        return 0, 0
+    completion = native_function_of(done)
+    if completion is None:
+        raise InvalidRequest(
+            f"{native.name} is timed natively, so done must be native too; wrap {native.name} in a lambda "
+            "to combine it with a Python completion"
+        )
+    return completion.address, completion.context
 
 
 FLOOR_MULTIPLE = 50.0
