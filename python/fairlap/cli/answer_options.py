@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fairlap.cli.option_groups import grouped
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
@@ -17,10 +18,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 
-def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+answer_options = grouped(_OPTIONS)
 
 
 def with_imported(options: dict[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import click
 
 from fairlap.cli.answer_options import with_imported
 from fairlap.cli.device_options import DeviceTiming
+from fairlap.cli.option_groups import grouped
 from fairlap.cli.output import print_document, print_note
-from fairlap.cli.output_options import writable
-from fairlap.cli.values import FILE
+from fairlap.cli.output_options import output_option, writable
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
@@ -34,20 +34,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--flops", "flops_per_call", metavar="MODULE:CALLABLE", help="Operations of a call: flops(n)."),
 )
 
-OUTPUT = click.option(
-    "-o",
-    "--output",
-    multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="Write FILE.json; with --axis also .html, .md, .csv, .svg, .png.",
-)
-
-
-def axis_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+OUTPUT = output_option("Write FILE.json; with --axis also .html, .md, .csv, .svg, .png.")
+axis_options = grouped(_OPTIONS)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.option_groups import grouped
 from fairlap.cli.values import DEVICE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import device_number
@@ -49,10 +50,7 @@ _OF_DEVICE = ("device", "stream", "method", "cache", "graph")
 _OF_FILES = ("grid", "block", "shared", "arguments")
 
 
-def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+device_options = grouped(_OPTIONS)
 
 
 @dataclass(frozen=True)

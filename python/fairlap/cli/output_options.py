@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from fairlap.cli.option_groups import grouped
 from fairlap.cli.values import FILE, LARGEST_SLOWDOWN, NAME, PRICE
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import why_not_writable
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-OUTPUT = click.option(
-    "-o",
-    "--output",
-    multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="Write FILE; its suffix decides the format. Repeatable.",
-)
-OUTPUT_JSON = click.option(
-    "-o", "--output", multiple=True, type=FILE, metavar="FILE.json", help="Write the JSON document to a file."
-)
+
+
+def output_option(help_text: str, metavar: str = "FILE") -> Callable[[_Command], _Command]:
+    return click.option("-o", "--output", multiple=True, type=FILE, metavar=metavar, help=help_text)
+
+
+OUTPUT = output_option("Write FILE; its suffix decides the format. Repeatable.")
+OUTPUT_JSON = output_option("Write the JSON document to a file.", "FILE.json")
 BASELINE = click.option("--baseline", metavar="NAME", type=NAME, help="Baseline contestant.  [default: the fastest]")
 PRICE_OPTION = click.option("--price", type=PRICE, help="Price of an hour, or a name in `fairlap list prices`.")
 REQUIRE = click.option(
@@ -95,17 +93,8 @@ _OF_TRAINING_AND_PROFILES = (
 )
 
 
-def race_options(command: _Command) -> _Command:
-    for option in reversed(_OF_TRAINING_AND_PROFILES):
-        command = option(command)
-    return options_of_any_race(command)
-
-
-def options_of_any_race(command: _Command) -> _Command:
-    """Those that mean something for a race of load too."""
-    for option in reversed(_RACE_OPTIONS):
-        command = option(command)
-    return command
+options_of_any_race = grouped(_RACE_OPTIONS)  # those that mean something for a race of load too
+race_options = grouped((*_RACE_OPTIONS, *_OF_TRAINING_AND_PROFILES))
 
 
 def writable(paths: Iterable[Path], *, only: Collection[str] = ()) -> list[tuple[Path, Format]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.option_groups import grouped
 from fairlap.cli.output import print_line, progress_notes
 from fairlap.cli.plan_trust import require_allowed
 from fairlap.cli.values import FILE, RUN
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceOptions, RaceRequest
 
-_Command = TypeVar("_Command", bound=Callable[..., None])
 
 _SAME = ("cpu model", "cores", "architecture")  # of a machine that a run may be resumed on
 _PLAN_OPTIONS = (
@@ -33,10 +33,7 @@ _PLAN_OPTIONS = (
 )
 
 
-def plan_options(command: _Command) -> _Command:
-    for option in reversed(_PLAN_OPTIONS):
-        command = option(command)
-    return command
+plan_options = grouped(_PLAN_OPTIONS)
 
 
 @dataclass(frozen=True)

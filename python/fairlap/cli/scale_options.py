@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, get_args
+from typing import get_args
 
 import click
 
+from fairlap.cli.option_groups import grouped
 from fairlap.cli.values import NAMES, WHOLE_NUMBERS
 from fairlap.request.scale import Scaling
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
@@ -33,7 +31,4 @@ _OPTIONS = (
 )
 
 
-def scale_options(command: _Command) -> _Command:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+scale_options = grouped(_OPTIONS)

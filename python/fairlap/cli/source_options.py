@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+from fairlap.cli.option_groups import grouped
 
 _OPTIONS = (
     click.option(
@@ -35,7 +32,4 @@ _OPTIONS = (
 )
 
 
-def source_options(command: _Command) -> _Command:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+source_options = grouped(_OPTIONS)
