@@ -102,6 +102,14 @@ UNIT_ROUNDOFF: Mapping[Precision, float] = {
     "autocast": 2.0**-8,
     "bf16": 2.0**-8,
 }
+UNIT_ROUNDOFF_OF_TYPE: Mapping[str, float] = {
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+    "float32": 2.0**-24,
+    "float64": 2.0**-53,
+    "complex64": 2.0**-24,
+    "complex128": 2.0**-53,
+}
 """What rounding to a precision changes at most, relative to the value. int8 has none: its steps are of one size."""
 
 

@@ -12,11 +12,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from fairlap import quantity_text, verdict
+from fairlap import quantity_text
 from fairlap.engine.arguments import positive_number, whole_number
-from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.race_lock.lock import one_race
@@ -135,7 +132,10 @@ def compare(
     if interrupted:
         ended_early = f"interrupted after {quantity_text.count(complete, 'block')}"
         ended_early += "" if until_decided else f" of {blocks}"
-    rows = [_row(arm, complete, answers.notices[arm.name]) for arm in arms] if complete else []
+    rows = [
+        CallableRow.of(arm.name, arm.medians_ns[:complete], (*arm.warnings, *answers.notices[arm.name]))
+        for arm in (arms if complete else ())
+    ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     comparisons, standing, why_none = outcome(judge, arms, complete)
     return InProcessComparison(
@@ -165,11 +165,6 @@ def _arms(callables: Mapping[str, Callable[..., object]], done: Done | Mapping[s
     if unknown := [shown(name) for name in waits if name not in callables]:
         raise InvalidRequest(f"done= has a name that is not among the callables: {', '.join(unknown)}")
     return [Arm(name, fn, waits.get(name)) for name, fn in callables.items()]
-
-
-def _row(arm: Arm, complete: int, of_answers: Sequence[Notice]) -> CallableRow:
-    medians = tuple(arm.medians_ns[:complete])
-    return CallableRow(arm.name, medians, verdict.contestant_figure(np.log(medians)), (*arm.warnings, *of_answers))
 
 
 def _answers(

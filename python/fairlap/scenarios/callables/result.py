@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,10 @@ class CallableRow:
     block_medians_ns: tuple[float, ...]
     figure: verdict.ContestantFigure
     warnings: tuple[Notice, ...]  # of its first measurement
+
+    @classmethod
+    def of(cls, name: str, medians_ns: Sequence[float], warnings: Sequence[Notice]) -> CallableRow:
+        return cls(name, tuple(medians_ns), verdict.contestant_figure(np.log(medians_ns)), tuple(warnings))
 
     @property
     def median_ns(self) -> float:

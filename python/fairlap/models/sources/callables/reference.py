@@ -15,10 +15,10 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.callables.answers import CHANGED, Answer, answer_like, compared, named_parts
 from fairlap.models.sources.callables.arguments import Arguments, Leaf, numbers_of, stored_value
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
 
 Array = npt.NDArray[Any]
-_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "complex64": 2.0**-24}
-EXACT_ROUNDOFF = 2.0**-53
+EXACT_ROUNDOFF = UNIT_ROUNDOFF_OF_TYPE["float64"]
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Form(msgspec.Struct, frozen=True):
 
 
 def roundoff_of(dtype: str) -> float:
-    return _ROUNDOFF.get(dtype, EXACT_ROUNDOFF)
+    return UNIT_ROUNDOFF_OF_TYPE.get(dtype, EXACT_ROUNDOFF)
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
 from fairlap.scenarios.reading import deferred_type
 
 Array = npt.NDArray[Any]
 
-UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53} | {
-    "complex64": 2.0**-24,
-    "complex128": 2.0**-53,
-}
 SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022} | {
     "complex64": 2.0**-126,
     "complex128": 2.0**-1022,
@@ -44,7 +41,7 @@ class Leaf:
 
     @property
     def is_inexact(self) -> bool:
-        return self.kind in UNIT_ROUNDOFF
+        return self.kind in UNIT_ROUNDOFF_OF_TYPE
 
 
 Leaves = dict[str, Leaf]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairlap.engine.calls_in_turns import Arguments
+from fairlap.engine.timed_calls import name_of
 from fairlap.errors import FairlapError, InvalidRequest, described
+from fairlap.models.sources.callables.functions import sizes_of
 from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, mapped, views_of
 
 ARGUMENT = "its argument"
@@ -32,8 +33,7 @@ class Draw:
             return cls(None, "", seed)
         if not callable(function):
             raise InvalidRequest(f"inputs= must be a function that draws the arguments, not {function!r}")
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        return cls(function, name, seed, sizes_of(function))
+        return cls(function, name_of(function), seed, sizes_of(function))
 
     def arguments(self, number: int, **sizes: int) -> Arguments:
         """Draw with a generator of its own for each number."""
@@ -51,14 +51,6 @@ class Draw:
         if isinstance(drawn, Mapping):
             return Arguments((), dict(drawn))
         return Arguments(drawn if isinstance(drawn, tuple) else (drawn,), {})
-
-
-def sizes_of(function: Callable[..., Any]) -> dict[str, int]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return {}
-    return {each.name: each.default for each in parameters if type(each.default) is int}
 
 
 def copy_of(arguments: Arguments) -> Arguments:

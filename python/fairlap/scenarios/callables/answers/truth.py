@@ -17,9 +17,9 @@ import numpy as np
 
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest, described
+from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
 from fairlap.scenarios.callables.answers.arrays import (
     SMALLEST_NORMAL,
-    UNIT_ROUNDOFF,
     Array,
     Deferred,
     Leaf,
@@ -118,16 +118,16 @@ def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) ->
     own = evaluated(reference, name, arguments)
     wide, moved = own, list[Outcome]()
     in_wide = False
-    operations = _operations(arguments)
-    moves = _MOVES if operations < _MANY else 1
-    step = _accumulated(_roundoff_of(arguments))
-    if _has_inexact(arguments):
+    inexact = [leaf for leaf in leaves_of_arguments(arguments).values() if leaf.is_inexact]
+    operations = _operations(inexact)
+    inputs_roundoff = _roundoff_of(inexact)
+    if inexact:
         found = _in_float64(reference, arguments, own)
         in_wide = found is not None
         wide = found or own
         exact = changed(arguments, in_float64) if in_wide else arguments
+        step, moves = _accumulated(inputs_roundoff), _MOVES if operations < _MANY else 1
         moved = [_moved(reference, exact, step, wide, seed, number) for number in range(moves + 1)]
-    inputs_roundoff = _roundoff_of(arguments)
     leaves = {}
     for leaf_name, leaf in own.answered.items():
         others = [each.answered[leaf_name] for each in moved if leaf_name in each.answered]
@@ -168,7 +168,7 @@ def _moved(reference: Call, exact: Arguments, roundoff: float, otherwise: Outcom
     def move(values: Array) -> Array:
         if values.dtype.kind not in "fc":
             return np.array(values)
-        step = max(roundoff, 2 * UNIT_ROUNDOFF.get(values.dtype.name, 0.0))  # less would round away again
+        step = max(roundoff, 2 * UNIT_ROUNDOFF_OF_TYPE.get(values.dtype.name, 0.0))  # less would round away again
         if not number:
             return (values * (1.0 + step)).astype(values.dtype)
         bits = np.unpackbits(np.frombuffer(rng.bytes(-(-values.size // 8)), np.uint8), count=values.size)
@@ -196,7 +196,7 @@ def _true_leaf(own: Leaf, truth: Leaf, moved: list[Leaf], operations: int, input
         for each in alike:
             spread = np.maximum(spread, np.where(stable, np.abs(in_float64(each) - wide), 0.0))
         spread = np.nan_to_num(spread, nan=np.inf)
-        if roundoff == UNIT_ROUNDOFF["float64"]:  # in which a move by one rounding may round away again
+        if roundoff == UNIT_ROUNDOFF_OF_TYPE["float64"]:  # in which a move by one rounding may round away again
             spread = np.maximum(spread, 2 * roundoff * np.abs(np.where(stable, wide, 0.0)))
         if not moved:  # the callable's own numbers, of which nothing is known
             operations = _UNKNOWN_OPERATIONS
@@ -217,28 +217,23 @@ def _usual(values: Array) -> float:
 
 def _answer_roundoff(own: Leaf, inputs_roundoff: float) -> float:
     """Choose the type of the arguments where the reference computes in float64 what callables answer in theirs."""
-    roundoff = UNIT_ROUNDOFF[own.kind]
-    return max(roundoff, inputs_roundoff) if roundoff == UNIT_ROUNDOFF["float64"] else roundoff
+    roundoff = UNIT_ROUNDOFF_OF_TYPE[own.kind]
+    return max(roundoff, inputs_roundoff) if roundoff == UNIT_ROUNDOFF_OF_TYPE["float64"] else roundoff
 
 
-def _roundoff_of(arguments: Arguments) -> float:
+def _roundoff_of(inexact: list[Leaf]) -> float:
     """Find that of the finest type among arrays; of numbers alone, that of float64."""
-    kinds = [leaf.kind for leaf in leaves_of_arguments(arguments).values() if leaf.is_inexact and leaf.values.ndim]
-    return min((UNIT_ROUNDOFF[kind] for kind in kinds), default=UNIT_ROUNDOFF["float64"])
+    kinds = [leaf.kind for leaf in inexact if leaf.values.ndim]
+    return min((UNIT_ROUNDOFF_OF_TYPE[kind] for kind in kinds), default=UNIT_ROUNDOFF_OF_TYPE["float64"])
 
 
 def _accumulated(roundoff: float) -> float:
     """Choose float32 for types of 16 bits, since sums of those are computed in it."""
-    return min(roundoff, UNIT_ROUNDOFF["float32"])
+    return min(roundoff, UNIT_ROUNDOFF_OF_TYPE["float32"])
 
 
-def _operations(arguments: Arguments) -> int:
-    sizes = [leaf.values.size for leaf in leaves_of_arguments(arguments).values() if leaf.is_inexact]
-    return min(max(int(sum(sizes)), 1), _MOST_OPERATIONS)
-
-
-def _has_inexact(arguments: Arguments) -> bool:
-    return any(leaf.is_inexact for leaf in leaves_of_arguments(arguments).values())
+def _operations(inexact: list[Leaf]) -> int:
+    return min(max(sum(leaf.values.size for leaf in inexact), 1), _MOST_OPERATIONS)
 
 
 def _zero_of(leaf: Leaf) -> Any:
@@ -266,4 +261,4 @@ def _agrees_with_itself(first: Leaf, second: Leaf) -> bool:
     with np.errstate(all="ignore"):
         off = np.abs(in_float64(first.values) - in_float64(second.values))
         largest = float(np.max(np.abs(in_float64(first.values)), where=np.isfinite(first.values), initial=0.0))
-    return not bool(np.any(off > _ORDERS_OF_SUMMING * UNIT_ROUNDOFF[first.kind] * largest))
+    return not bool(np.any(off > _ORDERS_OF_SUMMING * UNIT_ROUNDOFF_OF_TYPE[first.kind] * largest))

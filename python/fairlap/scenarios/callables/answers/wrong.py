@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairlap.errors import shortened
-from fairlap.scenarios.callables.answers.arrays import UNIT_ROUNDOFF, Array, Leaf
+from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
+from fairlap.scenarios.callables.answers.arrays import Array, Leaf
 from fairlap.scenarios.callables.answers.drawn import ARGUMENT, in_float64
 from fairlap.scenarios.callables.answers.truth import Outcome, TrueLeaf, Truth
 
@@ -30,7 +31,7 @@ def why_wrong(name: str, true: TrueLeaf, got: Leaf) -> str:
         return f"{name} is of the type {got.kind}, not {true.own.kind}"
     if got.is_inexact and got.values.dtype.kind == "c" and true.values.dtype.kind != "c":
         return f"{name} is of the type {got.kind}, not {true.own.kind}"
-    if got.is_inexact and UNIT_ROUNDOFF[got.kind] > true.roundoff:
+    if got.is_inexact and UNIT_ROUNDOFF_OF_TYPE[got.kind] > true.roundoff:
         return f"{name} is of the type {got.kind}, which is less exact than what is asked for"
     values = in_float64(got.values).astype(true.values.dtype)
     with np.errstate(all="ignore"):

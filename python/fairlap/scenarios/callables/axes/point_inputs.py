@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairlap.errors import InvalidRequest, described
+from fairlap.scenarios.callables.answers.structural import strided, transposed
 from fairlap.scenarios.callables.axes.axis import Axis, BadAxis, Point, nearest, point_text
 
 DrawArguments: TypeAlias = Callable[..., object]
@@ -121,11 +122,7 @@ def with_layout(value: object, layout: str) -> object:
 def _laid_out(array: Array, layout: str) -> Array:
     if layout == CONTIGUOUS:
         return np.array(array, order="C")
-    if layout == TRANSPOSED:
-        return np.array(array.T, order="C").T
-    spread = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
-    spread[..., ::2] = array
-    return spread[..., ::2]
+    return transposed(array) if layout == TRANSPOSED else strided(array)
 
 
 def _mapped(value: Any, convert: Callable[[Array], Array]) -> object:

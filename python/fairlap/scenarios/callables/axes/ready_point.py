@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from fairlap import quantity_text, verdict
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.engine.measurement import Notice
@@ -111,7 +109,10 @@ class ReadyPoint:
 
     def rows(self, blocks: int) -> tuple[CallableRow, ...]:
         notices = self.answers.notices
-        return tuple(_row(arm, blocks, notices[arm.name]) for arm in self.turns.arms) if blocks else ()
+        return tuple(
+            CallableRow.of(arm.name, arm.medians_ns[:blocks], (*arm.warnings, *notices[arm.name]))
+            for arm in (self.turns.arms if blocks else ())
+        )
 
     def not_ranked(self) -> dict[str, str]:
         """Why callables that answer wrong, or work on after their calls, are in no comparison."""
@@ -193,8 +194,3 @@ def _callables_that_run(
         else:
             ready[name] = call
     return ready, excluded
-
-
-def _row(arm: Arm, blocks: int, of_answers: Sequence[Notice]) -> CallableRow:
-    medians = tuple(arm.medians_ns[:blocks])
-    return CallableRow(arm.name, medians, verdict.contestant_figure(np.log(medians)), (*arm.warnings, *of_answers))

@@ -8,9 +8,10 @@ from typing import Any
 
 from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of
+from fairlap.models.sources.callables.functions import sizes_of
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
-from fairlap.scenarios.callables.answers.drawn import Draw, sizes_of
+from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import check_structural
 from fairlap.scenarios.callables.axes.axis import Point
 from fairlap.scenarios.callables.axes.point_inputs import PointInputs, with_dtype
