@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
 
 _SECTION = re.compile(r"^## ([EW]_[A-Z0-9_]+|INCONCLUSIVE)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -11,6 +12,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _WHAT_TO_DO = "What to do:"
 
 
+@cache
 def explanations() -> dict[str, str]:
     """By code, in the order of codes.md; and of the verdict INCONCLUSIVE.
 

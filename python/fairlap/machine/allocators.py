@@ -49,7 +49,7 @@ def allocator_in_use(root: Root = THIS_MACHINE) -> str:
 
 
 def _behind_the_program(root: Root) -> str:
-    """Find it where the program has an entry of its own for malloc, as Debian's Python, which has a fixed address."""
+    """Look past the entry for malloc of a program that is not position-independent, such as Debian's Python."""
     lines = (line.split(maxsplit=5) for line in root.lines("proc/self/maps"))
     mapped = list(dict.fromkeys(fields[5] for fields in lines if len(fields) == 6))
     preloaded = {os.path.realpath(each) for each in os.environ.get("LD_PRELOAD", "").replace(":", " ").split()}

@@ -131,7 +131,7 @@ def test_races_on_other_cores_run_side_by_side_and_say_so(start: Start) -> None:
     first_core, *others = sorted(os.sched_getaffinity(0))
     apart = [core for core in others if core not in siblings(THIS_MACHINE, first_core)]
     if not apart:
-        pytest.skip("needs two physical cores")
+        pytest.skip("needs two physical cores; most machines of developers have them")
     first, second = start(str(first_core)), start(str(apart[0]), "no-wait")
     lines = {first.pid: [line_of(first)], second.pid: [line_of(second)]}
     for process in (first, second):
@@ -165,7 +165,7 @@ def test_ctrl_c_ends_the_waiting_at_once(start: Start) -> None:
     assert time.monotonic() - began_s < 5.0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user, so it runs as root, as in most containers")
 @pytest.mark.parametrize("listens", [True, False])
 def test_another_user_delays_a_race_and_cannot_stop_it(start: Start, listens: bool) -> None:
     [name, *_] = names_of(sorted(os.sched_getaffinity(0)))

@@ -232,7 +232,7 @@ def test_sets_are_compared() -> None:
 
 
 def test_a_torch_callable_is_checked_in_its_own_type() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
     def tensors(rng: np.random.Generator, n: int = 32) -> Any:
         return tuple(torch.from_numpy(rng.standard_normal((n, n))).bfloat16() for _ in range(2))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fairlap.scenarios.callables.untrusted.memory import SharedMemory
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is sealed on Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is sealed on Linux, where CI runs this")
 
 
 def test_memory_for_reading_cannot_be_mapped_to_write_nor_written() -> None:
