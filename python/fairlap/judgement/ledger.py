@@ -1,6 +1,6 @@
 """The ledger of a search: every change that was tried, and the one error rate that all of them share.
 
-At 5 % each, five hundred changes that make no difference leave about a dozen false winners. Here the tries spend one
+At 5 % each, five hundred changes that make no difference leave about eight false winners. Here the tries spend one
 5 %, however many there are: try k has the share 1 / ((k + 1) ln(k + 1)^2) of it, up to a constant, and these add up to
 one. So the chance that a search keeps any change that is not faster is at most 5 %, whatever depends on what. Of the
 rules that were simulated it has the most power: as much as k^-1.6 over five hundred tries and more after them; k^-2
