@@ -192,25 +192,45 @@ def _true_leaf(own: Leaf, truth: Leaf, moved: list[Leaf], operations: int, input
         roundoff = _answer_roundoff(own, inputs_roundoff)
         wide = in_float64(truth.values)
         stable = np.isfinite(wide) & np.isfinite(own.values)
+        sizes = _where(stable, _sizes(wide))
         spread = np.zeros(wide.shape)
         for each in alike:
-            spread = np.maximum(spread, np.where(stable, np.abs(in_float64(each) - wide), 0.0))
-        spread = np.nan_to_num(spread, nan=np.inf)
+            np.maximum(spread, _where(stable, _distance(each, wide)), out=spread)
+        if not np.isfinite(spread).all():
+            spread = np.nan_to_num(spread, nan=np.inf)
         if roundoff == UNIT_ROUNDOFF_OF_TYPE["float64"]:  # in which a move by one rounding may round away again
-            spread = np.maximum(spread, 2 * roundoff * np.abs(np.where(stable, wide, 0.0)))
+            np.maximum(spread, 2 * roundoff * sizes, out=spread)
         if not moved:  # the callable's own numbers, of which nothing is known
             operations = _UNKNOWN_OPERATIONS
-            spread = np.full(wide.shape, roundoff * float(np.max(np.abs(wide), where=stable, initial=0.0)))
-        err = np.where(stable, np.abs(in_float64(own.values) - wide), 0.0)
-        allowed = math.sqrt(max(operations, _FEWEST_OPERATIONS)) * np.maximum(spread, _LEAST_MOVED * _usual(spread))
+            spread = np.full(wide.shape, roundoff * float(np.max(sizes, initial=0.0)))
+        err = _where(stable, _distance(own.values, wide))
+        allowed = np.maximum(spread, _LEAST_MOVED * _usual(spread))
+        allowed *= math.sqrt(max(operations, _FEWEST_OPERATIONS))
         allowed += _PLAIN * np.maximum(err, _usual(err))
-        sizes = np.abs(np.where(stable, wide, 0.0))
         allowed += _OPERATIONS_ROUNDED * roundoff * np.maximum(sizes, _usual(sizes))  # small ones are often differences
         allowed += _TINY * SMALLEST_NORMAL[own.kind]
     return TrueLeaf(wide, own, allowed, stable, roundoff)
 
 
+def _where(stable: Array, values: Array) -> Array:
+    """Set the others to 0, in place."""
+    if not stable.all():
+        np.copyto(values, 0.0, where=~stable)
+    return values
+
+
+def _distance(values: Array, wide: Array) -> Array:
+    return _sizes(np.subtract(values if values.dtype.kind in "fc" else in_float64(values), wide))
+
+
+def _sizes(values: Array) -> Array:
+    return np.abs(values, out=np.empty(np.shape(values)))
+
+
 def _usual(values: Array) -> float:
+    """Compute the root of the mean square of those that are finite."""
+    if math.isfinite(squares := float(np.square(values).sum())):
+        return math.sqrt(squares / values.size) if values.size else 0.0
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
 
