@@ -12,7 +12,12 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
-    click.option("--inputs", multiple=True, metavar="NAME", help="What draws the arguments; structural: odd ones too."),
+    click.option(
+        "--inputs",
+        multiple=True,
+        metavar="MODULE:CALLABLE",
+        help="What draws the arguments. Add --inputs structural for odd sizes, layouts and values.",
+    ),
     click.option("--reference", metavar="MODULE:CALLABLE", help="What answers right.  [default: the first callable]"),
     click.option("--any-answers", is_flag=True, default=None, help="Several: compare the times of different answers."),
 )
@@ -25,7 +30,8 @@ def with_imported(options: dict[str, Any]) -> dict[str, Any]:
     """Replace the names of callables by what they name."""
     found = dict(options)
     if inputs := found.pop("inputs", ()):
-        found["inputs"] = [imported_callable(each) if ":" in each else each for each in inputs]
+        names = [name for each in inputs for name in each.split(",")]
+        found["inputs"] = [imported_callable(each) if ":" in each else each for each in names]
     if reference := options.get("reference"):
         found["reference"] = imported_callable(reference)
     return found

@@ -263,6 +263,26 @@ def test_structural_cases_are_shrunk_to_the_smallest() -> None:
     assert "n=10" in answers.wrong["wrong"].text
 
 
+def test_that_no_size_could_be_varied_is_said() -> None:
+    def forgets_the_last_of_an_odd_number(x: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(x.size) < x.size - x.size % 2, x, 0.0)
+
+    def always_64(rng: np.random.Generator) -> np.ndarray:
+        return rng.standard_normal(64)
+
+    contestants = {"right": np.array, "wrong": forgets_the_last_of_an_odd_number}
+    found = fairlap.compare(contestants, reference=np.array, inputs=[always_64, "structural"], **QUICK)
+    assert not found.answers.wrong
+    assert [[notice.code for notice in row.warnings].count("W_ONE_SIZE") for row in found.rows] == [1, 1]
+
+    def any_size(rng: np.random.Generator, n: int = 64) -> np.ndarray:
+        return rng.standard_normal(n)
+
+    found = fairlap.compare(contestants, reference=np.array, inputs=[any_size, "structural"], **QUICK)
+    assert set(found.answers.wrong) == {"wrong"}
+    assert not any(notice.code == "W_ONE_SIZE" for row in found.rows for notice in row.warnings)
+
+
 def test_structural_cases_outside_of_what_the_reference_takes_are_left_out() -> None:
     def needs_two(a: Any, b: Any) -> Any:
         if len(a) < 2:

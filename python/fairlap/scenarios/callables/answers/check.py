@@ -139,11 +139,15 @@ class Answers:
             return
         self._restores = all(can_restore(each.fn, arguments, truth.changed) for each in self._callables)
         which = min(truth.changed)
-        notice = Notice("W_ARGUMENTS_CHANGED", f"{which} is changed by each call, and the next one finds it so")
         if self._restores:
-            notice = Notice("W_ARGUMENTS_RESTORED", f"{which} is changed by each call, and put back before the next")
+            self.notice("W_ARGUMENTS_RESTORED", f"{which} is changed by each call, and put back before the next")
+        else:
+            self.notice("W_ARGUMENTS_CHANGED", f"{which} is changed by each call, and the next one finds it so")
+
+    def notice(self, code: str, text: str) -> None:
+        """Warn of what holds for all of the callables."""
         for of_one in self.notices.values():
-            of_one.append(notice)
+            of_one.append(Notice(code, text))
 
     def _check_one(self, each: Checked, truth: Truth, arguments: Arguments) -> None:
         try:
