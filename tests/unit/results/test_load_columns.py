@@ -161,6 +161,15 @@ def test_a_contestant_without_a_rate_in_any_process_is_not_ranked_and_its_row_sa
     assert "E_NO_RATE" in text_of(shown)
 
 
+@pytest.mark.parametrize(("limited_by", "is_of_the_budget"), [("budget", True), ("bound", False)])
+def test_without_a_rate_the_row_says_whether_the_budget_was_too_short(limited_by: str, is_of_the_budget: bool) -> None:
+    nothing = LoadFound((trial("capacity", None, 300, served=50.0),), None, limited_by)
+    shown = raced(lambda name, block: nothing if name == "torch" else two(name, block))
+    row = next(row for row in shown.rows if row.contestant == "torch")
+    assert row.code == "E_NO_RATE"
+    assert ("budget" in row.message) == is_of_the_budget
+
+
 def test_processes_without_a_rate_are_left_out_of_a_comparison_of_two_runs() -> None:
     def before(name: str, block: int) -> LoadFound:
         return NOTHING if (name, block) == ("torch", 3) else two(name, block)

@@ -100,7 +100,8 @@ class LoadRun(AfterTurns):
         self._is_over = True
         result.load = LoadFound(self._trials, largest_met(self._trials), "budget")
         trials = quantity_text.count(len(self._trials), "trial")
-        text = f"the budget ended its search for the largest rate after {trials}"
+        so_far = "" if result.load.largest_rate_per_s else ", none of which met the bound"
+        text = f"the budget ended its search for the largest rate after {trials}{so_far}"
         result.warnings = [*result.warnings, Notice("W_BUDGET_IN_LOAD", text)]
 
     def _end(self, searched: Searched, worker: WorkerProcess, result: ProcessResult) -> None:

@@ -108,7 +108,13 @@ def _why_without(processes: Sequence[ProcessResult], load: Load, judged: Judged)
         of_all = f"in {len(without)} of {quantity_text.count(len(searches), 'process')}"
         return Unqualified(f"LoadGen says INVALID {of_all}{reasons}", LOADGEN_INVALID)
     if without and len(without) == len(searches):
-        lone = all(each.limited_by == "lone_request" for each in without)
-        why = "even a lone request misses the bound" if lone else "no rate that was tried meets the bound"
-        return Unqualified(f"{why} ({load.bound_text}) in every process", NO_RATE)
+        return Unqualified(_why_no_rate({each.limited_by for each in without}, load.bound_text), NO_RATE)
     return None
+
+
+def _why_no_rate(limited_by: Collection[str], bound: str) -> str:
+    if limited_by == {"budget"}:
+        return f"the budget ended every search before a rate was found that meets the bound ({bound})"
+    lone = limited_by == {"lone_request"}
+    why = "even a lone request misses the bound" if lone else "no rate that was tried meets the bound"
+    return f"{why} ({bound}) in every process"
