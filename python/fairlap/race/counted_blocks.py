@@ -208,7 +208,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked))
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
-        why = f"{complete_blocks}; a verdict needs two, and six to claim a difference"
+        why = f"{complete_blocks}: it takes two to compare, and six to claim a difference"
         return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:

@@ -243,7 +243,8 @@ def _limits(work_result: WorkResult) -> list[str]:
     known = {name: error for name, error in errors.items() if error is not None}
     if known:
         worst = max(known, key=known.__getitem__)
-        limits.append(f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst}).")
+        error = f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst})."
+        limits.append(error if known[worst] else "All answers equal the reference.")
     return limits
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "compare",
     cls=Command,
     sections=RACE_SECTIONS,
-    essential="on command batch mode precision threads to-score budget baseline dims inputs output",
+    essential="on command batch mode precision threads to-score budget baseline shapes dims inputs output",
     examples="""
 fairlap compare convnet --on torch,tensorflow:graph,jax,onnxruntime
     Race four frameworks on a built-in model.

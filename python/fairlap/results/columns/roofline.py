@@ -67,13 +67,13 @@ class LeastTimes:
 
     def why_no_bound(self, call_ns: float, no_overhead: str) -> str:
         nearer = self.number_type if self.compute_ns >= self.memory_ns else self.level
-        of_roof = f"the {nearer} roof explains {quantity_text.share(self.roofs_ns / call_ns)} of its time"
+        of_roof = f"at the {nearer} roof it would take {quantity_text.share(self.roofs_ns / call_ns)} of its time"
         if self.overhead_ns is None:
             return f"{of_roof}, and {no_overhead}"
         if self.overhead_ns > MOST_OVERHEAD * call_ns:
             took = quantity_text.duration(self.overhead_ns)
             return f"{of_roof}, and an empty call took {took}, under another load than this one"
-        return f"{of_roof}, and an empty call {quantity_text.share(self.overhead_ns / call_ns)} of its time"
+        return f"{of_roof}, and an empty call takes {quantity_text.share(self.overhead_ns / call_ns)} of it"
 
     def evidence(self, call_ns: float) -> str:
         call, compute, memory = map(quantity_text.duration, (call_ns, self.compute_ns, self.memory_ns))
