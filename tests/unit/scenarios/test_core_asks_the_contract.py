@@ -17,7 +17,6 @@ from fairlap.render.scenario_side import NoCommand, RenderSide, Words, render_si
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
-from fairlap.scenarios import contract
 from fairlap.scenarios.calls_scenario import Calls
 from fairlap.scenarios.contract import Asked, scenarios
 from small_races import small_plan
@@ -76,8 +75,8 @@ class _TidesShown(RenderSide):
 def tides(monkeypatch: pytest.MonkeyPatch) -> _Tides:
     found = _Tides()
     all_of_them = (found, *scenarios())
-    for place in (contract, fairlap.race.scenario_side, fairlap.render.scenario_side, fairlap.race.plan_reach):
-        monkeypatch.setattr(place, "scenarios", lambda: all_of_them)
+    for room in ("scenarios.contract", "race.scenario_side", "render.scenario_side", "race.plan_reach"):
+        monkeypatch.setattr(f"fairlap.{room}.scenarios", lambda: all_of_them)
     return found
 
 
