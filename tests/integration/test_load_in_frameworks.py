@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fairlap.race.load.load_run import WHEN
 from fairlap.race.plan import Measuring
 from fairlap.request.load import Load
 from fairlap.request.work import Work
+from fairlap.scenarios.load.race.load_run import WHEN
 from framework_python import skip_unless_available
 from machine_marks import needs_proc
 from small_races import run_race, small_plan

@@ -13,8 +13,8 @@ import pytest
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.processes import process_ids, process_stat
-from fairlap.race.equal_work import held_out_answers
 from fairlap.scenarios.latency_messages import Measure
+from fairlap.scenarios.learning.race import held_out_answers
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.training_messages import Epoch
 from machine_marks import needs_proc

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from command_line import fairlap
 from fairlap.models.registry import find
-from fairlap.race.equal_work.checkpoints import Checkpoints
-from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.plan import Measuring, Plan
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
 from fairlap.render.terminal import text_of
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.learning.race.checkpoints import Checkpoints
+from fairlap.scenarios.learning.race.learning_data import data_to_learn
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc
 from numpy_trainer import install_numpy_trainer

@@ -32,7 +32,6 @@ from fairlap.race.counted_blocks import INPUTS_AT_FAULT, inputs_at_fault
 from fairlap.race.equal_work import answers, training_answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.equal_work.training_run import TrainingRun
 from fairlap.race.plan import draw_plan
 from fairlap.race.processes.at_scale import record_ranks
 from fairlap.race.processes.sandbox import require_sandboxable
@@ -46,6 +45,7 @@ from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.latency_messages import Reading
+from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
 from fairlap.store.errors import store_error

@@ -26,15 +26,14 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
-from fairlap.race.equal_work.checkpoints import Checkpoints
-from fairlap.race.equal_work.kept_weights import require_folder
 from fairlap.race.kept_plan import plan_to_keep
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for
+from fairlap.race.scenario_side import race_sides, sides_asked
 from fairlap.race.stopping import Ending
-from fairlap.render.outputs import Format, UnknownFormat, write_all
+from fairlap.render.outputs import Format, write_all
 from fairlap.render.terminal import text_of
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.request.server_address import require_confirmed
@@ -42,6 +41,7 @@ from fairlap.results.decision.question import Question, question_of, with_decisi
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.contract import require_settings
+from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.run_file import run_document, save_run
 from fairlap.store.run_sources import require_contestant
@@ -75,16 +75,15 @@ def checked_output(
         require_confirmed(asked.contestants, remote=options.remote)
         require_passing_confirmed(asked.pass_env, options.pass_env)
     profiles = bool(asked.profile_processes) if isinstance(asked, Plan) else asked.profile
-    require_folder(options.keep_weights, to_score=asked.to_score is not None)
     require_trace_folder(options.trace, profiles=profiles)
     price = price_named(options.price) if options.price else None
     question = question_of(options.require, options.use)
     files = tuple(writable(options.output))
+    contents, sides = {path: chosen.content for path, chosen in files}, sides_asked(asked)
+    for side in race_sides():
+        side.require_output(options, contents, asked=side in sides)
     if store:
         named_sender()
-    for path, chosen in files:
-        if chosen.content == "training" and asked.to_score is None:
-            raise UnknownFormat(f"{path} logs training to a score; add --mode train --to-score, or leave it out")
     return RunOutput(options, files, price, question, store, quiet, as_json)
 
 
@@ -242,7 +241,7 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
     """
     if not run_id:
         return "this run is not stored and cannot be resumed"
-    arguments = ["fairlap", "compare" if plan.load is None else "load", "--resume", run_id]
+    arguments = ["fairlap", plan.command, "--resume", run_id]
     for path, _ in output.files:
         arguments += ["--output", str(path)]
     options = output.options

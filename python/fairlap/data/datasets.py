@@ -22,6 +22,7 @@ from fairlap.data.npy_rows import NpyRows
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.machine.atomic_files import atomic_replacement
 from fairlap.models.draw import draw_inputs
+from fairlap.models.modes import MODES
 from fairlap.models.spec import BATCH, Integers, Spec, Tensor
 from fairlap.request.work import Work
 
@@ -112,7 +113,7 @@ def by_the_item(spec: Spec, batch: int) -> Spec:
 
 def require_feedable(text: str, spec: Spec, work: Work) -> None:
     """Raise InvalidRequest for data that cannot be fed to this work, before the race starts."""
-    if work.mode == "grad":
+    if not MODES[work.mode].is_fed:
         message = f"{work.label}: --data feeds inference and training; race steps with --mode train"
         raise InvalidRequest(message, code="E_DATA")
     if work.precisions != ("fp32",):

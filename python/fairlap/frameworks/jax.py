@@ -92,7 +92,7 @@ class Jax(Framework):
             import jax
         if "async_dispatch" in wanted.options:  # before the client of the CPU is made
             jax.config.update("jax_cpu_enable_async_dispatch", wanted.options["async_dispatch"] == "on")
-        if wanted.rank is not None and work.mode == "train":
+        if wanted.rank is not None and work.training is not None:  # otherwise ranks have nothing to exchange
             with phase("join"):
                 join(wanted.rank, wanted.device)
         device = _device(wanted.device)
@@ -109,21 +109,11 @@ class Jax(Framework):
             back: dict[str, Any] = model.canonical(jax.tree.unflatten(tree, [np.asarray(each) for each in arrays]))
             return back
 
-        if work.mode == "train":
+        if work.training is not None:
             return _trained(work, wanted, model, tree, leaves, canonical, phase)
         if work.spec.continuation:
             return _generating(work, wanted, model, tree, leaves, canonical, phase)
-        if work.mode == "infer":
-            function = model.forward
-            arguments: tuple[Any, ...] = (jax.tree.unflatten(tree, leaves),)
-            answers = partial(_outputs, work)
-        else:
-            trained = trained_leaves(work.spec, leaves, canonical)
-            learnt, fixed = parted(leaves, trained)
-            loss = partial(_loss, model.forward, work.spec.loss, partial(joined, tree, trained))
-            function = jax.value_and_grad(loss)
-            arguments = (learnt, fixed, _put(work.labels, work))
-            answers = partial(_gradients, work, canonical, partial(zeros_between, leaves, trained))
+        function, arguments, answers = _CALLED[work.mode](work, model, tree, leaves, canonical)
         step, slots = jax.jit(function), SlotViews(work)
         with phase("lower"):
             lowered = step.lower(*arguments, inputs)
@@ -163,6 +153,33 @@ class Jax(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+Called = tuple[Callable[..., Any], tuple[Any, ...], Callable[[Any], Answers]]
+"""The function of a mode, its arguments before the inputs, and the answers in what it returns."""
+
+
+def _inferring(
+    work: Workload, model: Any, tree: Any, leaves: list[Any], canonical: Callable[[list[Any]], dict[str, Any]]
+) -> Called:
+    import jax
+
+    return model.forward, (jax.tree.unflatten(tree, leaves),), partial(_outputs, work)
+
+
+def _differentiated(
+    work: Workload, model: Any, tree: Any, leaves: list[Any], canonical: Callable[[list[Any]], dict[str, Any]]
+) -> Called:
+    import jax
+
+    trained = trained_leaves(work.spec, leaves, canonical)
+    learnt, fixed = parted(leaves, trained)
+    loss = partial(_loss, model.forward, work.spec.loss, partial(joined, tree, trained))
+    answers = partial(_gradients, work, canonical, partial(zeros_between, leaves, trained))
+    return jax.value_and_grad(loss), (learnt, fixed, _put(work.labels, work)), answers
+
+
+_CALLED = {"infer": _inferring, "grad": _differentiated}
 
 
 def _generating(

@@ -64,14 +64,14 @@ class Mpi(Framework):
             import mpi4py
         self._version = str(mpi4py.__version__)
         exchange = None
-        if wanted.rank is not None and work.mode == "train":
+        if wanted.rank is not None and work.training is not None:  # otherwise ranks have nothing to exchange
             with phase("join"):
                 exchange = _Exchange(wanted.rank)
         with phase("build"):
             forward = work.implementation_of_reference().forward
             held = {name: np.array(array, np.float32) for name, array in work.weights.items()}
         in_force = {"threads": _threads(wanted.threads), "precision": "fp32", "execution": f"NumPy {np.__version__}"}
-        if work.mode == "infer":
+        if work.training is None:
             return Contestant(
                 bind=lambda inputs: partial(_answer, work, forward, held, inputs),
                 done=None,

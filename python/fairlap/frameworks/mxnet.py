@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,20 +36,21 @@ class MXNet(Framework):
         with phase("import"):
             import mxnet
         self._version = str(mxnet.__version__)
+        in_mode = _MODES[work.mode]
         with phase("build"):
             model = work.implementation("mxnet").build(work.weights)
             trained = trained_names(work.spec)
             for name, parameter in model.parameters_by_name.items():
-                parameter.grad_req = "write" if work.mode == "grad" and name in trained else "null"
-            forward = model if work.mode == "infer" else _with_loss(model, work)
+                parameter.grad_req = "write" if in_mode.needs_slopes and name in trained else "null"
+            forward = in_mode.forward(model, work)
         if wanted.variant == "hybrid":
             with phase("compile"):
                 forward.hybridize(static_alloc=True, static_shape=True)
-                _wait(_bind(work, model, forward, work.inputs)())  # the first call builds the graph
+                _wait(in_mode.bind(work, model, forward, work.inputs)())  # the first call builds the graph
         return Contestant(
-            bind=partial(_bind, work, model, forward),
+            bind=partial(in_mode.bind, work, model, forward),
             done=_wait,
-            outputs=partial(_answers, work),
+            outputs=partial(in_mode.answers, work),
             weights=partial(_weights, work, model),
             in_force=_in_force(model, wanted),
         )
@@ -78,12 +79,20 @@ def _with_loss(model: Any, work: Workload) -> Any:
     return Loss()
 
 
-def _bind(work: Workload, model: Any, forward: Any, inputs: Arrays) -> Callable[[], Any]:
+def _tensors(work: Workload, inputs: Arrays) -> list[Any]:
+    from mxnet import nd
+
+    return [nd.array(inputs[each.name], dtype=each.dtype) for each in work.spec.inputs]
+
+
+def _bind_forward(work: Workload, _model: Any, forward: Any, inputs: Arrays) -> Callable[[], Any]:
+    return partial(forward, *_tensors(work, inputs))
+
+
+def _bind_step(work: Workload, model: Any, forward: Any, inputs: Arrays) -> Callable[[], Any]:
     from mxnet import autograd, nd
 
-    tensors = [nd.array(inputs[each.name], dtype=each.dtype) for each in work.spec.inputs]
-    if work.mode == "infer":
-        return partial(forward, *tensors)
+    tensors = _tensors(work, inputs)
     if work.labels is not None:
         tensors.append(nd.array(work.labels, dtype=work.labels.dtype))
     gradients = [model.parameters_by_name[name].grad() for name in trained_names(work.spec)]
@@ -103,12 +112,27 @@ def _wait(result: tuple[Any, ...]) -> None:
         each.wait_to_read()
 
 
-def _answers(work: Workload, result: tuple[Any, ...]) -> Answers:
-    if work.mode == "infer":
-        return named_outputs(work.spec, [each.asnumpy() for each in result])
+def _outputs(work: Workload, result: tuple[Any, ...]) -> Answers:
+    return named_outputs(work.spec, [each.asnumpy() for each in result])
+
+
+def _gradients(work: Workload, result: tuple[Any, ...]) -> Answers:
     loss, *gradients = result
     by_name = zip(trained_names(work.spec), gradients, strict=True)
     return named_gradients(loss.asnumpy().reshape(()), {name: each.asnumpy() for name, each in by_name})
+
+
+class _InMode(NamedTuple):
+    forward: Callable[[Any, Workload], Any]
+    bind: Callable[[Workload, Any, Any, Arrays], Callable[[], Any]]
+    answers: Callable[[Workload, tuple[Any, ...]], Answers]
+    needs_slopes: bool
+
+
+_MODES = {
+    "infer": _InMode(lambda model, _work: model, _bind_forward, _outputs, needs_slopes=False),
+    "grad": _InMode(_with_loss, _bind_step, _gradients, needs_slopes=True),
+}
 
 
 def _weights(work: Workload, model: Any) -> Answers:

@@ -68,17 +68,18 @@ class Paddle(Framework):
             trained = trained_names(work.spec)
             for name, tensor in model.parameters_by_name.items():
                 tensor.stop_gradient = name not in trained
-        if work.mode == "train":
+        if work.training is not None:
             return self._trained(work, wanted, model, phase)
-        forward = _forward(model) if work.mode == "infer" else _loss(model, work)
+        make_forward, bind = _CALLED[work.mode]
+        forward = make_forward(model, work)
         if wanted.variant == "static":
             forward = _static(forward)
             with phase("trace"):
                 forward.get_concrete_program(_tensors(work, work.inputs))
             with phase("compile"):
-                _bind(work, model, forward, work.inputs)()  # the first call creates the executor
+                bind(work, model, forward, work.inputs)()  # the first call creates the executor
         return Contestant(
-            bind=partial(_bind, work, model, forward),
+            bind=partial(bind, work, model, forward),
             done=None,  # on a CPU kernels run inside the call, and the static graph's executor on its thread too
             outputs=partial(answers_of_tensors, work, implementation.canonical),
             weights=partial(weights_of_tensors, work, implementation.canonical, model.parameters_by_name),
@@ -117,7 +118,7 @@ class Paddle(Framework):
         )
 
 
-def _forward(model: Any) -> Callable[[list[Any]], Any]:
+def _forward(model: Any, _work: Workload) -> Callable[[list[Any]], Any]:
     """Of a list: ``to_static`` takes no function with ``*inputs``."""
 
     def forward(inputs: list[Any]) -> Any:
@@ -162,12 +163,16 @@ def _loss_of_batch(model: Any, kind: Loss) -> Callable[[list[Any], Any], Any]:
     return losses[kind]
 
 
-def _bind(work: Workload, model: Any, forward: Callable[[list[Any]], Any], inputs: Arrays) -> Callable[[], Any]:
+def _bind_forward(
+    work: Workload, _model: Any, forward: Callable[[list[Any]], Any], inputs: Arrays
+) -> Callable[[], Any]:
+    return partial(forward, _tensors(work, inputs))
+
+
+def _bind_step(work: Workload, model: Any, forward: Callable[[list[Any]], Any], inputs: Arrays) -> Callable[[], Any]:
     import paddle
 
     tensors = _tensors(work, inputs)
-    if work.mode == "infer":
-        return partial(forward, tensors)
     trained = [model.parameters_by_name[name] for name in trained_names(work.spec)]
 
     def step() -> tuple[Any, list[Any]]:
@@ -175,6 +180,9 @@ def _bind(work: Workload, model: Any, forward: Callable[[list[Any]], Any], input
         return loss, paddle.grad(loss, trained)
 
     return step
+
+
+_CALLED = {"infer": (_forward, _bind_forward), "grad": (_loss, _bind_step)}
 
 
 def _batch(work: Workload, arrays: Arrays) -> tuple[list[Any], Any]:

@@ -105,19 +105,8 @@ class TensorFlow(Framework):
             model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
         if work.spec.continuation:
             return _generating(work, wanted, model, implementation.canonical, phase)
-        step, training, function = model.__call__, None, None
-        if work.mode == "train":
-            from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
-
-            loss = _loss_of_batch(model, work)
-            training = TensorFlowTraining(
-                work, model, implementation.build, implementation.canonical, loss, strategy, wanted.variant == "xla"
-            )
-            step = training.step
-        elif work.mode == "grad":
-            trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
-            labels = None if work.labels is None else tf.constant(work.labels)
-            step = _loss_and_gradients(model, work.spec.loss, labels, trained)
+        step, training = _STEPS[work.mode](work, wanted, model, implementation, strategy)
+        function = None
         eager = step
         if wanted.variant:
             inputs = _tensors(work, batch_of(work))
@@ -170,6 +159,34 @@ class TensorFlow(Framework):
 
     def version(self) -> str:
         return self._version
+
+
+def _inferring(_work: Workload, _wanted: Settings, model: Any, _implementation: Any, _strategy: Any) -> Step:
+    return model.__call__, None
+
+
+def _differentiated(work: Workload, _wanted: Settings, model: Any, _implementation: Any, _strategy: Any) -> Step:
+    import tensorflow as tf
+
+    trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
+    labels = None if work.labels is None else tf.constant(work.labels)
+    return _loss_and_gradients(model, work.spec.loss, labels, trained), None
+
+
+def _trained(work: Workload, wanted: Settings, model: Any, implementation: Any, strategy: Any) -> Step:
+    from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
+
+    loss = _loss_of_batch(model, work)
+    training = TensorFlowTraining(
+        work, model, implementation.build, implementation.canonical, loss, strategy, wanted.variant == "xla"
+    )
+    return training.step, training
+
+
+Step = tuple[Callable[..., Any], Any]
+"""What a mode calls, and what is trained by it."""
+
+_STEPS = {"infer": _inferring, "grad": _differentiated, "train": _trained}
 
 
 def _strategy(work: Workload, wanted: Settings, phase: Phase) -> Any:

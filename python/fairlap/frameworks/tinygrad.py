@@ -58,7 +58,8 @@ class TinyGrad(Framework):
         with phase("build"):
             model = work.implementation("tinygrad").build(work.weights)
             held = get_state_dict(model)
-        step = _forward(model) if work.mode == "infer" else _loss_and_gradients(work, model, held)
+        make_step, answers = _MODES[work.mode]
+        step = make_step(work, model, held)
         run = _captured(step, work) if wanted.variant == "jit" else step
         bind = partial(_bind, run)
         with phase("compile"):
@@ -66,7 +67,7 @@ class TinyGrad(Framework):
         return Contestant(
             bind=bind,
             done=lambda _: Device[Device.DEFAULT].synchronize(),
-            outputs=partial(_answers, work),
+            outputs=partial(answers, work),
             weights=partial(_weights, work, held),
             in_force={
                 "threads": _threads(wanted.threads, 1 + thread_count() - before if before else 0),
@@ -89,7 +90,7 @@ def _compiler() -> str:
     return run.stdout.partition("\n")[0] or "unknown"
 
 
-def _forward(model: Any) -> Step:
+def _forward(_work: Workload, model: Any, _held: dict[str, Any]) -> Step:
     from tinygrad import Tensor
 
     def step(**inputs: Any) -> tuple[Any, ...]:
@@ -138,12 +139,16 @@ def _captured(step: Step, work: Workload) -> Step:
     return replay
 
 
-def _answers(work: Workload, result: tuple[Any, ...]) -> Answers:
-    arrays = [each.numpy() for each in result]
-    if work.mode == "infer":
-        return named_outputs(work.spec, arrays)
-    loss, *gradients = arrays
+def _outputs(work: Workload, result: tuple[Any, ...]) -> Answers:
+    return named_outputs(work.spec, [each.numpy() for each in result])
+
+
+def _gradients(work: Workload, result: tuple[Any, ...]) -> Answers:
+    loss, *gradients = (each.numpy() for each in result)
     return named_gradients(loss, dict(zip(trained_names(work.spec), gradients, strict=True)))
+
+
+_MODES = {"infer": (_forward, _outputs), "grad": (_loss_and_gradients, _gradients)}
 
 
 def _weights(work: Workload, held: dict[str, Any]) -> Answers:

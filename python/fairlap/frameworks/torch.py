@@ -52,6 +52,9 @@ from fairlap.request.work import Precision
 
 _TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 
+BoundInMode = Callable[[Any, Callable[[], Any]], Callable[[], Any]]
+"""Of a model and its bound forward pass, the call of a mode."""
+
 
 class Torch(Framework):
     name = "torch"
@@ -89,7 +92,6 @@ class Torch(Framework):
         return {"OMP_NUM_THREADS": str(settings.threads), "MKL_NUM_THREADS": str(settings.threads), **caches}
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        compiled = wanted.variant == "compile"
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
         require_fitting(work, wanted)
         with phase("import"):
@@ -99,41 +101,76 @@ class Torch(Framework):
             prepare_device(wanted.device, wanted.device_memory_limit_bytes, self.packages[0], tf32=tf32)
         _use(wanted)
         self._version = str(torch.__version__)
-        if wanted.rank is not None and work.mode == "train":
+        prepared = {"infer": self._inferring, "grad": self._differentiated, "train": self._training}
+        return prepared[work.mode](work, wanted, phase)
+
+    def _inferring(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        import torch
+
+        # For the whole process: a context around each call would be timed with it.
+        self._no_gradients = torch.inference_mode()
+        self._no_gradients.__enter__()
+        self._begin_autocast(work, wanted)
+        with phase("build"):
+            model = _built(work, wanted, slopes=False)
+        if work.spec.continuation:
+            return self._generating(work, wanted, model, phase)
+        return self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, _outputs)
+
+    def _differentiated(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        self._begin_autocast(work, wanted)
+        with phase("build"):
+            model = _built(work, wanted)
+        loss = _loss(model, work.spec.loss, _labels(work, wanted.device))
+        return self._called(work, wanted, model, phase, lambda _held: loss, partial(_sloped, work), _gradients)
+
+    def _training(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
+        if wanted.rank is not None:
             with phase("connect"):
                 join(wanted)
-        if work.mode == "infer":
-            # For the whole process: a context around each call would be timed with it.
-            self._no_gradients = torch.inference_mode()
-            self._no_gradients.__enter__()
-        if work.precision == "autocast" and work.mode != "train":
-            # For the whole process, without its cache, which a context around each call would empty each time.
+        with phase("build"):
+            model = _built(work, wanted)
+        return self._trained(work, wanted, model, phase)
+
+    def _begin_autocast(self, work: Workload, wanted: Settings) -> None:
+        """For the whole process, without its cache, which a context around each call would empty each time."""
+        import torch
+
+        if work.precision == "autocast":
             kind = wanted.device.partition(":")[0]
             self._autocast = torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False)
             self._autocast.__enter__()
-        with phase("build"):
-            model = _built(work, wanted)
-        if work.mode == "train":
-            return self._trained(work, wanted, model, phase)
-        if work.spec.continuation:
-            return self._generating(work, wanted, model, phase)
+
+    def _called(
+        self,
+        work: Workload,
+        wanted: Settings,
+        model: Any,
+        phase: Phase,
+        forward_of: Callable[[Any], Any],
+        bound_in_mode: BoundInMode,
+        answers: Callable[[Workload, Any], Answers],
+    ) -> Contestant:
+        """Prepare calls of ``forward_of`` the model, which may be quantized before."""
+        compiled = wanted.variant == "compile"
         held, made = model, None
         if work.precision == "int8":
             if not compiled or wanted.device != "cpu":
                 raise Unsupported("PyTorch runs quantized models through torch.compile, on x86: race torch:compile")
             with phase("convert"):
                 held, made = quantized(work, model)
-        forward = held if work.mode == "infer" else _loss(model, work.spec.loss, _labels(work, wanted.device))
+        forward = forward_of(held)
+        bind_in_mode = partial(self._bind, work, wanted.device, bound_in_mode)
         uncompiled = forward
         if compiled:
             with phase("compile"):
                 forward = _compiled(forward, wanted.options)
-                self._bind(work, wanted.device, held, forward, work.inputs)()  # the first call compiles
-        bind = partial(self._bind, work, wanted.device, held, forward)
+                bind_in_mode(held, forward, work.inputs)()  # the first call compiles
+        bind = partial(bind_in_mode, held, forward)
         return Contestant(
             bind=bind,
             done=None,
-            outputs=partial(_answers, work),
+            outputs=partial(answers, work),
             weights=dict if made else partial(_weights, work, model),
             in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}),
             quantization=made.quantization if made else None,
@@ -141,7 +178,7 @@ class Torch(Framework):
             **on_device(wanted.device),
             fed=_fed(_runner(forward, _places(held, work)), wanted.device),
             profiler=Profiler(
-                "torch.profiler", _record, partial(self._bind_to_profile, work, wanted, held, uncompiled)
+                "torch.profiler", _record, partial(self._bind_to_profile, wanted, bind_in_mode, held, uncompiled)
             ),
             compilation=partial(_compilation, bind, wanted),
             in_thread=partial(modes_of_a_thread, work, wanted.device),
@@ -239,18 +276,24 @@ class Torch(Framework):
         )
 
     def _bind_to_profile(
-        self, work: Workload, wanted: Settings, model: Any, forward: Callable[..., Any], inputs: Arrays
+        self,
+        wanted: Settings,
+        bind: Callable[..., Callable[[], Any]],
+        model: Any,
+        forward: Callable[..., Any],
+        inputs: Arrays,
     ) -> Callable[[], Any]:
         if wanted.variant == "compile":
             from fairlap.frameworks.adapter_parts.profiles.torch_profile import compiled_for_the_profiler
 
             forward = compiled_for_the_profiler(forward, wanted.options.get("mode"))
-        return self._bind(work, wanted.device, model, forward, inputs)
+        return bind(model, forward, inputs)
 
     def _bind(
         self,
         work: Workload,
         device: str,
+        in_mode: BoundInMode,
         model: Any,
         forward: Callable[..., Any],
         inputs: Arrays,
@@ -263,17 +306,19 @@ class Torch(Framework):
         # By place where the model allows it: names cost 0.4 us a call.
         places = _places(model, work)
         bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
-        if work.mode == "infer":
-            return bound
-        parameters = dict(model.named_parameters())
-        return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+        return in_mode(model, bound)
 
 
-def _built(work: Workload, wanted: Settings) -> Any:
+def _sloped(work: Workload, model: Any, bound: Callable[[], Any]) -> Callable[[], Any]:
+    parameters = dict(model.named_parameters())
+    return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+
+
+def _built(work: Workload, wanted: Settings, *, slopes: bool = True) -> Any:
     import torch
 
     implementation = work.implementation("torch")
-    model = implementation.build(work.weights).requires_grad_(work.mode != "infer").to(wanted.device)
+    model = implementation.build(work.weights).requires_grad_(slopes).to(wanted.device)
     if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
         model = model.to(memory_format=torch.channels_last)
     return model.to(getattr(torch, _TYPES[work.precision])) if work.precision in _TYPES else model
@@ -417,9 +462,11 @@ def _compilation(bind: Callable[..., Callable[[], Any]], wanted: Settings, *, tr
     return compilation_of(bind, compiled=wanted.variant == "compile", trains=trains)
 
 
-def _answers(work: Workload, result: Any) -> Answers:
-    if work.mode == "infer":
-        return named_outputs(work.spec, [each.float().cpu().numpy() for each in result])
+def _outputs(work: Workload, result: Any) -> Answers:
+    return named_outputs(work.spec, [each.float().cpu().numpy() for each in result])
+
+
+def _gradients(work: Workload, result: Any) -> Answers:
     loss, gradients = result
     by_name = zip(trained_names(work.spec), gradients, strict=True)
     return named_gradients(loss.detach().cpu(), {name: each.float().cpu().numpy() for name, each in by_name})

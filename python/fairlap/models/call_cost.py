@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from fairlap.models.modes import MODES
 from fairlap.models.spec import Dtype, Spec, Tensor
 from fairlap.request.training import AdamW, Sgd
-from fairlap.request.work import Mode, Precision, Work
+from fairlap.request.work import Precision, Work
 
 SETS_OF_INPUTS = 2
 """That take turns while calls are timed, so that a call does not find its inputs where the last one left them."""
@@ -19,8 +20,6 @@ _ELEMENT_BYTES: Mapping[Dtype, int] = {
 }  # fmt: skip
 _WEIGHT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2, "int8": 1}
 _INPUT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2}
-_INFERENCES: Mapping[Mode, int] = {"infer": 1, "grad": 3, "train": 3}
-"""A gradient has the products of an inference, those of the slopes by activations, and those by weights."""
 
 
 class CallCost(msgspec.Struct, frozen=True):
@@ -48,15 +47,15 @@ def call_cost(spec: Spec, work: Work) -> CallCost | None:
     counted = "" if operations is not None else f"the operations of {spec.name} are not counted"
     if spec.uncounted:
         counted = f"not all operations of {spec.name} are counted: {', '.join(spec.uncounted)}"
-    elif operations is not None and work.mode != "infer":
-        counted = f"{_INFERENCES[work.mode]} times those of an inference"
+    elif operations is not None and MODES[work.mode].inferences > 1:
+        counted = f"{MODES[work.mode].inferences} times those of an inference"
     return CallCost(
         moved_bytes=float(read * weight_bytes + inputs + written),
         # Other inputs look up other rows of a table.
         working_set_bytes=float(min(held, SETS_OF_INPUTS * read) * weight_bytes + SETS_OF_INPUTS * inputs + written),
         # Most operators have a weight; one without any has no more than a few.
         operators=max(1, len(spec.weights)),
-        operations=None if operations is None else operations * _INFERENCES[work.mode],
+        operations=None if operations is None else operations * MODES[work.mode].inferences,
         counted=counted,
         exchanged_bytes=_exchanged_bytes(spec, work),
     )
@@ -87,16 +86,16 @@ def _written_bytes(spec: Spec, work: Work) -> int:
     They are the outputs; or the gradients; or the weights after the step, and what the optimizer keeps read and
     written.
     """
-    if work.mode == "infer":
+    if MODES[work.mode].gives_outputs:
         return _bytes_of(spec.outputs, work)
     trained = spec.trained_parameters() * _WEIGHT_BYTES.get(work.precision, 4)
-    if work.mode == "grad" or work.training is None:
+    if work.training is None:
         return trained
     return trained * (1 + 2 * _kept_by(work.training.optimizer))
 
 
 def _exchanged_bytes(spec: Spec, work: Work) -> float | None:
-    if work.mode != "train" or work.scale is None or work.scale.ranks < 2:
+    if work.training is None or work.scale is None or work.scale.ranks < 2:
         return None
     return float(spec.trained_parameters() * _WEIGHT_BYTES.get(work.precision, 4))
 

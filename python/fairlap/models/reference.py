@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.spec import Loss
 from fairlap.models.workload import Workload
+from fairlap.request.work import Mode
 
 Array = npt.NDArray[Any]
 
@@ -35,9 +36,8 @@ Answers = dict[str, npt.NDArray[np.float64]]
 def reference_answers(work: Workload) -> Answers:
     """Compute the outputs; in mode "grad" the loss."""
     weights, inputs = _in_float64(work.weights), _in_float64(work.inputs)
-    if work.mode == "grad":
-        return {"loss": np.asarray(loss_at(work, weights, inputs))}
-    return {name: np.asarray(value, dtype=np.float64) for name, value in _forward(work)(weights, inputs).items()}
+    found = _ANSWERS.get(work.mode, _outputs_at)(work, weights, inputs)
+    return {name: np.asarray(value, dtype=np.float64) for name, value in found.items()}
 
 
 def answers_in_float32(work: Workload) -> dict[str, npt.NDArray[Any]]:
@@ -49,6 +49,17 @@ def answers_in_float32(work: Workload) -> dict[str, npt.NDArray[Any]]:
 def loss_at(work: Workload, weights: Arrays, inputs: Arrays) -> float:
     outputs = _forward(work)(weights, inputs)
     return float(loss_of(work.spec.loss, outputs[work.spec.outputs[0].name], work.labels))
+
+
+def _outputs_at(work: Workload, weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
+    return _forward(work)(weights, inputs)
+
+
+def _loss_at(work: Workload, weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
+    return {"loss": loss_at(work, weights, inputs)}
+
+
+_ANSWERS: Mapping[Mode, Callable[[Workload, Arrays, Arrays], Mapping[str, Any]]] = {"grad": _loss_at}
 
 
 def _forward(work: Workload) -> Callable[[Arrays, Arrays], dict[str, npt.NDArray[Any]]]:

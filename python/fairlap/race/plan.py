@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,10 +14,10 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.regular_file import content_of
+from fairlap.models.modes import MODES
 from fairlap.printed_document import PrintedDocument
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.commands import reports_of
-from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
@@ -30,8 +30,7 @@ from fairlap.secrets import json_without_secrets
 from fairlap.verdict import Gate
 
 PLAN_FORMAT = 2
-DATA_SEEDS = (0, 1, 2)  # that take turns from block to block, unless one is asked for
-DATA_SEEDS_TO_A_SCORE = (0, 1, 2, 3, 4)  # how long training takes depends more on the weights that it begins with
+DATA_SEEDS = Scenario.data_seeds  # that take turns from block to block, where no scenario has others
 _MOST_PADDING_BYTES = 4096
 _MOST_HASH_SEED = 4294967295
 
@@ -125,9 +124,23 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         return "controlled" if controlled else "as-found"
 
     @property
-    def load(self) -> Load | None:
-        """What a race of load asks; the same of all its works. None in other races."""
-        return next((work.load for work in self.works), None)
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What its works ask of contestants, each once."""
+        return tuple(dict.fromkeys(map(self.scenario, self.works)))
+
+    @property
+    def command(self) -> str:
+        """The command of fairlap that races it."""
+        return next((each.command for each in self.scenarios), Scenario.command)
+
+    @property
+    def budgets_s(self) -> tuple[float, float]:
+        """The usual budget of a race until decided, and the longest while it has too few blocks for a claim."""
+        return max((each.budgets_s for each in self.scenarios), default=Scenario.budgets_s)
+
+    @property
+    def usual_data_seeds(self) -> tuple[int, ...]:
+        return next((each.data_seeds for each in self.scenarios), DATA_SEEDS)
 
     @property
     def in_turn_because(self) -> str:
@@ -197,6 +210,10 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         """Count the threads that every contestant gets on this work; as ranks, each of them."""
         return self.threads if work.scale is None else work.scale.threads
 
+    def threads_text(self, work: Work) -> str:
+        """``2 threads``, and what the scenario of the work adds to that."""
+        return quantity_text.count(self.threads, "thread") + self.scenario(work).threads_note(work)
+
     @property
     def threads_of_works(self) -> tuple[int, ...]:
         """Each number once, the smallest first."""
@@ -204,10 +221,6 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
 
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
-
-
-def usual_data_seeds(to_score: float | None) -> tuple[int, ...]:
-    return DATA_SEEDS if to_score is None else DATA_SEEDS_TO_A_SCORE
 
 
 def draw_plan(
@@ -220,27 +233,13 @@ def draw_plan(
     available_cores: tuple[int, ...],
     seed: int,
     data_seeds: Sequence[int] = (0,),
-    measuring: Measuring | None = None,
-    limits: Limits | None = None,
-    device: str = "cpu",
-    min_memory: bool = False,
-    data: str = "",
     until_decided: bool = False,
-    only_winner: bool = False,
-    gate: Gate | None = None,
-    max_drop: float | None = None,
-    to_score: float | None = None,
-    most_epochs: int = 0,
-    metrics: tuple[str, ...] = (),
-    profile_processes: int = 0,
-    max_batch: int = 0,
-    max_batch_budget_s: _Limit = MAX_BATCH_BUDGET_S,
-    count_evaluation: bool = False,
-    best_budget_s: _Limit = BEST_BUDGET_S,
-    recompile: tuple[int, ...] = (),
-    recompile_inputs: tuple[OtherInputs, ...] = (),
+    **fields: Any,
 ) -> Plan:
-    """Draw the order and the settings of every block. With both conditions each has as many blocks."""
+    """Draw the order and the settings of every block. With both conditions each has as many blocks.
+
+    ``fields`` are further ones of the plan, which nothing is drawn from.
+    """
     require_blocks(blocks)
     for each in works:
         require_cores(each, threads, available_cores)
@@ -272,25 +271,8 @@ def draw_plan(
         seed=seed,
         blocks=tuple(drawn),
         until_decided=until_decided,
-        only_winner=only_winner,
-        gate=gate,
-        measuring=measuring or Measuring(),
-        limits=limits or Limits(),
-        device=device,
-        min_memory=min_memory,
-        data=data,
-        to_score=to_score,
-        most_epochs=most_epochs,
-        max_drop=max_drop,
-        metrics=metrics,
-        profile_processes=profile_processes,
-        max_batch=max_batch,
-        max_batch_budget_s=max_batch_budget_s,
-        count_evaluation=count_evaluation,
-        best_budget_s=best_budget_s,
-        recompile=recompile,
-        recompile_inputs=recompile_inputs,
         available_cores=available_cores,
+        **fields,
     )
 
 
@@ -367,7 +349,7 @@ def load_plan(path: Path) -> Plan:
         raise InvalidRequest(f"{path} is not a plan: {error}") from None
     if plan.format != PLAN_FORMAT:
         raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")
-    if any((work.training is not None) != (work.mode == "train") for work in plan.works):
+    if any((work.training is not None) != MODES[work.mode].trains for work in plan.works):
         raise InvalidRequest(f"{path}: works in mode train have an optimizer, and others have none")
     return with_paths_from(plan, path.absolute().parent)
 

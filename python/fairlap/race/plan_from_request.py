@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
-from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.runners import require_known, require_modes
 from fairlap.machine.control_group import cores_worth
-from fairlap.models.spec import Spec
 from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
 from fairlap.race.equal_work.fed_check import require_choices, require_data
-from fairlap.race.equal_work.held_out_scores import require_scorable
-from fairlap.race.equal_work.learning import require_learnable
-from fairlap.race.equal_work.learning_data import E_TO_SCORE, labelled
 from fairlap.race.operations import require_operation_options, selected_models
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.scales import scales_asked, threads_asked
-from fairlap.race.works_from_request import data_seeds_asked, metrics_named, modes_asked, precisions_asked, works_asked
+from fairlap.race.scenario_side import sides_asked, sides_not_asked
+from fairlap.race.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
 from fairlap.request.commands import CODE as E_COMMAND
 from fairlap.request.commands import E_REPORT, contestants_of
 from fairlap.request.names import FOLDER, REPORTED, RUN, ContestantName, Contestants
@@ -32,7 +29,6 @@ from fairlap.request.race_request import (
     BLOCKS_UNTIL_DECIDED,
     DEFAULT_BLOCKS_WITH_TARGET,
     MAX_BATCH_BUDGET_S,
-    MOST_EPOCHS_BY_DEFAULT,
     PROFILE_PROCESSES,
     RaceRequest,
 )
@@ -71,13 +67,17 @@ def plan_of(
     cores = tuple(sorted(os.sched_getaffinity(0))) if available_cores is None else available_cores
     usable = cores_worth(len(cores)) if available_cores is None else len(cores)
     threads, scales = max(threads_asked(request, cores, usable)), scales_asked(request, cores, usable)
-    best_budget_s, most_epochs = _best_budget_s(request), _most_epochs(request)
+    best_budget_s = _best_budget_s(request)
+    for side in sides_asked(request):
+        side.require(request)
+    for side in sides_not_asked(request):
+        side.require_unasked(request)
     offered = works_asked(request, scales, notify)
     works = tuple(work for work, _ in offered)
     data = require_data(request.data, offered)
-    if request.to_score is not None:
-        for work, spec in offered:
-            require_learnable(work, spec)
+    of_scenarios: dict[str, Any] = {}
+    for side in sides_asked(request):
+        of_scenarios |= side.plan_fields(request, offered)
     require_free_sizes(recompile_inputs, works)
     drawn = draw_plan(
         contestants,
@@ -97,23 +97,17 @@ def plan_of(
         only_winner=request.only_winner,
         gate=_gate(request, contestants),
         max_drop=None if request.max_drop is None else float(request.max_drop),
-        to_score=None if request.to_score is None else float(request.to_score),
-        most_epochs=most_epochs,
-        metrics=_metrics_of_learning(request, offered),
         profile_processes=PROFILE_PROCESSES if request.profile else 0,
         max_batch=_max_batch(request, works),
         best_budget_s=best_budget_s,
         max_batch_budget_s=MAX_BATCH_BUDGET_S if request.max_batch_budget is None else float(request.max_batch_budget),
-        count_evaluation=request.count_evaluation,
         recompile=recompile,
         recompile_inputs=recompile_inputs,
-    )
-    drawn = msgspec.structs.replace(
-        drawn,
         skipped=skipped,
         sandbox=request.sandbox,
         pass_env=request.pass_env,
         scenario_settings=request.scenario_settings,
+        **of_scenarios,
     )
     require_sandboxable(drawn)
     return drawn
@@ -142,8 +136,8 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
     if of_reports and request.contestants:
         others = ", ".join(each.text for each in request.contestants)
         raise InvalidRequest(f"{others}: only commands report times of their own; leave out --on", code=E_REPORT)
-    if of_reports and request.load is not None:
-        raise InvalidRequest("a race of load is by its own times; leave out --reported", code=E_REPORT)
+    for side in sides_asked(request) if of_reports else ():
+        raise InvalidRequest(f"{side.title} is by its own times; leave out --reported", code=E_REPORT)
     if request.same_output and request.sandbox:
         raise InvalidRequest(
             "--same-output runs the first command once outside of a sandbox; leave one of the two out",
@@ -180,30 +174,6 @@ def _gate(request: RaceRequest, contestants: Sequence[ContestantName]) -> Gate |
     if request.only_winner:
         raise InvalidRequest("--only-winner compares with the fastest, --max-slowdown with the baseline; leave one out")
     return Gate(request.baseline, float(request.max_slowdown))
-
-
-def _most_epochs(request: RaceRequest) -> int:
-    if request.to_score is None:
-        given = {"epochs": request.epochs, "train-on": request.train_on, "fraction": request.fraction}
-        given |= {"count-evaluation": request.count_evaluation or None}
-        for name, value in given.items():
-            if value is not None:
-                raise InvalidRequest(f"--{name} is for --to-score", code=E_TO_SCORE)
-        return 0
-    if request.data is not None:
-        raise InvalidRequest("--data feeds single steps; the data to learn are those of --train-on", code=E_TO_SCORE)
-    if request.epochs is None:
-        return MOST_EPOCHS_BY_DEFAULT
-    return whole_number("epochs", request.epochs, least=1, most=10**6)
-
-
-def _metrics_of_learning(request: RaceRequest, offered: Sequence[tuple[Work, Spec]]) -> tuple[str, ...]:
-    if request.to_score is None:
-        return ()
-    names = metrics_named(request)
-    for work, spec in offered if names else ():
-        require_scorable(names, spec, labelled(work, spec))
-    return names
 
 
 def _blocks(request: RaceRequest, *, until_decided: bool) -> int:

@@ -24,6 +24,7 @@ from fairlap.machine.user_folders import user_data
 from fairlap.race.plan import Plan
 from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.request.source import Source
+from fairlap.scenarios.contract import scenarios
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]*")  # an option's value that names no file, module or address
 _REACHING = (CALLABLES, COMMAND, HTTP)  # frameworks whose options are what runs, or where inputs are sent
@@ -41,14 +42,11 @@ def reach_of(plan: Plan) -> tuple[str, ...]:
     for work in plan.works:
         if work.source is not None:
             lines += _of_source(work.source)
-        if work.train_on is not None and work.train_on.path:
-            lines.append(f"training data {Path(work.train_on.path).absolute()}")
         if work.start is not None:
             lines.append(f"weights {Path(work.start.path).absolute()}")
         if work.scale is not None:
             lines += [f"host {host}" for host in work.scale.hosts]
-        if work.load is not None and work.load.logs:
-            lines.append(f"folder {Path(work.load.logs).absolute()}, which is written")
+        lines += [line for each in scenarios() for line in each.reaches(work)]
     return tuple(sorted(set(lines)))
 
 

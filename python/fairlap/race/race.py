@@ -16,10 +16,7 @@ from fairlap.meters.energy import idle_power
 from fairlap.models.safetensors import NotWritten
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
-from fairlap.race.equal_work.checkpoints import Checkpoints
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.kept_weights import KeptWeights
-from fairlap.race.equal_work.learning import require_plan
 from fairlap.race.equal_work.materials import Materials, materials_for, without_route
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.kept_plan import require_complete
@@ -31,8 +28,11 @@ from fairlap.race.processes.chosen_rounds import rounds_of
 from fairlap.race.processes.one_process import ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
+from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Work
+from fairlap.scenarios.learning.race.checkpoints import Checkpoints
+from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.process_result import CompileCaches, ProcessResult, Started
 
 _LONG_COMPILATION_S = 1.0
@@ -94,7 +94,8 @@ class Race:
                 stack.enter_context(one_thread_for_matrices())
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
-                require_plan(self.plan, works)
+                for side in race_sides():
+                    side.require_plan(self.plan, works)
                 feeding = stack.enter_context(Feeding(self.plan, works))
                 runners_began_s = time.monotonic()
                 runners = runners_for(

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
 from fairlap.race.equal_work.fed_check import data_for
-from fairlap.race.equal_work.learning_data import require_same_data
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Plan
+from fairlap.race.scenario_side import race_sides
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 
@@ -57,7 +57,8 @@ def require_same_sources(
     SourceError or InvalidRequest.
     """
     for work in plan.works:
-        require_same_data(work)
+        for side in race_sides():
+            side.require_unchanged(work)
         if work.source is not None or work.start is not None:
             materials_for(work, plan.data_seed, notify, passed)
 

@@ -12,8 +12,10 @@ from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.models.spec import Spec
+from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.operations import is_operation
 from fairlap.race.plan import require_threads
+from fairlap.race.scenario_side import sides_asked
 from fairlap.request.names import THREADS, ContestantName
 from fairlap.request.race_request import MOST_BATCH, RaceRequest
 from fairlap.request.scale import E_SCALE, Scale
@@ -130,8 +132,7 @@ def _require_no_more(request: RaceRequest) -> None:
     """Of what a race of single processes can be asked besides."""
     modes = request.mode if isinstance(request.mode, tuple) else (request.mode,)
     given = {
-        "a race of load": request.load is not None,
-        "--to-score": request.to_score is not None,
+        **{side.title: True for side in sides_asked(request)},
         "--data": request.data is not None,
         "--max-batch": request.max_batch is not None,
         "--min-memory": request.min_memory,
@@ -190,9 +191,5 @@ def _require_parts(work: Work, spec: Spec) -> None:
         raise InvalidRequest(
             f"{work.model} answers token by token, which ranks cannot share; leave out --processes", code=E_SCALE
         )
-    if work.mode == "train" and spec.has_statistics():
-        raise InvalidRequest(
-            f"{work.model} normalises by the statistics of a batch, and each rank sees a part of it alone; race it in "
-            "mode infer, or leave out --processes",
-            code=E_SCALE,
-        )
+    if why := mode_side(work.mode).why_no_ranks(work, spec):
+        raise InvalidRequest(why, code=E_SCALE)

@@ -7,20 +7,22 @@ is missed.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.race.counted_blocks import design_of, trouble, work_blocks
-from fairlap.race.plan import Measuring, draw_plan, usual_data_seeds
+from fairlap.race.plan import Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import BLOCKS_UNTIL_DECIDED, DEFAULT_BUDGET_S, MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Conditions, Work
+from fairlap.scenarios.contract import scenario_of
 from fairlap.verdict import Comparison, Verdict, judge
 from fairlap.verdict.false_positive_rate import false_positives
 from fairlap.worker.slowdown import OPTION
@@ -48,6 +50,8 @@ class Trial:
     alpha: float = 0.05
     device: str = "cpu"
     to_score: float | None = None  # train until this score is reached, and compare the time to it
+    count_evaluation: ClassVar[bool] = False
+    scenario_settings: ClassVar[Mapping[str, str]] = {}
 
     @property
     def pair(self) -> tuple[ContestantName, ContestantName]:
@@ -70,10 +74,10 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
             seed=rng.randrange(_MOST_SEED),
             measuring=Measuring(seconds=trial.seconds),
             device=trial.device,
-            data_seeds=usual_data_seeds(trial.to_score),
+            data_seeds=scenario_of(trial, trial.work).data_seeds,
             until_decided=trial.blocks is None,
             to_score=trial.to_score,
-            most_epochs=0 if trial.to_score is None else MOST_EPOCHS_BY_DEFAULT,
+            most_epochs=MOST_EPOCHS_BY_DEFAULT,
         )
         race = Race(plan, ending=Ending(plan, budget_s=trial.budget_s if trial.blocks is None else None))
         race.run()

@@ -14,14 +14,12 @@ from collections.abc import Iterable, Sequence
 from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import WorkBlocks, design_of, work_blocks
 from fairlap.race.plan import Block, Plan
-from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 from fairlap.scenarios.process_result import ProcessResult
 
 MINIMUM_BLOCKS = 12
 _FEWEST_COMPARED = 2
 _NEVER = ("not_installed", "unsupported")  # however often it is tried
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
-_BUDGETS_OF_LOAD_S = 300.0, 900.0  # a search for a rate takes a trial of seconds after the other
 LEAST_OF_A_REQUEST_S = 20.0
 DECIDED = "every comparison is decided"
 
@@ -41,7 +39,7 @@ class Ending:
         if target is not None:
             self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
         self._patient = plan.until_decided and budget_s is None
-        usual_s, self._longest_s = (DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S) if plan.load is None else _BUDGETS_OF_LOAD_S
+        usual_s, self._longest_s = plan.budgets_s
         self._budget_s = usual_s if self._patient else budget_s
         self._began_s = time.monotonic()
         self._last_round_ended_s = 0.0

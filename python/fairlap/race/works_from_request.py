@@ -12,20 +12,19 @@ from fairlap import quantity_text
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
-from fairlap.models.registry import Model, find, workload_names
+from fairlap.models.modes import MODES
+from fairlap.models.registry import find, workload_names
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
 from fairlap.race.callables_source import CODE as E_REFERENCE
 from fairlap.race.callables_source import source_of_callables
-from fairlap.race.equal_work.learning_data import E_TO_SCORE, data_to_learn
 from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
-from fairlap.race.load.load_plan import BATCH_OF_A_REQUEST, with_load
 from fairlap.race.operations import is_operation
-from fairlap.race.plan import usual_data_seeds
 from fairlap.race.scales import at_scales
+from fairlap.race.scenario_side import Offered, data_seeds_of, sides_asked
 from fairlap.request.race_request import (
     MOST_BATCH,
     RaceRequest,
@@ -47,7 +46,8 @@ def works_asked(
         for work, spec in _works_of(request, model, notify):
             for precision in work.precisions:
                 require_offered(spec, work.in_precision(precision))
-            work = with_load(request, work, spec)
+            for side in sides_asked(request):
+                work = side.with_settings(request, work, spec)
             if work in unscaled:
                 raise InvalidRequest(f"{work.label} is given twice")
             unscaled.append(work)
@@ -116,7 +116,7 @@ def data_seeds_asked(request: RaceRequest) -> tuple[int, ...]:
     one = request.data is not None or request.inputs is not None
     one = one or any(kind_of(model) or is_operation(model) for model in request.models)
     one = one or any(name.url for name in request.contestants)
-    usual = usual_data_seeds(request.to_score)
+    usual = data_seeds_of(request)
     return usual[:1] if one else usual
 
 
@@ -131,13 +131,12 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         raise InvalidRequest("--start-from is for built-in models; your own has its weights", code=E_START_FROM)
     if not sources:
         named = find(model)
-        usual = named.spec.default_batch if request.load is None else BATCH_OF_A_REQUEST
-        works = _combinations(request, named.spec.name, usual)
-        if request.to_score is not None:
-            found = _learning(request, named, works, notify)
-        else:
-            found = [(_with_training(request, work, named.spec), named.spec) for work in works]
-        return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in found]
+        usual = next((side.batch for side in sides_asked(request) if side.batch), named.spec.default_batch)
+        offered: Offered = [(work, named.spec) for work in _combinations(request, named.spec.name, usual)]
+        for side in sides_asked(request):
+            offered = side.with_data(request, named, offered, notify)
+        trained = [(_with_training(request, work, spec), spec) for work, spec in offered]
+        return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in trained]
     found = []
     for source in sources:
         _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
@@ -201,7 +200,7 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
         return
     if request.labels:
         raise InvalidRequest("--labels is for a model of your own with your data", code="E_METRIC")
-    if request.metric and request.to_score is None:
+    if request.metric and not any(side.scores for side in sides_asked(request)):
         raise InvalidRequest(
             "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
             code="E_METRIC",
@@ -213,21 +212,6 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
         )
 
 
-def _learning(
-    request: RaceRequest, model: Model, works: Sequence[Work], notify: Callable[[str], None]
-) -> list[tuple[Work, Spec]]:
-    """Works that are trained to a score, with their data and the model in the sizes of the data."""
-    for work in works:
-        require_offered(model.spec, work)
-        if work.mode != "train":
-            raise InvalidRequest("--to-score is for --mode train", code=E_TO_SCORE)
-    if request.train_on is not None and not request.train_on.strip():
-        raise InvalidRequest("--train-on is empty; name a data set or a file", code="E_DATA")
-    fraction = 1.0 if request.fraction is None else float(request.fraction)
-    data, spec = data_to_learn(model, request.train_on or "", fraction, notify)
-    return [(msgspec.structs.replace(_with_training(request, work, spec), train_on=data), spec) for work in works]
-
-
 def _require_training_settings(request: RaceRequest) -> None:
     """Before data and models are read, which may take long."""
     if request.optimizer is not None:
@@ -237,7 +221,7 @@ def _require_training_settings(request: RaceRequest) -> None:
 
 
 def _with_training(request: RaceRequest, work: Work, spec: Spec) -> Work:
-    if work.mode != "train":
+    if not MODES[work.mode].trains:
         return work
     optimizer = spec.training.optimizer if request.optimizer is None else optimizer_in(request.optimizer)
     schedule = spec.training.schedule if request.schedule is None else schedule_in(request.schedule)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.render.generation import generation_lines
-from fairlap.render.load import load_lines
 from fairlap.render.scenario_figures import scenario_figures_text
-from fairlap.render.scores import learning_text, scores_text
+from fairlap.render.scenario_side import render_sides, summaries
+from fairlap.render.scores import scores_text
 from fairlap.request.names import CALLABLES
 from fairlap.request.work_title import NOT_COMPARED
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
@@ -45,9 +45,9 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
         *_route(row),
         *_answers(result, row),
         *_scores(row),
-        *_learning(row),
+        *_summaries(row),
         *generation_lines(row),
-        *load_lines(row),
+        *(line for side in render_sides() for line in side.lines(row)),
         *filter(None, [scenario_figures_text(row)]),
         *_on_device(result, row),
         *_feeding(row),
@@ -113,9 +113,8 @@ def _scores(row: Row) -> list[str]:
     return [f"{', '.join(scores_text(row))} on {quantity_text.count(items, 'item')}"]
 
 
-def _learning(row: Row) -> list[str]:
-    text = learning_text(row)
-    return [f"score on held-out items: {text}"] if text else []
+def _summaries(row: Row) -> list[str]:
+    return [f"{each.head}: {text}" for each in summaries() if (text := each.text(row))]
 
 
 def _feeding(row: Row) -> list[str]:

@@ -13,7 +13,8 @@ from fairlap.render.judged import common_unit_ns, judged_text
 from fairlap.render.report.load_columns import LOAD_COLUMNS
 from fairlap.render.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.scenario_figures import scenario_figures_text
-from fairlap.render.scores import learning_text, scores_text
+from fairlap.render.scenario_side import summaries
+from fairlap.render.scores import scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.results.row import Estimate, Row
 
@@ -53,7 +54,8 @@ def columns_shown(rows: Sequence[Row]) -> list[ShownColumn]:
         by: [row for row in rows if row.judged_by == by] for by in dict.fromkeys(row.judged_by for row in rows)
     }
     judged = [ShownColumn(by, partial(_judged, by, common_unit_ns(of))) for by, of in by_judged.items()]
-    columns = [*_WHO, *judged, *_COLUMNS]
+    of_scenarios = [ShownColumn(each.head, each.text) for each in summaries()]
+    columns = [*_WHO, *judged, *_COLUMNS, *of_scenarios, _ALSO]
     return [column for column in columns if column.always or any(column.read(row) for row in rows)]
 
 
@@ -141,6 +143,5 @@ _COLUMNS = (
         "error", lambda row: quantity_text.relative_error(row.error_relative) if row.error_relative is not None else ""
     ),
     ShownColumn("scores", lambda row: ", ".join(scores_text(row))),
-    ShownColumn("score on held-out items", learning_text),
-    ShownColumn("also", scenario_figures_text),
 )
+_ALSO = ShownColumn("also", scenario_figures_text)

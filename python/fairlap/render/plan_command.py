@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import product
 from typing import Literal
 
@@ -11,21 +11,15 @@ import msgspec
 
 from fairlap.errors import FairlapError
 from fairlap.models.registry import find
-from fairlap.race.plan import Limits, Plan, draw_plan, usual_data_seeds
+from fairlap.race.plan import Limits, Plan, draw_plan
+from fairlap.render.scenario_side import NoCommand, Words, number_word, render_side_of, require_command
 from fairlap.request.commands import is_named_command
-from fairlap.request.load import Load
 from fairlap.request.names import FOLDER, OUTPUT, REPORTED, RUN, ContestantName, Contestants
 from fairlap.request.race_request import BEST_BUDGET_S, BLOCKS_UNTIL_DECIDED, PROFILE_PROCESSES
 from fairlap.request.scale import Scale
 from fairlap.request.source import Source, dims_in, range_in, shapes_in
 from fairlap.request.training import optimizer_in, schedule_in
 from fairlap.request.work import Conditions, Mode, Precision, Work
-
-Words = list[str]
-
-
-class _NoCommand(Exception):
-    """The options of the command line do not say what this plan has."""
 
 
 def command_of(plan: Plan) -> str:
@@ -35,65 +29,63 @@ def command_of(plan: Plan) -> str:
     same cores are available. Operations that were skipped are not part of it, and best settings are searched again.
     """
     try:
-        return shlex.join(["fairlap", "load" if plan.load else "compare", *_words(plan)])
-    except (_NoCommand, FairlapError, ValueError):
+        return shlex.join(["fairlap", plan.command, *_words(plan)])
+    except (NoCommand, FairlapError, ValueError):
         return ""
 
 
 def _words(plan: Plan) -> Words:
-    _require(bool(plan.works) and bool(plan.blocks))
+    require_command(bool(plan.works) and bool(plan.blocks))
     kinds = {block.conditions for block in plan.blocks}
     conditions: Conditions | Literal["both"] = "both" if len(kinds) > 1 else plan.headline
     blocks = len(plan.blocks) // len(plan.works) // len(kinds)
     named, contestants = _contestants(plan)
-    models, works = _works(plan.works)
+    sides = [render_side_of(each) for each in plan.scenarios]
+    lacks = {option for side in sides for option in side.lacks}
+    models, works = _works(plan.works, lacks)
     words = [*models, *(["--on", ",".join(named)] if named else []), *_commands(plan), *works]
-    words += _load(plan.load) if plan.load else ["--device", plan.device]
+    words += [] if "--device" in lacks else ["--device", plan.device]
+    words += [word for side in sides for word in side.words(plan)]
     words += [*_scales(plan), "--conditions", conditions]
     if plan.until_decided:
-        _require(blocks == BLOCKS_UNTIL_DECIDED)
+        require_command(blocks == BLOCKS_UNTIL_DECIDED)
     else:
         words += ["--blocks", str(blocks)]
-    _require(plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None)
-    words += ["--seconds", _number(plan.measuring.seconds), "--seed", str(plan.seed)]
+    require_command(plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None)
+    words += ["--seconds", number_word(plan.measuring.seconds), "--seed", str(plan.seed)]
     if plan.data:
         words += ["--data", plan.data]
     words += _data_seed(plan, contestants, blocks, conditions)
     words += _training(plan)
-    words += [] if plan.max_drop is None else ["--max-drop", _number(plan.max_drop)]
+    words += [] if plan.max_drop is None else ["--max-drop", number_word(plan.max_drop)]
     words += ["--only-winner"] if plan.only_winner else []
     if plan.gate is not None:
-        words += ["--baseline", plan.gate.baseline, "--max-slowdown", f"{_number(100 * plan.gate.max_slowdown)}%"]
+        words += ["--baseline", plan.gate.baseline, "--max-slowdown", f"{number_word(100 * plan.gate.max_slowdown)}%"]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     words += ["--sandbox"] if plan.sandbox else []
     words += [word for name, text in plan.scenario_settings.items() for word in (f"--{name}", text)]
     words += [word for name in plan.pass_env for word in ("--pass-env", name)]
     if any(name.best for name in contestants):
-        words += ["--best-budget", f"{_number(plan.best_budget_s)}s"]
+        words += ["--best-budget", f"{number_word(plan.best_budget_s)}s"]
     else:
-        _require(plan.best_budget_s == BEST_BUDGET_S)
+        require_command(plan.best_budget_s == BEST_BUDGET_S)
     return [*words, *_after_the_blocks(plan)]
-
-
-def _require(condition: bool) -> None:
-    if not condition:
-        raise _NoCommand
 
 
 def _contestants(plan: Plan) -> tuple[list[str], tuple[ContestantName, ...]]:
     """As a user names them, and as they were before a search found the best settings of some."""
     commands = tuple(name for name in plan.contestants if is_named_command(name))
     raced = tuple(name for name in plan.contestants if not is_named_command(name))
-    _require((*raced, *commands) == plan.contestants)
+    require_command((*raced, *commands) == plan.contestants)
     texts = list(dict.fromkeys(name.plain_text for name in raced))
     asked = Contestants(",".join(texts)) if texts else ()
-    _require([name.text for name in asked] == texts)
+    require_command([name.text for name in asked] == texts)
     together = plan.works[0].together
     names = tuple(each for name in asked for each in (name.across(together) if together else (name,)))
     searched = {search.contestant for search in plan.searches}
     for name, other in zip(names, raced, strict=True):
-        _require(name == other or (name.text == other.text and name.best and name.text in searched))
+        require_command(name == other or (name.text == other.text and name.best and name.text in searched))
     return texts, (*names, *commands)
 
 
@@ -105,7 +97,7 @@ def _commands(plan: Plan) -> Words:
         folder = options.get(FOLDER, "")
         words += ["--command", f"{text}{f'@{folder}' if folder else ''}={options[RUN]}"]
     outputs = {options.get(OUTPUT, "") for options in given.values()}
-    _require(len(outputs) < 2 and not any("=" in options.get(FOLDER, "") for options in given.values()))
+    require_command(len(outputs) < 2 and not any("=" in options.get(FOLDER, "") for options in given.values()))
     [reported] = {options.get(REPORTED, "") for options in given.values()} or {""}
     words += ["--reported", reported] if reported else []
     return [*words, *(["--same-output"] if any(outputs) else [])]
@@ -116,7 +108,7 @@ def _data_seed(
 ) -> Words:
     """Nothing where the usual seeds draw the same blocks; the one that does, otherwise."""
     one = bool(plan.data) or any(work.source for work in plan.works)
-    usual = usual_data_seeds(plan.to_score)
+    usual = plan.usual_data_seeds
     cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
     wanted = msgspec.structs.replace(plan, contestants=contestants, searches=(), skipped=(), available_cores=cores)
     wanted = msgspec.structs.replace(
@@ -127,48 +119,21 @@ def _data_seed(
     for seeds, words in tries:
         if _drawn(wanted, seeds, blocks, conditions) == wanted:
             return words
-    raise _NoCommand
+    raise NoCommand
 
 
 def _drawn(plan: Plan, data_seeds: Sequence[int], blocks: int, conditions: Conditions | Literal["both"]) -> Plan:
-    return draw_plan(
-        plan.contestants,
-        plan.works,
-        blocks=blocks,
-        conditions=conditions,
-        threads=plan.threads,
-        available_cores=plan.available_cores,
-        seed=plan.seed,
-        data_seeds=data_seeds,
-        measuring=plan.measuring,
-        limits=plan.limits,
-        device=plan.device,
-        min_memory=plan.min_memory,
-        data=plan.data,
-        until_decided=plan.until_decided,
-        only_winner=plan.only_winner,
-        gate=plan.gate,
-        max_drop=plan.max_drop,
-        to_score=plan.to_score,
-        most_epochs=plan.most_epochs,
-        metrics=plan.metrics,
-        profile_processes=plan.profile_processes,
-        max_batch=plan.max_batch,
-        max_batch_budget_s=plan.max_batch_budget_s,
-        count_evaluation=plan.count_evaluation,
-        best_budget_s=plan.best_budget_s,
-        recompile=plan.recompile,
-        recompile_inputs=plan.recompile_inputs,
-    )
+    given = {name: getattr(plan, name) for name in Plan.__struct_fields__ if name not in ("blocks", "format")}
+    return draw_plan(**given, blocks=blocks, conditions=conditions, data_seeds=data_seeds)
 
 
-def _works(works: Sequence[Work]) -> tuple[Words, Words]:
+def _works(works: Sequence[Work], lacks: Set[str]) -> tuple[Words, Words]:
     """Models, modes, precisions and batches, of which every combination is raced, in the order of a request."""
     models = list(dict.fromkeys(_model(work) for work in works))
     modes = tuple(dict.fromkeys(work.mode for work in works))
     precisions = tuple(dict.fromkeys(work.precisions for work in works))
     together = any(len(each) > 1 for each in precisions)
-    _require(not together or len(precisions) == 1)
+    require_command(not together or len(precisions) == 1)
     shapes = tuple(dict.fromkeys(work.source.shapes for work in works if work.source))
     scales = tuple(dict.fromkeys(work.scale for work in works))
     found = [(_key(work), work.scale) for work in works]
@@ -177,10 +142,9 @@ def _works(works: Sequence[Work]) -> tuple[Words, Words]:
         if found == list(product(wanted, scales)):
             break
     else:
-        raise _NoCommand
+        raise NoCommand
     words = ["--batch", ",".join(map(str, batches))] if batches else []
-    if not any(work.load for work in works):
-        words += ["--mode", ",".join(modes)]
+    words += [] if "--mode" in lacks else ["--mode", ",".join(modes)]
     words += ["--precision", ",".join(precision for each in precisions for precision in each)]
     words += ["--across-precisions"] if together else []
     return models, [*words, *_binding(works, shapes)]
@@ -206,7 +170,7 @@ def _scales(plan: Plan) -> Words:
     threads = tuple(dict.fromkeys(each.threads for each in scales))
     ranks = tuple(dict.fromkeys(each.ranks for each in scales))
     hosts, scaling = max((each.hosts for each in scales), key=len), scales[0].scaling
-    _require(scales == tuple(Scale(each, count, scaling, hosts[:count]) for count in ranks for each in threads))
+    require_command(scales == tuple(Scale(each, count, scaling, hosts[:count]) for count in ranks for each in threads))
     words = ["--threads", ",".join(map(str, threads))]
     if max(ranks) > 1 or hosts or len(threads) == 1:
         words += ["--processes", ",".join(map(str, ranks))]
@@ -242,18 +206,18 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     if not sources:
         return []
     first = sources[0]
-    _require(len({_bound(each) for each in sources}) == 1)
+    require_command(len({_bound(each) for each in sources}) == 1)
     words: Words = []
     for each in shapes:
         text = ",".join(f"{name}:[{','.join(map(str, sizes))}]" for name, sizes in each)
-        _require(shapes_in(text) == each)
+        require_command(shapes_in(text) == each)
         words += ["--shapes", text] if text else []
-    _require(all(shapes) or len(shapes) == 1)
+    require_command(all(shapes) or len(shapes) == 1)
     dims = ",".join(f"{name}={size}" for name, size in first.dims)
-    _require(dims_in(dims) == first.dims)
+    require_command(dims_in(dims) == first.dims)
     words += ["--dims", dims] if dims else []
     for name, low, high in first.ranges:
-        _require(range_in(f"{name}:{low}..{high}") == (name, low, high))
+        require_command(range_in(f"{name}:{low}..{high}") == (name, low, high))
         words += ["--range", f"{name}:{low}..{high}"]
     words += ["--reference", first.shown] if first.of_callables and not first.peer else []
     words += ["--inputs", first.inputs] if first.inputs else []
@@ -274,41 +238,14 @@ def _training(plan: Plan) -> Words:
         [training] = trainings
         assert training is not None
         optimizer, schedule = training.optimizer.text, training.schedule.text
-        _require(optimizer_in(optimizer) == training.optimizer and schedule_in(schedule) == training.schedule)
+        require_command(optimizer_in(optimizer) == training.optimizer and schedule_in(schedule) == training.schedule)
         words += ["--optimizer", optimizer, "--schedule", schedule]
     for work in works if len(trainings) > 1 else ():
-        _require(work.source is None and find(work.model, work.sizes).spec.training == work.training)
+        require_command(work.source is None and find(work.model, work.sizes).spec.training == work.training)
     starts = {work.start for work in plan.works}
-    _require(len(starts) == 1)
+    require_command(len(starts) == 1)
     words += [word for start in starts if start for word in ("--start-from", f"{start.path}@sha256:{start.sha256}")]
-    if plan.to_score is not None:
-        words += ["--to-score", _number(plan.to_score), "--epochs", str(plan.most_epochs)]
-        words += ["--count-evaluation"] if plan.count_evaluation else []
-        words += [*_data(plan), *(["--metric", ",".join(plan.metrics)] if plan.metrics else [])]
     return words
-
-
-def _data(plan: Plan) -> Words:
-    learnt = [work.train_on for work in plan.works if work.train_on is not None]
-    _require(len(learnt) == len(plan.works))
-    texts, fractions = {data.text for data in learnt}, {data.fraction for data in learnt}
-    _require(len(fractions) == 1)
-    if len(texts) > 1:
-        _require(all(work.train_on and work.train_on.text == find(work.model).spec.data_set for work in plan.works))
-    words = ["--train-on", *texts] if len(texts) == 1 else []
-    return words + (["--fraction", _number(*fractions)] if fractions != {1.0} else [])
-
-
-def _load(load: Load) -> Words:
-    words: Words = []
-    if load.searches and load.bound_s is not None:
-        words += [f"--p{_number(100 * load.percentile)}", f"{_number(load.bound_s)}s"]
-    words += [] if load.first_token_s is None else ["--first-token", f"{_number(load.first_token_s)}s"]
-    words += ["--workers", str(load.workers)] if load.scenario is None else ["--scenario", load.scenario]
-    words += ["--logs", load.logs] if load.logs else []
-    words += ["--largest-batch", str(load.largest_batch)] if load.largest_batch > 1 else []
-    words += ["--longest-wait", f"{_number(load.longest_wait_s)}s"] if load.longest_wait_s else []
-    return [*words, "--trial", f"{_number(load.trial_s)}s"]
 
 
 def _after_the_blocks(plan: Plan) -> Words:
@@ -316,15 +253,10 @@ def _after_the_blocks(plan: Plan) -> Words:
     if plan.min_memory:
         words.append("--min-memory")
     if plan.max_batch:
-        words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{_number(plan.max_batch_budget_s)}s"]
+        words += ["--max-batch", str(plan.max_batch), "--max-batch-budget", f"{number_word(plan.max_batch_budget_s)}s"]
     if plan.profile_processes:
-        _require(plan.profile_processes == PROFILE_PROCESSES)
+        require_command(plan.profile_processes == PROFILE_PROCESSES)
         words.append("--profile")
     if plan.recompiled_on:
         words += ["--recompile", ",".join(plan.recompiled_on)]
     return words
-
-
-def _number(value: float) -> str:
-    """With all its digits, and none besides."""
-    return f"{value:g}" if float(f"{value:g}") == value else repr(value)

@@ -11,7 +11,6 @@ from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.contestant_lines import contestant_lines
 from fairlap.render.decision import decision_lines
 from fairlap.render.judged import common_unit_ns, judged_text, times_text
-from fairlap.render.load import threads_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
@@ -20,7 +19,7 @@ from fairlap.render.works_table import MOST_IN_FULL, works_lines
 from fairlap.request.names import with_version
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
-from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
+from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -89,7 +88,7 @@ def _head(results: Results, work_result: WorkResult) -> str:
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
     where = plan.device  # a scale names its threads itself
     if work_result.work.scale is None:
-        where += f" ({threads_text(plan.threads, work_result.work.load)})"
+        where += f" ({plan.threads_text(work_result.work)})"
     title = plan.title_of(work_result.work)
     title += f" · {work_result.basis.remark}" if work_result.basis.remark else ""
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"
@@ -215,7 +214,7 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
     first = work_result.contestants[0].contestant
     lines = []
     for other in work_result.other_quantities:
-        if other.metric not in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING:
+        if other.metric not in QUANTITIES_OF_A_DEVICE and not is_of_a_scenario(other.metric):
             continue
         if other.why_not:
             lines.append(f"Not compared by {other.metric.name}, with launch gaps in some only: {other.why_not}.")

@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import verdict
+from fairlap.models.modes import MODES
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.equal_gates import held_alike, held_unlike
 from fairlap.request.work import Work
+from fairlap.scenarios.added import Quantity
+from fairlap.scenarios.contract import quantities_of_scenarios
 from fairlap.scenarios.process_result import ProcessResult
 
 P90 = verdict.Metric("latency p90", "ns")
@@ -21,10 +24,8 @@ DEVICE_SPAN = verdict.Metric("device span", "ns")
 CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
-STEP_TIME = verdict.Metric("time of a step", "ns")
-STEPS_TO_SCORE = verdict.Metric("steps to score", "steps", is_speed=False)
-QUANTITIES_OF_LEARNING = frozenset({STEP_TIME, verdict.TIME_TO_SCORE, STEPS_TO_SCORE})
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
+_FIRST = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
 
 
 @dataclass(frozen=True)
@@ -42,37 +43,51 @@ def compare_other_quantities(
 ) -> tuple[QuantityComparisons, ...]:
     """``processes_by_contestant`` has one process for each block, in the blocks' order."""
     found = []
-    for metric, read in _METRICS.items():
-        if metric == headline or (metric == STEP_TIME and headline == verdict.LATENCY):
+    asked = [each for each in quantities_of_scenarios() if _is_compared(each, headline, processes_by_contestant)]
+    of_scenarios = [(each.metric, _values_of(each, processes_by_contestant)) for each in asked]
+    of_calls = [(metric, _values(read, work, processes_by_contestant)) for metric, read in _METRICS.items()]
+    place = next(at for at, (metric, _) in enumerate(of_calls) if metric == TIME_TO_FIRST_INFERENCE)
+    for metric, values in [*of_calls[:place], *of_scenarios, *of_calls[place:]]:
+        if metric == headline:
             continue
         if metric == verdict.LATENCY and headline != verdict.REPORTED_TIME:  # compared as the time of a step, or not
             continue
-        if metric in QUANTITIES_OF_LEARNING and not any(
-            process.learning for own in processes_by_contestant.values() for process in own
-        ):
-            continue
-        values = _values(metric, read, work, processes_by_contestant)
         if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
         found.append(_compared(metric, values, work, processes_by_contestant))
     return tuple(found)
 
 
+def is_of_a_scenario(metric: verdict.Metric) -> bool:
+    return any(each.metric == metric for each in quantities_of_scenarios())
+
+
+def _is_compared(
+    quantity: Quantity, headline: verdict.Metric, processes_by_contestant: Mapping[str, Sequence[ProcessResult]]
+) -> bool:
+    processes = (process for own in processes_by_contestant.values() for process in own)
+    return quantity.headline != headline and any(map(quantity.is_of, processes))
+
+
+Values = dict[str, list[float | None]]
+
+
+def _values_of(quantity: Quantity, processes_by_contestant: Mapping[str, Sequence[ProcessResult]]) -> Values:
+    """Leaving out blocks in which some lack it would favour those."""
+    values: Values
+    if quantity.of_rounds:
+        values = {name: list(own) for name, own in block_times_ns(processes_by_contestant).items()}
+    else:
+        values = {name: list(map(quantity.read, own)) for name, own in processes_by_contestant.items()}
+    return {name: own if None not in own else [None] * len(own) for name, own in values.items()}
+
+
 def _values(
-    metric: verdict.Metric,
     read: Callable[[ProcessResult, Work], float | None],
     work: Work,
     processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
-) -> dict[str, list[float | None]]:
-    values: dict[str, list[float | None]]
-    if metric == STEP_TIME:  # from rounds, so that noise cancels
-        values = {name: list(own) for name, own in block_times_ns(processes_by_contestant).items()}
-    else:
-        values = {name: [read(process, work) for process in own] for name, own in processes_by_contestant.items()}
-    if metric in QUANTITIES_OF_LEARNING:
-        # Leaving out blocks in which some did not reach the score would favour those.
-        return {name: own if None not in own else [None] * len(own) for name, own in values.items()}
-    return values
+) -> Values:
+    return {name: [read(process, work) for process in own] for name, own in processes_by_contestant.items()}
 
 
 def _compared(
@@ -86,8 +101,8 @@ def _compared(
     if metric == DEVICE_SPAN and not without:
         values, why_not = _held_alike(values, processes_by_contestant)
     have = {} if why_not else _in_common_blocks({name: own for name, own in values.items() if name not in without})
-    if work.mode == "grad" and metric == TIME_TO_FIRST_INFERENCE:
-        metric = verdict.TIME_TO_FIRST_GRADIENT
+    if metric == TIME_TO_FIRST_INFERENCE:
+        metric = _FIRST[MODES[work.mode].first_answer]
     comparisons: tuple[verdict.Comparison, ...] = ()
     enough = len(have) > 1 and (metric not in QUANTITIES_OF_A_DEVICE or not without)
     if enough and min(map(len, have.values())) > 1:
@@ -126,10 +141,6 @@ def _p99(process: ProcessResult, work: Work) -> float | None:
     return process.calls.p99_ns
 
 
-def _step_time(process: ProcessResult, work: Work) -> float | None:
-    return process.headline_ns
-
-
 def _throughput(process: ProcessResult, work: Work) -> float | None:
     return work.batch / process.call_ns * 1e9
 
@@ -137,16 +148,6 @@ def _throughput(process: ProcessResult, work: Work) -> float | None:
 def _first(process: ProcessResult, work: Work) -> float | None:
     seconds = process.time_to_first_s()
     return None if seconds is None else seconds * 1e9
-
-
-def _time_to_score(process: ProcessResult, work: Work) -> float | None:
-    seconds = process.time_to_score_s
-    return None if seconds is None else seconds * 1e9
-
-
-def _steps_to_score(process: ProcessResult, work: Work) -> float | None:
-    reached = None if process.learning is None else process.learning.reached
-    return None if reached is None else float(reached.steps)
 
 
 def _compiling(process: ProcessResult, work: Work) -> float | None:
@@ -180,9 +181,6 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     DEVICE_SPAN: _device_span,
     CONTEXT_SPAN: _context_span,
     KERNEL_SUM: _kernel_sum,
-    STEP_TIME: _step_time,
-    verdict.TIME_TO_SCORE: _time_to_score,
-    STEPS_TO_SCORE: _steps_to_score,
     TIME_TO_FIRST_INFERENCE: _first,
     verdict.COMPILE_TIME: _compiling,
 }

@@ -13,6 +13,7 @@ import msgspec
 
 from fairlap import verdict
 from fairlap.engine.measurement import Notice
+from fairlap.models.modes import MODES
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions, Mode, Precision
 from fairlap.scenarios.contract import Better, Unit, as_time_ns
@@ -41,6 +42,11 @@ class Estimate(msgspec.Struct, frozen=True):
         if figure.value is None or figure.low is None or figure.high is None:
             return None
         return cls.bounded(figure.value, figure.low, figure.high)
+
+
+def time_to_first(mode: Mode) -> str:
+    """Name the column of the time to the first answer."""
+    return f"time_to_first_{MODES[mode].first_answer}_s"
 
 
 class ModeOfProcesses(msgspec.Struct, frozen=True):

@@ -29,8 +29,6 @@ from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
 from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
-from fairlap.results.columns.learning import learning_of, steps_differ
-from fairlap.results.columns.load import bound_does_not_limit, latency_by_rate, load_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.columns.of_scenarios import absent_of, figures_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
@@ -40,8 +38,9 @@ from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
-from fairlap.results.row import Estimate, ModeOfProcesses, Row
+from fairlap.results.row import Estimate, ModeOfProcesses, Row, time_to_first
 from fairlap.results.scaling_series import ScalingSeries
+from fairlap.results.scenario_side import results_sides
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.reported import REPORTED_TIME
@@ -107,7 +106,7 @@ def _row(
         "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
         **_latencies(result, work, latency),
         **feeding_of(result),
-        **generation_of(result, work),
+        **generation_of(result),
         **roofline_of(
             result,
             roofs_under(run, work),
@@ -132,8 +131,7 @@ def _row(
             absence_reason(result) or "the model has no weights",
         ),
         "accuracy": accuracy_of(result),
-        **learning_of(result, price),
-        **load_of(result, work),
+        **{name: cell for side in results_sides() for name, cell in side.cells(result, work, price).items()},
         **scaling_cells(scaling, result.contestant, work, work_result.conditions),
         **ranks_of(result, work, energy["energy_per_item_j"]),
         **_against(work_result, result, baseline, only_winner=run.plan.only_winner),
@@ -184,8 +182,7 @@ def _row(
         time_per_item_by_batch_ns=time_per_item_by_batch_ns(result),
         energy_by_sensor_j=energy_by_sensor(result, work),
         scores=scores_of(result),
-        load="" if work.load is None else work.load.text,
-        latency_by_rate=latency_by_rate(result),
+        **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
         scenario_figures=figures_of(scenario, result),
         scenario_absent=absent_of(scenario, result),
         blocks_kept=len(work_result.blocks.kept),
@@ -257,7 +254,6 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
     cold = [each for each in alone if each.caches == "cold"]
     warm = [each for each in alone if each.caches == "warm"]
     first = estimate(warm or cold, ProcessResult.time_to_first_s)
-    gradients = work.mode == "grad"
     no_phase = why or "it reported no such phase"
     compiles_nothing = why or "it compiles nothing ahead of its first call"
     compiled_cold = estimate(cold, ProcessResult.compile_s)
@@ -270,8 +266,9 @@ def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
         "build_s": cell_or(estimate(alone, partial(_phase, "build")), no_phase),
         "compile_cold_s": cell_or(compiled_cold, compiles_nothing if cold else why or "its first process was lost"),
         "compile_warm_s": cell_or(estimate(warm, ProcessResult.compile_s), no_warm),
-        "time_to_first_inference_s": Cell(None, "gradients were measured") if gradients else cell_or(first, no_phase),
-        "time_to_first_gradient_s": cell_or(first, no_phase) if gradients else Cell(None, "no gradients were measured"),
+        "time_to_first_inference_s": Cell(None, "gradients were measured"),
+        "time_to_first_gradient_s": Cell(None, "no gradients were measured"),
+        time_to_first(work.mode): cell_or(first, no_phase),
     }
 
 
@@ -398,10 +395,9 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
         work_result.unknown_settings,
         *result.notices,
         result.scattered,
-        bound_does_not_limit(result),
+        *(notice for side in results_sides() for notice in side.notices(result)),
         straggler_notice(result),
         exchange_notice(result),
-        steps_differ(result),
     )
     of_all = [warning for warning in for_all if warning is not None]
     return list(dict.fromkeys([*of_all, *(warning for process in result.processes for warning in process.warnings)]))

@@ -1,11 +1,12 @@
-"""What a scenario of an installed package adds to a race: settings, figures of its own, and pictures."""
+"""What a scenario adds to a race: settings, figures of its own, quantities that are compared, and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
+from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -40,6 +41,36 @@ class AddedFigure:
     name: str  # ends with its unit: _ns, _s, _bytes, _share, _j, _w, _per_s; or it is a plain number
     read: Callable[[ProcessResult], float | None]
     absent: str = "no process has this figure"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Compared besides the headline. Where a process of a contestant lacks it, none of that contestant's counts."""
+
+    metric: verdict.Metric
+    read: Callable[[ProcessResult], float | None]
+    is_of: Callable[[ProcessResult], bool]  # whether the process did what this is a quantity of
+    headline: verdict.Metric | None = None  # which is the same quantity
+    of_rounds: bool = False  # built from the rounds of a block, so that its noise cancels; not from ``read``
+
+
+Cells = Mapping[str, Any]  # of a stored row, by column
+
+
+def _all_count(_cells: Cells) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class JudgedBefore:
+    """The column by which contestants were ranked in stored rows of before rows said so themselves."""
+
+    column: str
+    unit: Literal["ns", "s", "1/s"]
+    by: Callable[[Cells, bool], str]  # what it is called, also by whether evaluation counted in that race
+    reads: tuple[str, ...] = ()  # further columns that it needs
+    counts: Callable[[Cells], bool] = _all_count  # whether it was what contestants were ranked by
+    of_items: bool = False  # the rate is one of items, and its time that of a batch
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from fairlap import verdict
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
+from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -15,6 +16,14 @@ TIME_OF_A_FED_BATCH = "time of a fed batch"
 
 
 class Calls(Scenario):
+    judged_before = (
+        JudgedBefore(
+            "reported_ns", "ns", lambda cells, _counted: time_reported_by(cells["reported_by"]), ("reported_by",)
+        ),
+        JudgedBefore("pipeline_throughput_per_s", "1/s", lambda _cells, _counted: TIME_OF_A_FED_BATCH, of_items=True),
+        JudgedBefore("latency_p50_ns", "ns", lambda _cells, _counted: TIME_OF_A_CALL),
+    )
+
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return True
 

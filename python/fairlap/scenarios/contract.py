@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
@@ -19,8 +19,9 @@ from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.plugins import SCENARIOS, class_at
+from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 from fairlap.request.work import Work
-from fairlap.scenarios.added import E_SETTING, AddedFigure, Picture, Setting
+from fairlap.scenarios.added import E_SETTING, AddedFigure, JudgedBefore, Picture, Quantity, Setting
 from fairlap.scenarios.process_result import ProcessResult
 
 Unit = Literal["ns", "s", "1/s"]
@@ -29,7 +30,7 @@ Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
     "fairlap.scenarios.load.scenario:LoadScenario",
-    "fairlap.scenarios.training_scenario:TrainingToAScore",
+    "fairlap.scenarios.learning.scenario:TrainingToAScore",
     "fairlap.scenarios.calls_scenario:Calls",  # of everything that no other one is asked for
 )
 _NS = {"ns": 1.0, "s": 1e9}
@@ -104,9 +105,18 @@ class Scenario(ABC):
 
     judges_rounds: ClassVar[bool] = True  # whether more rounds in a block make the figure that is judged narrower
     after_turns: ClassVar[str] = ""  # "module:class" of what a process is asked for once its calls have been timed
+    race_side: ClassVar[str] = ""  # "module:class" of what it makes of a request: a RaceSide
+    results_side: ClassVar[str] = ""  # "module:class" of its columns: a ResultsSide
+    render_side: ClassVar[str] = ""  # "module:class" of how it is shown: a RenderSide
+    command: ClassVar[str] = "compare"  # of fairlap, which races it
+    data_seeds: ClassVar[tuple[int, ...]] = (0, 1, 2)  # draw weights and inputs, in turn, unless one is asked for
+    # Of a race until decided without a budget: the usual one, and the longest with too few blocks for a claim.
+    budgets_s: ClassVar[tuple[float, float]] = (DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S)
     settings: ClassVar[tuple[Setting[Any], ...]] = ()
     figures: ClassVar[tuple[AddedFigure, ...]] = ()
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
     pictures: ClassVar[tuple[Picture, ...]] = ()
+    judged_before: ClassVar[tuple[JudgedBefore, ...]] = ()  # the first of these that a row has
 
     @abstractmethod
     def is_asked(self, asked: Asked, work: Work) -> bool:
@@ -120,20 +130,32 @@ class Scenario(ABC):
         """Whether a contestant has what the race is about, by those of its processes that finished."""
         return bool(finished)
 
+    def reaches(self, work: Work) -> Iterable[str]:
+        """List what it would read or write outside of fairlap's own folders. Asked of every work, its own or not."""
+        return ()
+
+    def threads_note(self, work: Work) -> str:
+        """Say what a title adds to the number of threads."""
+        return ""
+
 
 def scenario_of(asked: Asked, work: Work) -> Scenario:
-    return next(each for each in _scenarios() if each.is_asked(asked, work))
+    return next(each for each in scenarios() if each.is_asked(asked, work))
 
 
 @cache
-def _scenarios() -> tuple[Scenario, ...]:
+def scenarios() -> tuple[Scenario, ...]:
     """Those of installed packages come first, so that they can take over works of a built-in one."""
     places = [*sorted(each.value for each in entry_points(group=SCENARIOS)), *_BUILT_IN]
     return tuple(class_at(place, Scenario, "the scenario")() for place in places)  # type: ignore[type-abstract]
 
 
+def quantities_of_scenarios() -> tuple[Quantity, ...]:
+    return tuple(each for scenario in scenarios() for each in scenario.quantities)
+
+
 def settings_of_scenarios() -> tuple[Setting[Any], ...]:
-    return tuple(each for scenario in _scenarios() for each in scenario.settings)
+    return tuple(each for scenario in scenarios() for each in scenario.settings)
 
 
 def require_settings(given: Mapping[str, str]) -> None:

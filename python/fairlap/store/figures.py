@@ -12,10 +12,8 @@ from fairlap.request.training import Training
 from fairlap.request.work import Mode, StartWeights
 from fairlap.results.estimates import times
 from fairlap.results.row import Estimate, time_ns
-from fairlap.scenarios.calls_scenario import TIME_OF_A_CALL, TIME_OF_A_FED_BATCH, time_reported_by
-from fairlap.scenarios.contract import Unit
-from fairlap.scenarios.load.scenario import LARGEST_RATE, LATENCY_BY_LOADGEN, RATE_BY_LOADGEN
-from fairlap.scenarios.training_scenario import time_to_score_named
+from fairlap.scenarios.added import JudgedBefore
+from fairlap.scenarios.contract import Unit, scenarios
 from fairlap.store.database import Database
 from fairlap.store.run_ids import time_in_ids
 
@@ -24,17 +22,6 @@ _KEY = (
     "ranks", "hosts",
 )  # fmt: skip
 _JUDGED = ("judged", "judged_low", "judged_high", "judged_by", "judged_unit")
-_OF_BEFORE = ("target_score", "reached_share", "reported_by")
-_BEFORE: tuple[tuple[str, Unit], ...] = (
-    ("reported_ns", "ns"),
-    ("largest_rate_per_s", "1/s"),
-    ("loadgen_latency_ns", "ns"),
-    ("loadgen_rate_per_s", "1/s"),
-    ("time_to_score_s", "s"),
-    ("pipeline_throughput_per_s", "1/s"),
-    ("latency_p50_ns", "ns"),
-)
-"""Rows of before they had ``judged`` were ranked by the first of these that they have."""
 
 
 class _PlannedWork(msgspec.Struct, frozen=True):
@@ -79,8 +66,9 @@ class RecordedFigure(msgspec.Struct, frozen=True):
 
 def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigure]:
     """In the order of the runs. Only contestants that finished; what has no figure is left out."""
-    before = [f"{name}{end}" for name, _ in _BEFORE for end in ("", "_low", "_high")]
-    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *_JUDGED, *_OF_BEFORE)
+    before = [f"{each.column}{end}" for each in _before() for end in ("", "_low", "_high")]
+    read = [name for each in _before() for name in each.reads]
+    names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *_JUDGED, *read)
     there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
     listed = ", ".join(f'"{name}"' if name in there else "NULL" for name in (*names, *before))
     found = db.execute(
@@ -131,23 +119,17 @@ def _judged(cell: Mapping[str, Any]) -> _Judged | None:
     return cell["judged_by"], unit, time_ns(found, unit)
 
 
+def _before() -> tuple[JudgedBefore, ...]:
+    return tuple(each for scenario in scenarios() for each in scenario.judged_before)
+
+
 def _judged_before(cell: Mapping[str, Any], *, evaluation_counts: bool) -> _Judged | None:
-    reached = cell["reached_share"] in (None, 1.0)
-    had = ((name, unit) for name, unit in _BEFORE if cell[name] and (reached or name != "time_to_score_s"))
-    column, unit = next(had, ("", "ns"))
-    if not column:
+    had = next((each for each in _before() if cell[each.column] and each.counts(cell)), None)
+    if had is None:
         return None
-    found = time_ns(Estimate(cell[column], cell[f"{column}_low"], cell[f"{column}_high"]), unit)
-    match column:
-        case "reported_ns":
-            return time_reported_by(cell["reported_by"]), unit, found
-        case "time_to_score_s":
-            target = cell["target_score"] or 0.0
-            return time_to_score_named(target, evaluation_counts=evaluation_counts), unit, found
-        case "pipeline_throughput_per_s":
-            return TIME_OF_A_FED_BATCH, "ns", times(found, cell["batch"])
-    by = {"largest_rate_per_s": LARGEST_RATE, "loadgen_latency_ns": LATENCY_BY_LOADGEN}
-    return by.get(column, RATE_BY_LOADGEN if unit == "1/s" else TIME_OF_A_CALL), unit, found
+    values = Estimate(cell[had.column], cell[f"{had.column}_low"], cell[f"{had.column}_high"])
+    found, by = time_ns(values, had.unit), had.by(cell, evaluation_counts)
+    return (by, "ns", times(found, cell["batch"])) if had.of_items else (by, had.unit, found)
 
 
 def _asked(db: Database, model: str, since: str) -> dict[str, _Asked]:

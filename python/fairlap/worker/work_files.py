@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.models import safetensors
 from fairlap.models.arrays import repeated_items
+from fairlap.models.modes import MODES
 from fairlap.models.rank_parts import parts_of
 from fairlap.models.registry import spec_at, spec_with
 from fairlap.models.spec import BATCH_LABELS, LABELS
@@ -28,15 +29,16 @@ def workload_of(request: Prepare) -> tuple[Workload, list[Arrays]]:
         spec = spec_at(request.workload, request.sizes)
     weights = safetensors.read(Path(request.weights))
     names = [tensor.name for tensor in spec.inputs]
+    batches_have_labels = MODES[request.mode].batches_have_labels
     sets: list[Arrays] = []
     for file in (request.inputs, request.changed):
         arrays = _for_batch(safetensors.read(Path(file)), spec, request.batch)
         of_set = {name: arrays[name] for name in names}
-        if request.mode == "train" and request.labels is not None:
+        if batches_have_labels and request.labels is not None:
             of_set[LABELS] = arrays[BATCH_LABELS]
         sets.append(of_set)
     labels = None
-    if request.mode != "train" and request.labels is not None:
+    if not batches_have_labels and request.labels is not None:
         labels = _for_batch(safetensors.read(Path(request.labels)), spec, request.batch)[LABELS]
     batch, part = request.batch, part_of_rank(request)
     if part is not None:
@@ -51,7 +53,7 @@ def workload_of(request: Prepare) -> tuple[Workload, list[Arrays]]:
         request.precision,
         weights,
         {name: sets[0][name] for name in names},
-        sets[0].get(LABELS) if request.mode == "train" else labels,  # in training each batch has its own
+        sets[0].get(LABELS) if batches_have_labels else labels,  # in training each batch has its own
         request.training,
         tuple(map(Path, request.calibration)),
         request.free_sizes,

@@ -29,11 +29,13 @@ class PlantedTorch(Torch):
         self._version = "2.0" if self._planted else "1.0"
         return replace(contestant, outputs=partial(_outputs, contestant.outputs))
 
-    def _bind(self, work: Workload, device: str, model: Any, forward: Any, *inputs: Any) -> Callable[[], Any]:
+    def _bind(
+        self, work: Workload, device: str, in_mode: Any, model: Any, forward: Any, *inputs: Any
+    ) -> Callable[[], Any]:
         if self._planted:
             layer, self._planted = model.get_submodule(self._planted), ""
             layer.forward = _twice(layer.forward)
-        return super()._bind(work, device, model, forward, *inputs)
+        return super()._bind(work, device, in_mode, model, forward, *inputs)
 
 
 def _outputs(outputs: Callable[[Any], Any], result: Any) -> Any:

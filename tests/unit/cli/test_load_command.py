@@ -168,7 +168,7 @@ def test_a_request_file_is_raced_with_the_options_of_the_command_line(tmp_path: 
     (tmp_path / "load.toml").write_text(f'{text}[load]\np90 = "100ms"\ntrial = "5s"\n')
     done = fairlap("load", "load.toml", "--trial", "200ms", "--no-store", "-q", "-o", "run.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    load = load_run(tmp_path / "run.json").plan.load
+    load = load_run(tmp_path / "run.json").plan.works[0].load
     assert load is not None
     assert (load.percentile, load.trial_s) == (0.9, 0.2)
 

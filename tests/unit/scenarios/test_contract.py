@@ -42,9 +42,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """Write what pip leaves of a package with this entry point."""
     info = write_package(tmp_path, "slowest-calls", {SCENARIOS: {"slowest": f"{__name__}:SlowestCalls"}})
     monkeypatch.syspath_prepend(str(tmp_path))
-    contract._scenarios.cache_clear()
+    contract.scenarios.cache_clear()
     yield info
-    contract._scenarios.cache_clear()
+    contract.scenarios.cache_clear()
 
 
 def test_a_scenario_of_an_installed_package_decides_the_ranking_of_its_works(installed: Path, tmp_path: Path) -> None:

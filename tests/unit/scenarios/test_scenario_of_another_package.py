@@ -38,9 +38,9 @@ pytestmark = needs_proc
 
 @pytest.fixture(autouse=True)
 def scenarios(example: None) -> Iterator[None]:
-    contract._scenarios.cache_clear()
+    contract.scenarios.cache_clear()
     yield
-    contract._scenarios.cache_clear()
+    contract.scenarios.cache_clear()
 
 
 @pytest.fixture

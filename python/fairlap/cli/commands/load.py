@@ -150,7 +150,7 @@ def command(
 
 
 def _require_load(plan: Plan) -> None:
-    if plan.load is None:
+    if plan.command != "load":
         raise InvalidRequest("the plan is not one of `fairlap load`; run it with `fairlap compare`", code=E_LOAD)
 
 

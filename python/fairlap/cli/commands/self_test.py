@@ -16,24 +16,21 @@ from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT, writable
 from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, MODEL, SHARE
-from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.machine.control_group import cores_worth
 from fairlap.machine.cuda_devices import require_driver
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.models.registry import find
 from fairlap.printed_document import PrintedDocument
-from fairlap.race.equal_work.learning import require_learnable
-from fairlap.race.equal_work.learning_data import data_to_learn
-from fairlap.race.equal_work.materials import require_offered
+from fairlap.race.scenario_side import mode_asked, sides_asked
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
-from fairlap.request.names import ContestantName
-from fairlap.request.race_request import DEFAULT_BUDGET_S
+from fairlap.race.works_from_request import works_asked
+from fairlap.request.names import ContestantName, Contestants
+from fairlap.request.race_request import DEFAULT_BUDGET_S, RaceRequest
 from fairlap.request.server_address import require_confirmed
 from fairlap.request.units import require_within_a_day
-from fairlap.request.work import Conditions, Work
+from fairlap.request.work import Conditions
 from fairlap.verdict.false_positive_rate import false_positives
 
 _MOST_SEED = 2**31
@@ -70,18 +67,19 @@ def run_self_test(
     seconds: float,
     seed: int | None,
     device: str,
-    to_score: float | None,
     wait: bool | None,
+    **of_scenario: Any,
 ) -> int:
-    """Run the trials and return the exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted."""
-    found = find(model)
-    spec = found.spec
-    work = Work(model, spec.default_batch if batch is None else whole_number("batch", batch, least=1, most=2**20))
-    if to_score is not None:
-        data, spec = data_to_learn(found, "", 1.0, lambda _: None)
-        work = msgspec.structs.replace(work, mode="train", training=spec.training, train_on=data)
-        require_learnable(work, spec)
-    require_offered(spec, work)
+    """Run the trials and return the exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted.
+
+    ``of_scenario`` are fields of a request that ask for a scenario.
+    """
+    request = RaceRequest(models=(model,), contestants=Contestants.of((name,)), batch=batch, **of_scenario)
+    request = msgspec.structs.replace(request, mode=mode_asked(request))
+    offered = works_asked(request, (), lambda _: None)
+    for side in sides_asked(request):
+        side.plan_fields(request, offered)
+    [(work, _)] = offered
     require_known((name,))
     require_confirmed((name,), remote=False)
     if name.best:
@@ -103,7 +101,7 @@ def run_self_test(
         seconds=float(seconds),
         slowdown=f"{100 * slowdown:g}%" if slowdown else "",
         device=str(device),
-        to_score=to_score,
+        **of_scenario,
     )
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     second = f"itself slowed down by {trial.slowdown}" if slowdown else "itself"

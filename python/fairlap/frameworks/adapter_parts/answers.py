@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import MODES
 from fairlap.models.spec import LABELS, Spec
 from fairlap.models.workload import Workload
 
@@ -42,7 +43,7 @@ def answers_of_tensors(work: Workload, canonical: Canonical, result: Any) -> Ans
 
     ``canonical`` converts a gradient to the layout of the spec, given the name of its weight.
     """
-    if work.mode == "infer":
+    if MODES[work.mode].gives_outputs:
         return named_outputs(work.spec, [each.numpy() for each in result])
     loss, gradients = result
     by_name = zip(trained_names(work.spec), gradients, strict=True)
@@ -67,6 +68,6 @@ def of_every_weight(work: Workload, kind: str, state: Arrays) -> Arrays:
 
 def batch_of(work: Workload) -> Arrays:
     """Return the inputs; in mode "train" with their labels."""
-    if work.mode != "train" or work.labels is None:
+    if not MODES[work.mode].batches_have_labels or work.labels is None:
         return work.inputs
     return {**work.inputs, LABELS: work.labels}

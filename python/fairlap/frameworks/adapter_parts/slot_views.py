@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.models.modes import MODES
 from fairlap.models.spec import Tensor
 from fairlap.models.workload import Workload
 
@@ -20,7 +21,7 @@ class SlotViews:
     """``made_of`` turns a view into what the framework takes, if it does not take the view itself."""
 
     def __init__(self, work: Workload, made_of: Callable[[Any], Any] = lambda view: view) -> None:
-        labels = work.spec.label_tensor() if work.mode == "train" else None
+        labels = work.spec.label_tensor() if MODES[work.mode].batches_have_labels else None
         fed = (*work.spec.inputs, labels) if labels else work.spec.inputs
         self._tensors = {tensor.name: tensor for tensor in fed}
         self._batch = work.batch

@@ -94,8 +94,9 @@ def modes_of_a_thread(work: Workload, device: str) -> Iterator[None]:
     import torch
 
     with ExitStack() as modes:
-        if work.mode == "infer":
-            modes.enter_context(torch.inference_mode())
+        kept = {"infer": torch.inference_mode}
+        if work.mode in kept:
+            modes.enter_context(kept[work.mode]())
         if work.precision == "autocast":
             kind = device.partition(":")[0]
             modes.enter_context(torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False))

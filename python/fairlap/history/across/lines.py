@@ -12,6 +12,7 @@ from fairlap.request.work import Conditions
 from fairlap.results.estimates import inverse, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.scenario_side import results_sides
 from fairlap.scenarios.contract import Better, Unit
 from fairlap.store.stored_rows import RowsOfRun
 
@@ -141,21 +142,17 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
 def at_price(row: Row, price: Price) -> Row:
     """Return the row as it would be had the race been given this price."""
     time, absent = _time_ns(row), dict(row.absent)
-    names = ("cost_per_1000_items", "currency", "cost_to_score")
-    for name in names:
+    of_scenarios = {name: cell for side in results_sides() for name, cell in side.costs(row, price).items()}
+    for name in ("cost_per_1000_items", "currency", *of_scenarios):
         absent.pop(name, None)
     cost = None if time is None else times(time, price.of_1000_items_per_ns(row.batch))
-    score = row.time_to_score_s
-    to_score = None if score is None else times(score, price.of_seconds(1))
     if cost is None:
         why = row.absent.get("latency_p50_ns", "there is no time")
         absent |= {"cost_per_1000_items": why, "currency": why}
-    if to_score is None:
-        absent["cost_to_score"] = row.absent.get("time_to_score_s", "there is no time to a score")
+    absent |= {name: cell.absent for name, cell in of_scenarios.items() if cell.value is None}
     currency = None if cost is None else price.currency
-    return msgspec.structs.replace(
-        row, cost_per_1000_items=cost, currency=currency, cost_to_score=to_score, absent=absent
-    )
+    values = {name: cell.value for name, cell in of_scenarios.items()}
+    return msgspec.structs.replace(row, cost_per_1000_items=cost, currency=currency, absent=absent, **values)
 
 
 def machine_name(run: RowsOfRun, row: Row) -> str:

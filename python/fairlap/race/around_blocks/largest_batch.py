@@ -29,12 +29,11 @@ from fairlap.models.spec import BATCH
 from fairlap.race.around_blocks.smallest_memory import Trial
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.processes.block_worker import block_worker
 from fairlap.scenarios.process_result import BatchOutcome, BatchTry, LargestBatch
 
 RESOLUTION_SHARE = 1 / 16
-AGAINST_REFERENCE = "against the reference"
-ONLY_FINITE = "finite and of the right shapes"
 _SHARE_OF_AVAILABLE = 0.8
 _LEAST_SHARE_LEFT = 0.1  # of what was available at first
 _SAMPLES, _WARM_UP_CALLS = 3, 1
@@ -89,7 +88,7 @@ def largest_batch(trial: Trial, groups: GroupsHere | None = None) -> LargestBatc
         found,
         memory="resident" if on_cpu else "of the device",
         limit_bytes=rules.limit_bytes if on_cpu else None,
-        checked=_how_checked(trial.materials),
+        checked=mode_side(trial.materials.work.mode).checked_at_batch,
     )
 
 
@@ -183,41 +182,15 @@ def _left(rules: _Rules) -> float:
     return max(rules.seconds_left, _SHORTEST_TRY_S)
 
 
-def _how_checked(materials: Materials) -> str:
-    return ONLY_FINITE if materials.work.mode == "train" else AGAINST_REFERENCE
-
-
 def _require_right(materials: Materials, got: Arrays, batch: int, in_force: dict[str, str]) -> None:
-    """Compare the loss and gradients with the race's own: for whole copies of its items they are the same.
-
-    Steps of training also update statistics that depend on the number of items.
-    """
-    work = materials.work
-    if work.mode == "infer":
-        shapes = {tensor.name: tensor.sized(batch) for tensor in materials.spec.outputs}
-        _require_shapes(got, shapes)
+    """Compare the answer with the race's own, for whole copies of its items."""
+    side = mode_side(materials.work.mode)
+    copies = side.copies(materials, got, batch)
     for name, array in got.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise answers.OtherWork(f"{name} is not finite at batch {batch}", "E_OUTPUT")
-    if work.mode == "train":
-        return
-    copies = batch // work.batch if work.mode == "infer" else 1
     chosen = np.unique(np.linspace(0, copies - 1, min(copies, _MOST_COPIES_CHECKED)).astype(int))
-    for copy in chosen:
-        part = {name: _part(materials, name, array, int(copy)) for name, array in got.items()}
+    for number in chosen:
+        part = {name: side.copy(materials, name, array, int(number)) for name, array in got.items()}
         errors = answers.array_errors(materials, part, "inputs", f"at batch {batch}")
         answers.require_right(errors, in_force)
-
-
-def _require_shapes(got: Arrays, shapes: dict[str, tuple[int, ...]]) -> None:
-    for name, shape in shapes.items():
-        if name not in got or got[name].shape != shape:
-            raise answers.OtherWork(f"{name} does not have the shape {shape}", "E_OUTPUT")
-
-
-def _part(materials: Materials, name: str, array: np.ndarray, copy: int) -> np.ndarray:
-    shape = next((tensor.shape for tensor in materials.spec.outputs if tensor.name == name), ())
-    if materials.work.mode != "infer" or BATCH not in shape:
-        return array
-    size = materials.work.batch
-    return array.take(range(copy * size, (copy + 1) * size), axis=shape.index(BATCH))

@@ -21,10 +21,10 @@ from fairlap.frameworks.contract import NO_WEIGHTS, UNKNOWN
 from fairlap.models import safetensors
 from fairlap.models.answer_check import OutputError, output_errors, quantized_errors
 from fairlap.models.arrays import Arrays
-from fairlap.models.gradient_check import gradient_disagreements, unusable
 from fairlap.models.spec import Tolerance
-from fairlap.race.equal_work.materials import IN_TURN, SLOPES, UNSEEN, Materials
-from fairlap.race.equal_work.training_answers import AFTER_TRAINING, training_errors
+from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
+from fairlap.race.equal_work.mode_side import mode_side
+from fairlap.race.equal_work.training_answers import AFTER_TRAINING
 from fairlap.request.work import Precision
 from fairlap.scenarios.process_result import AnswerError
 
@@ -48,13 +48,12 @@ def answer_errors(materials: Materials, file: Path, which: str, when: str) -> li
 
 
 def array_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
-    if materials.work.mode == "train":
-        return training_errors(materials, got, which, when)
-    reference = materials.reference(which)
-    errors = [_error(materials, name, when, got, expected) for name, expected in reference.items() if name != SLOPES]
-    if SLOPES in reference:
-        errors += _gradient_errors(materials, got, which, when, reference[SLOPES].tolist())
-    return errors
+    return mode_side(materials.work.mode).errors(materials, got, which, when)
+
+
+def reference_errors(materials: Materials, got: Arrays, reference: Arrays, when: str) -> list[AnswerError]:
+    """Compare each array of the reference with that of the answer."""
+    return [_error(materials, name, when, got, expected) for name, expected in reference.items()]
 
 
 def _error(materials: Materials, name: str, when: str, got: Arrays, expected: np.ndarray) -> AnswerError:
@@ -74,28 +73,14 @@ def _recorded(found: OutputError, when: str) -> AnswerError:
     return AnswerError(name, when, found.cosine, found.worst_absolute, found.relative_error, found.right, found.why)
 
 
-def _gradient_errors(
-    materials: Materials, got: Arrays, which: str, when: str, slopes: list[list[float]]
-) -> list[AnswerError]:
-    gradients = {name.removeprefix(GRADIENT): got[name] for name in got if name.startswith(GRADIENT)}
-    work = materials.workload(which)
-    if why := unusable(work, gradients):
-        raise OtherWork(why, "E_GRADIENT")
-    allowed = LARGEST_GRADIENT_DISAGREEMENT[work.precision]
-    disagreements = gradient_disagreements(work, gradients, slopes)
-    return [
-        AnswerError(f"gradient along direction {number}", when, math.nan, math.nan, value, value <= allowed)
-        for number, value in enumerate(disagreements)
-    ]
-
-
 def require_right_on(
     materials: Materials, got: Arrays, which: str, errors: list[AnswerError], in_force: Mapping[str, str], where: str
 ) -> None:
     """Raise for the worst of the wrong errors, or because the answer is the right one to other inputs."""
     if all(error.right for error in errors):
         return
-    others = (other for other in (*IN_TURN, *UNSEEN) if other != which and materials.work.mode != "train")
+    apart = mode_side(materials.work.mode).tells_inputs_apart
+    others = (other for other in (*IN_TURN, *UNSEEN) if other != which and apart)
     if any(all(error.right for error in array_errors(materials, got, other, which)) for other in others):
         raise OtherWork(f"{where} returned the answer to other inputs, kept from before", "E_STALE_ANSWER")
     require_right(errors, in_force)
@@ -169,7 +154,7 @@ class Agreement:
     def errors(self, materials: Materials, contestant: str, answer: Path) -> list[AnswerError]:
         """Measure the gradients' distance from the first ones: the norm of the difference over the norm."""
         work = materials.work
-        if work.mode != "grad":
+        if not mode_side(work.mode).compares_peers:
             return []
         given = materials.folder / f"{work.mode}-{work.precision}"
         if given not in self._first:

@@ -28,12 +28,14 @@ from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models import safetensors
 from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
+from fairlap.models.modes import MODES
 from fairlap.models.reference import answers_in_float32, reference_answers
 from fairlap.models.spec import Spec, Tolerance
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.answers import OtherWork, answer_error, require_right
 from fairlap.race.equal_work.fed_steps import FedSteps
 from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.mode_side import FED_AFTER, FED_BEFORE, mode_side
 from fairlap.race.plan import Plan
 from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
@@ -41,9 +43,6 @@ from fairlap.request.work import Work
 from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
 from fairlap.scenarios.latency_messages import BEFORE, Feed
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-
-FED_BEFORE, FED_AFTER = "fed, before", "fed, after"
-"""``AnswerError.when`` of the first fed steps of training, and of what came after the measurement."""
 
 
 def require_data(text: str | None, works: Iterable[tuple[Work, Spec]]) -> str:
@@ -120,7 +119,8 @@ class Feeding:
         proof = scratch / "proof.safetensors"
         proof.unlink(missing_ok=True)
         files = {name: str(file) for name, file in data.files.items()}
-        whole = materials.work.source is not None or materials.work.mode == "train"
+        side = mode_side(materials.work.mode)
+        whole = materials.work.source is not None or side.feeds_whole_batches
         request = Feed(files, data.samples, self._plan.data_seed, str(proof), whole)
         fed = worker.ask(request, within_s=within_s)
         process.in_force = {**process.in_force, "feed": fed.pipeline, DATA_HASH: data.hash}
@@ -129,22 +129,23 @@ class Feeding:
         if not checked or not {NUMBERS, WRONG_SAMPLES} <= set(found):
             raise OtherWork("it did not report all that its pipeline fed, so equal input cannot be proven", "E_FEED")
         require_each_once(found, data.samples, materials.work.batch)
-        batches = [{name.removeprefix(f"{number}/"): each for name, each in found.items()} for number in checked]
-        if materials.work.mode == "train":
-            seen = [self._seen(each, materials, FED_BEFORE) for each in batches]
-            errors = self._steps.first_errors(materials, seen, _under(GOT, batches[-1]), FED_BEFORE)
-            _require_right(errors, process)
-            return
-        for number, own in zip(checked, batches, strict=True):
-            self._hold(own, process, materials, f"fed batch {number}")
+        batches = {each: {name.removeprefix(f"{each}/"): array for name, array in found.items()} for each in checked}
+        side.hold_first_fed(self, batches, process, materials)
 
     def hold_answer(self, file: Path, process: ProcessResult, materials: Materials) -> None:
         """Check the batch that came after the measured ones, from the same pipeline."""
         self._data[materials.work].require_unchanged()
         found = safetensors.read(file)
-        if materials.work.mode != "train":
-            self._hold(found, process, materials, FED_AFTER)
-            return
+        mode_side(materials.work.mode).hold_later_fed(self, found, process, materials)
+
+    def hold_first_steps(self, batches: Sequence[Arrays], process: ProcessResult, materials: Materials) -> None:
+        """Check the first steps of training, which were taken on these batches."""
+        seen = [self._seen(each, materials, FED_BEFORE) for each in batches]
+        errors = self._steps.first_errors(materials, seen, _under(GOT, batches[-1]), FED_BEFORE)
+        _require_right(errors, process)
+
+    def hold_later_step(self, found: Arrays, process: ProcessResult, materials: Materials) -> None:
+        """Check a step that came after the measurement, from the state that it found."""
         seen = self._seen(found, materials, FED_AFTER)
         errors = self._steps.later_errors(materials, seen, _under(BEFORE, found), _under(GOT, found), FED_AFTER)
         _require_right(errors, process)
@@ -160,7 +161,8 @@ class Feeding:
             )
         return seen
 
-    def _hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
+    def hold(self, found: Arrays, process: ProcessResult, materials: Materials, when: str) -> None:
+        """Check an answer to a fed batch."""
         seen = self._seen(found, materials, when)
         expected = self._expected_for(materials, seen)
         errors = []
@@ -223,7 +225,7 @@ def data_for(plan: Plan, materials: Materials) -> FedData:
 def fed_spec(spec: Spec, work: Work) -> Spec:
     """In mode "train" with the labels as a further input."""
     fed = spec if work.source is None else by_the_item(spec, work.batch)
-    labels = fed.label_tensor() if work.mode == "train" else None
+    labels = fed.label_tensor() if MODES[work.mode].batches_have_labels else None
     return fed if labels is None else replace(fed, inputs=(*fed.inputs, labels))
 
 

@@ -29,8 +29,7 @@ from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.code_hash import hash_of_model_code
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to
-from fairlap.models.gradient_check import possible_slopes
-from fairlap.models.reference import reference_answers
+from fairlap.models.modes import MODES
 from fairlap.models.registry import find
 from fairlap.models.sources.bundle import bundle_in, inputs_file, reference_file, route_to, weights_file
 from fairlap.models.sources.callables.drawing import FURTHER
@@ -39,10 +38,11 @@ from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibra
 from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
 from fairlap.models.training.check import TrainingCheck
-from fairlap.models.training.exercise import Exercise, as_trained, without_loss, written
-from fairlap.models.training.in_bfloat16 import TRAINED_IN, in_precision, trained_in_precision
+from fairlap.models.training.exercise import Exercise, as_trained, without_loss
+from fairlap.models.training.in_bfloat16 import in_precision, trained_in_precision
 from fairlap.models.training.reference import Batch, State, state_named
 from fairlap.models.workload import Workload
+from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.start_weights import weights_of
 from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
@@ -108,7 +108,7 @@ class Materials:
     def workload(self, which: str) -> Workload:
         arrays = dict(safetensors.read(self.inputs_file(which)))
         labels, of_batch, work = arrays.pop(LABELS, None), arrays.pop(BATCH_LABELS, None), self.work
-        if work.mode == "train":
+        if MODES[work.mode].batches_have_labels:
             labels = of_batch
         return Workload(
             self.spec, self.package, work.batch, work.mode, work.precision, self.weights, arrays, labels, work.training
@@ -132,7 +132,7 @@ class Materials:
         """Compute the float64 answer once, and keep it for ever."""
         if self.work.source is not None:
             return safetensors.read(reference_file(self.folder, which))
-        return self._kept(f"reference-{which}", lambda: self._computed(which))
+        return self._kept(f"reference-{which}", lambda: mode_side(self.work.mode).reference(self, which))
 
     def _kept(self, what: str, compute: Callable[[], Mapping[str, Any]]) -> Arrays:
         training, precision = self.work.training, self.work.precision
@@ -144,15 +144,6 @@ class Materials:
             arrays = compute()
             safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()})
         return safetensors.read(file)
-
-    def _computed(self, which: str) -> dict[str, Any]:
-        work = self.workload(which)
-        if work.mode == "train":
-            return written(trained_in_precision(self.exercise(which)))
-        answers: dict[str, Any] = dict(reference_answers(work))
-        if work.mode == "grad":
-            answers[SLOPES] = np.asarray(possible_slopes(work))
-        return answers
 
     def exercise(self, which: str) -> Exercise:
         """Take the steps of an answer in mode "train", from the weights that were given."""
@@ -250,8 +241,8 @@ class Materials:
 def require_offered(spec: Spec, work: Work) -> None:
     if work.mode not in spec.modes:
         raise InvalidRequest(f"{work.model} has no mode {work.mode}; it has {', '.join(spec.modes)}")
-    if work.mode == "train" and work.precision not in TRAINED_IN:
-        raise InvalidRequest(f"training is raced in {', '.join(TRAINED_IN)}, not in {work.precision}")
+    if why := mode_side(work.mode).why_not_in(work.precision):
+        raise InvalidRequest(why)
     if work.precision not in spec.precisions:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
 

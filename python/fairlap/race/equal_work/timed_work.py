@@ -7,7 +7,6 @@ no machine of this kind reaches, time on more threads than were asked for or in 
 
 from __future__ import annotations
 
-import math
 import os
 import random
 from collections.abc import Sequence
@@ -21,15 +20,15 @@ from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.machine.arithmetic_peak import operations_per_second
 from fairlap.models import safetensors
+from fairlap.models.modes import MODES
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
-from fairlap.race.equal_work.training_answers import drawn_step_errors
+from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.plan import Block, Plan
 from fairlap.request.work import Work
 from fairlap.scenarios.latency_messages import (
-    BEFORE,
     DrawnCall,
     DrawnResult,
     Measured,
@@ -127,7 +126,7 @@ class TimedWork:
     def _calls_to_draw(self) -> int:
         """Fewer where calls are slow or outputs large, so that checking costs little of the racing time."""
         spec, work, phases_s = self._materials.spec, self._materials.work, self._process.phases_s
-        if _answer_bytes(spec, work) > _LARGE_OUTPUTS_BYTES:
+        if mode_side(work.mode).answer_bytes(spec, work) > _LARGE_OUTPUTS_BYTES:
             return 1
         racing_s = sum(phases_s.values()) + self._plan.measuring.seconds
         affordable = _SHARE_OF_TIME * racing_s / max(phases_s.get("checked_calls", 0.0), 1e-9)
@@ -144,11 +143,7 @@ class TimedWork:
             prefix = f"{result.number}/"
             got = {name.removeprefix(prefix): each for name, each in outputs.items() if name.startswith(prefix)}
             which = (*IN_TURN, *UNSEEN)[call.inputs]
-            if self._materials.work.mode == "train":
-                before = {name.removeprefix(BEFORE): each for name, each in got.items() if name.startswith(BEFORE)}
-                errors = drawn_step_errors(self._materials, got, before, which, TIMED_CALL)
-            else:
-                errors = answers.array_errors(self._materials, got, which, TIMED_CALL)
+            errors = mode_side(self._materials.work.mode).drawn_errors(self._materials, got, which, TIMED_CALL)
             self._process.errors += errors
             answers.require_right_on(self._materials, got, which, errors, self._process.in_force, where)
         if len({result.number for result in measured.drawn.calls}) < len(drawn):
@@ -207,7 +202,7 @@ class TimedWork:
         """Elements in another order are inputs that never occurred, with values as they should be."""
         arrays = safetensors.read(self._materials.inputs_file(UNSEEN[0]))
         names = {tensor.name: tensor.name for tensor in self._materials.spec.inputs}
-        if self._materials.work.mode == "train" and self._materials.spec.loss != "mean_square":
+        if MODES[self._materials.work.mode].batches_have_labels and self._materials.spec.loss != "mean_square":
             names[LABELS] = BATCH_LABELS
         rng = np.random.default_rng([self._plan.seed, number])
         file = self._file.with_name("shuffled-inputs.safetensors")
@@ -304,12 +299,4 @@ def implied_operations(spec: Spec, work: Work) -> float:
 
     A gradient needs at least another inference's worth: that of the loss by the weights.
     """
-    return 2e9 * (spec.gmacs_per_item or 0.0) * work.batch * (1 if work.mode == "infer" else 2)
-
-
-def _answer_bytes(spec: Spec, work: Work) -> int:
-    if work.mode == "grad":
-        return 4 * spec.trained_parameters()
-    if work.mode == "train":
-        return 2 * 4 * 3 * spec.trained_parameters()  # weights and what the optimizer keeps, before and after
-    return sum(4 * math.prod(tensor.sized(work.batch)) for tensor in spec.outputs)
+    return 2e9 * (spec.gmacs_per_item or 0.0) * work.batch * MODES[work.mode].fewest_inferences

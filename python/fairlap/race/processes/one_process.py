@@ -23,8 +23,8 @@ from fairlap.models.call_cost import call_cost
 from fairlap.models.safetensors import BadFile, NotWritten
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.equal_work.training_answers import lost_sums
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
@@ -351,8 +351,8 @@ class ProcessRun:
             self._bench.feeding.hold_answer(fed, self.result, self._materials)
         self._bench.scores.take(self._here, self.result, self._materials, self._bench.scratch, limit_s)
         self._answer("inputs", "after")
-        if self._materials.work.mode == "train":
-            self.result.warnings = [*self.result.warnings, *lost_sums(self.result.errors)]
+        of_answers = mode_side(self._materials.work.mode).notices(self.result.errors)
+        self.result.warnings = [*self.result.warnings, *of_answers]
         self._timed_work.require_no_kept_answers(self._here)
         if self._measured_at_the_end():
             record_memory(self.result, self._here.quit())
@@ -360,7 +360,7 @@ class ProcessRun:
 
     def _measured_at_the_end(self) -> bool:
         """Measure what is left for the end, and return False if the worker was lost over it."""
-        if self.result.ranks is not None and self._materials.work.mode == "train":
+        if self.result.ranks is not None and mode_side(self._materials.work.mode).ranks_alone:
             return step_alone(self._here, self.plan, self.result)
         return self._bench.overheads.measured(self._here, self.result, self.plan)
 

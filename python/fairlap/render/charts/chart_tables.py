@@ -9,10 +9,12 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
+from fairlap.models.modes import MODES
 from fairlap.models.registry import find
 from fairlap.render.charts import roofline, scaling
 from fairlap.render.charts.chart import axis_value
 from fairlap.render.charts.thinned_samples import curves_of_samples, samples_over_time
+from fairlap.render.scenario_side import render_sides
 from fairlap.request.work import Precision, Work
 from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
@@ -55,7 +57,6 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "precisions": _precisions,
         "learning": _learning,
         "load": _load,
-        "load_bounds": _load_bounds,
         "scaling": scaling.points,
         "scaling_linear": scaling.linear,
         "scaling_projection": scaling.projected,
@@ -66,6 +67,8 @@ def chart_tables(shown: Results) -> dict[str, list[Record]]:
         "sample_curves": curves_of_samples,
         "samples": samples_over_time,
     }
+    for side in render_sides():
+        makers |= side.tables
     found = {name: [_plainly(record) for record in make(shown)] for name, make in makers.items()}
     return found | {each.table: [*map(_plainly, _points(shown, each))] for each in pictures_of(shown)}
 
@@ -266,13 +269,6 @@ def _load(shown: Results) -> Iterator[Record]:
                     }
 
 
-def _load_bounds(shown: Results) -> Iterator[Record]:
-    for work_result in shown.work_results:
-        for text, seconds in work_result.work.load.bounds if work_result.work.load else ():
-            key = {"work": work_result.work.label, "conditions": work_result.conditions}
-            yield key | {"bound": text, "ns": 1e9 * seconds}
-
-
 def _learning(shown: Results) -> Iterator[Record]:
     """One record for each epoch of each process."""
     for work_result, result, _ in shown.every_row():
@@ -293,7 +289,7 @@ def _learning(shown: Results) -> Iterator[Record]:
 def _tolerances(shown: Results) -> Iterator[Record]:
     """Unknown for a model that is not installed here; gradients are checked by directional derivatives instead."""
     for work_result in shown.work_results:
-        if work_result.work.mode != "infer":
+        if not MODES[work_result.work.mode].gives_outputs:
             continue
         relative = _tolerance(work_result.work.model, work_result.work.precision)
         if relative is not None and not work_result.work.together:

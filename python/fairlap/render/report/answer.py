@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from fairlap import quantity_text, verdict
-from fairlap.render.load import threads_text
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.render.terminal import listed
-from fairlap.results.other_quantities import QUANTITIES_OF_LEARNING
+from fairlap.results.other_quantities import is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict.warnings import TooFewBlocks
@@ -64,7 +63,7 @@ def _unknown_settings(work_result: WorkResult) -> Markup | None:
 def _basis(shown: Results, work_result: WorkResult) -> str:
     seen = {process.block for result, _ in work_result.with_rows() for process in result.processes}
     scale = work_result.work.scale
-    threads = threads_text(shown.run.plan.threads, work_result.work.load) if scale is None else scale.text
+    threads = shown.run.plan.threads_text(work_result.work) if scale is None else scale.text
     where = f"on {shown.run.plan.device} with {threads}"
     blocks = f"{len(work_result.blocks.kept)} of {quantity_text.count(len(seen), 'block')} used"
     return f"{shown.run.plan.title_of(work_result.work)}, {where}, {work_result.conditions}; {blocks}."
@@ -92,7 +91,7 @@ def _learning(work_result: WorkResult) -> Markup | None:
     found = [
         f"By {other.metric.name}: {verdict.sentence(each)}"
         for other in work_result.other_quantities
-        if other.metric in QUANTITIES_OF_LEARNING
+        if is_of_a_scenario(other.metric)
         for each in other.comparisons
         if each.ratio != 1.0
     ]

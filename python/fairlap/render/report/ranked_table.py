@@ -6,25 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text
+from fairlap.models.modes import MODES
 from fairlap.render.contestant_lines import OF_A_CONTESTANT, causes_of_modes
 from fairlap.render.judged import common_unit_ns, judged_and_bounds, modes_texts
 from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scenario_figures import scenario_figures_text
-from fairlap.render.scores import learning_text, scores_text
+from fairlap.render.scenario_side import summaries
+from fairlap.render.scores import scores_text
 from fairlap.render.settings_search_text import settings_text
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import ContestantResult, WorkResult
 
-# Columns that are left out where no row has a value.
+# Columns that are left out where no row has a value; between them those of scenarios.
 _IF_ANY: Mapping[str, Callable[[Row], object]] = {
     "first token": lambda row: row.time_to_first_token_ns,
     "per token": lambda row: row.time_per_output_token_ns,
     "tokens per second": lambda row: row.tokens_per_s,
     "scores": lambda row: row.scores,
     "LoadGen": lambda row: row.loadgen,
-    "score on held-out items": lambda row: row.target_score,
+}
+_IF_ANY_LAST: Mapping[str, Callable[[Row], object]] = {
     "also": lambda row: row.scenario_figures or row.scenario_absent,
     "1,000 items": lambda row: row.cost_per_1000_items,
     "runs in": lambda row: row.min_memory_bytes,
@@ -33,12 +36,12 @@ _IF_ANY: Mapping[str, Callable[[Row], object]] = {
 }
 
 Cells = dict[str, Markup | str]
+_FIRST = {"inference": "output", "gradient": "gradient"}
 _TIME_OF_A_CALL = "time of a call"
 
 
 def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
-    grad = work_result.work.mode == "grad"
-    first = "first gradient" if grad else "first output"
+    first = f"first {_FIRST[MODES[work_result.work.mode].first_answer]}"
     against = f"against {shown.baseline}" if shown.baseline else "against the first"
     judged = work_result.basis.judged
     if judged.better == "higher":
@@ -57,7 +60,8 @@ def ranked_table(shown: Results, work_result: WorkResult) -> Markup:
         for result, row in work_result.with_rows()
     ]
     names = [result.contestant for result, _ in work_result.with_rows()]
-    heads += [head for head, has in _IF_ANY.items() if any(map(has, rows_of_work))]
+    if_any = {**_IF_ANY, **{each.head: each.text for each in summaries()}, **_IF_ANY_LAST}
+    heads += [head for head, has in if_any.items() if any(map(has, rows_of_work))]
     caption = f"{shown.run.plan.title_of(work_result.work)}, {work_result.conditions}"
     return table(caption, heads, rows, "ranked cards", names)
 
@@ -107,7 +111,7 @@ def _cells(
         "per token": _duration(row, "time_per_output_token_ns", row.time_per_output_token_ns),
         "tokens per second": _or_dash(row, "tokens_per_s", tokens and quantity_text.number(tokens.value)),
         "scores": ", ".join(scores_text(row)) or "–",
-        "score on held-out items": _or_dash(row, "target_score", learning_text(row)),
+        **{each.head: _or_dash(row, each.field, each.text(row)) for each in summaries()},
         "also": scenario_figures_text(row) or _dash("; ".join(row.scenario_absent.values())),
         "LoadGen": _or_dash(row, "loadgen", row.loadgen),
         "runs in": _or_dash(row, "min_memory_bytes", _smallest_memory(row)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairlap.request.work import Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
@@ -12,21 +11,16 @@ from fairlap.scenarios.process_result import ProcessResult, Timing
 
 _NS_PER_S = 1e9
 _NO_TOKENS = "the model does not answer token by token"
-_UNDER_LOAD = "requests came under load; the columns of load have their tokens"
+OF_GENERATION = ("time_to_first_token_ns", "time_per_output_token_ns", "token_gap_p99_ns", "tokens_per_s")
 
 
-def generation_of(result: ContestantResult, work: Work) -> dict[str, Cell]:
+def generation_of(result: ContestantResult) -> dict[str, Cell]:
     processes = result.finished
     why = absence_reason(result)
     if not why and not all(process.tokens_per_call for process in processes):
         why = _NO_TOKENS
-    if not why and work.load is not None:
-        why = _UNDER_LOAD
     if why:
-        return {
-            name: Cell(None, why)
-            for name in ("time_to_first_token_ns", "time_per_output_token_ns", "token_gap_p99_ns", "tokens_per_s")
-        }
+        return {name: Cell(None, why) for name in OF_GENERATION}
     unstamped = "its worker reports no times of tokens"
     return {
         "time_to_first_token_ns": cell_or(estimate(processes, partial(_median, TIME_TO_FIRST_TOKEN)), unstamped),

@@ -10,19 +10,24 @@ from functools import partial
 from fairlap import quantity_text, verdict
 from fairlap.results.decision.uses import COST, FIRST, LATENCY, P99, THROUGHPUT, Weight
 from fairlap.results.other_quantities import P99 as P99_METRIC
-from fairlap.results.other_quantities import STEP_TIME, TIME_TO_FIRST_INFERENCE
+from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Estimate, Row, time_to_first
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.contract import quantities_of_scenarios
 
-_TIMES = (verdict.LATENCY, STEP_TIME)
-_BY_COLUMN = {
-    LATENCY.column: _TIMES,
-    THROUGHPUT.column: (verdict.THROUGHPUT,),
-    P99.column: (P99_METRIC,),
-    COST.column: _TIMES,  # the cost is the time at one price
-    FIRST.column: (TIME_TO_FIRST_INFERENCE, verdict.TIME_TO_FIRST_GRADIENT),
-}
+
+def _metrics_of(column: str) -> tuple[verdict.Metric, ...]:
+    of_scenarios = (each.metric for each in quantities_of_scenarios() if each.headline == verdict.LATENCY)
+    times = (verdict.LATENCY, *of_scenarios)
+    found: dict[str, tuple[verdict.Metric, ...]] = {
+        LATENCY.column: times,
+        THROUGHPUT.column: (verdict.THROUGHPUT,),
+        P99.column: (P99_METRIC,),
+        COST.column: times,  # the cost is the time at one price
+        FIRST.column: (TIME_TO_FIRST_INFERENCE, verdict.TIME_TO_FIRST_GRADIENT),
+    }
+    return found.get(column, ())
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,7 @@ Evidence = Callable[[str, str, Weight], Difference]
 
 def value_of(row: Row, weight: Weight) -> tuple[Estimate | None, str]:
     """With the reason where it is absent. Gradients have no first inference, but a first gradient."""
-    column = weight.column
-    if column == FIRST.column and row.mode == "grad":
-        column = "time_to_first_gradient_s"
+    column = time_to_first(row.mode) if weight.column == FIRST.column else weight.column
     return getattr(row, column), row.absent.get(column, "")
 
 
@@ -134,9 +137,9 @@ def _of_work(found: WorkResult, a: str, b: str, weight: Weight) -> Difference:
         interval = quantity_text.ratio_and_bounds(compared.ratio, compared.interval.low or None, compared.interval.high)
         basis = f"verdict {interval[1]}".rstrip() + f", {compared.blocks} blocks"
         return Difference(compared.ratio, shown, basis)
-    if found.basis.no_verdict_code and weight.column in _BY_COLUMN:
+    if found.basis.no_verdict_code and _metrics_of(weight.column):
         return Difference(None, absent=found.why_no_verdict)
-    if found.table is not None and weight.column in _BY_COLUMN:
+    if found.table is not None and _metrics_of(weight.column):
         return Difference(difference.ratio, False, difference.basis)  # the race was not asked to compare this pair
     return difference
 
@@ -144,7 +147,7 @@ def _of_work(found: WorkResult, a: str, b: str, weight: Weight) -> Difference:
 def _comparison(found: WorkResult, a: str, b: str, weight: Weight) -> verdict.Comparison | None:
     every: list[Sequence[verdict.Comparison]] = [found.comparisons]
     every += [other.comparisons for other in found.other_quantities]
-    metrics = _BY_COLUMN.get(weight.column, ())
+    metrics = _metrics_of(weight.column)
     for comparisons in every:
         for each in comparisons:
             if each.metric in metrics and {each.a, each.b} == {a, b}:

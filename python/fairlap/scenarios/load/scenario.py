@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.request import load as of_request
 from fairlap.request.load import Load
 from fairlap.request.work import Work
+from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.load.loadgen_messages import WHY_INVALID
@@ -55,7 +57,18 @@ _BY_LOADGEN: dict[of_request.Scenario, Judged] = {
 
 class LoadScenario(Scenario):
     judges_rounds = False
-    after_turns = "fairlap.race.load.load_run:LoadRun"
+    after_turns = "fairlap.scenarios.load.race.load_run:LoadRun"
+    race_side = "fairlap.scenarios.load.race.from_request:LoadFromRequest"
+    results_side = "fairlap.scenarios.load.results.columns:LoadColumns"
+    render_side = "fairlap.scenarios.load.render.shown:LoadShown"
+    command = "load"
+    budgets_s = (300.0, 900.0)  # a search for a rate takes a trial of seconds after the other
+
+    judged_before = (
+        JudgedBefore("largest_rate_per_s", "1/s", lambda _cells, _counted: LARGEST_RATE),
+        JudgedBefore("loadgen_latency_ns", "ns", lambda _cells, _counted: LATENCY_BY_LOADGEN),
+        JudgedBefore("loadgen_rate_per_s", "1/s", lambda _cells, _counted: RATE_BY_LOADGEN),
+    )
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return work.load is not None
@@ -70,6 +83,15 @@ class LoadScenario(Scenario):
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         load = _load_of(work)
         return bool(finished) and _why_without(finished, load, _judged(load)) is None
+
+    def reaches(self, work: Work) -> Iterable[str]:
+        logs = "" if work.load is None else work.load.logs
+        return [f"folder {Path(logs).absolute()}, which is written"] if logs else []
+
+    def threads_note(self, work: Work) -> str:
+        """Those of a call; each worker makes calls."""
+        workers = _load_of(work).workers
+        return f" for each of {workers} workers" if workers > 1 else ""
 
 
 def _load_of(work: Work) -> Load:

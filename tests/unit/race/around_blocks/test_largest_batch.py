@@ -14,6 +14,7 @@ from fairlap.race.around_blocks.largest_batch import search
 from fairlap.race.resume import search_is_over
 from fairlap.request.work import Mode, Work
 from fairlap.results.results import results_of
+from fairlap.scenarios.calls.race.inference import Inference
 from fairlap.scenarios.process_result import BatchOutcome, BatchTry, LargestBatch
 from hypothesis import given, strategies
 from machine_marks import needs_proc
@@ -120,13 +121,13 @@ def test_memory_that_the_search_may_not_use_ends_it(monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("example_without_groups")
 def test_a_wrong_answer_at_a_larger_batch_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies of the race's items in another order than they were given."""
-    part = largest_batch._part
+    part = Inference.copy
 
-    def shifted(materials, name, array, copy):  # type: ignore[no-untyped-def]
-        found = part(materials, name, array, copy)
-        return found[::-1] if copy else found
+    def shifted(side, materials, name, array, number):  # type: ignore[no-untyped-def]
+        found = part(side, materials, name, array, number)
+        return found[::-1] if number else found
 
-    monkeypatch.setattr(largest_batch, "_part", shifted)
+    monkeypatch.setattr(Inference, "copy", shifted)
     found = found_for("example", 4)
     assert (found.batch, found.ended_by) == (2, "refused")
 

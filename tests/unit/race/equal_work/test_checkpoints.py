@@ -10,13 +10,13 @@ import pytest
 from fairlap.models import safetensors
 from fairlap.models.registry import find
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.checkpoints import Checkpoint, Checkpoints, Origin
-from fairlap.race.equal_work.learning import Learner
-from fairlap.race.equal_work.learning_data import data_to_learn
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.plan import Plan, draw_plan
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
+from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Checkpoints, Origin
+from fairlap.scenarios.learning.race.learning import Learner
+from fairlap.scenarios.learning.race.learning_data import data_to_learn
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve, Restore, Restored
 

@@ -13,7 +13,6 @@ from fairlap.models import safetensors
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find
 from fairlap.models.training.reference import BUFFER, STEP, WEIGHT
-from fairlap.race.equal_work.kept_weights import KeptWeights, require_folder
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.plan_from_request import plan_of
@@ -21,6 +20,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.scale import Scale
 from fairlap.request.work import Work
+from fairlap.scenarios.learning.race.kept_weights import KeptWeights, require_folder
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from msgspec.structs import replace
@@ -187,11 +187,11 @@ def test_the_first_weights_make_their_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_for_nothing_and_one_that_cannot_be_made_are_refused(tmp_path: Path) -> None:
-    require_folder(tmp_path / "a" / "b", to_score=True)
-    require_folder(None, to_score=False)
+    require_folder(tmp_path / "a" / "b", asked=True)
+    require_folder(None, asked=False)
     (tmp_path / "file").touch()
-    for to_score, folder in ((False, tmp_path), (True, tmp_path / "file"), (True, tmp_path / "file" / "below")):
+    for asked, folder in ((False, tmp_path), (True, tmp_path / "file"), (True, tmp_path / "file" / "below")):
         with pytest.raises(InvalidRequest) as refused:
-            require_folder(folder, to_score=to_score)
+            require_folder(folder, asked=asked)
         assert refused.value.code == "E_KEEP_WEIGHTS"
     assert [file.name for file in tmp_path.iterdir()] == ["file"]

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.load import load_run
 from fairlap.race.plan import Limits, Measuring
 from fairlap.request.load import Load, LoadRequest
 from fairlap.request.names import Contestants
 from fairlap.request.units import Seconds
 from fairlap.request.work import Work
+from fairlap.scenarios.load.race import load_run
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc
 from model_servers import ModelServer, serving

@@ -59,7 +59,7 @@ def test_a_saved_plan_of_load_is_the_same_when_it_is_read(tmp_path: Any) -> None
     plan = planned(load=LoadRequest(p50=Seconds("1ms"), workers=2, trial=Seconds(1)))
     save_plan(plan, tmp_path / "plan.json")
     assert load_plan(tmp_path / "plan.json") == plan
-    assert plan.load == Load(0.5, 0.001, workers=2, trial_s=1.0)
+    assert plan.works[0].load == Load(0.5, 0.001, workers=2, trial_s=1.0)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_first_token_has_the_percentile_of_the_other_bound_and_p99_alone(
     request_of_load: LoadRequest, expected: Load, text: str, tmp_path: Any
 ) -> None:
     plan = planned(load=request_of_load, models=("characters_generate",))
-    assert plan.load == expected
+    assert plan.works[0].load == expected
     assert plan.works[0].label.endswith(f" · load {text}")
     assert "--first-token 0.05s" in command_of(plan)
     save_plan(plan, tmp_path / "plan.json")
@@ -92,7 +92,7 @@ def test_a_plan_of_before_there_was_load_can_be_read() -> None:
     old = msgspec.to_builtins(planned())
     for work in old["works"]:
         del work["load"]
-    assert msgspec.convert(old, Plan).load is None
+    assert msgspec.convert(old, Plan).works[0].load is None
 
 
 def test_a_request_file_holds_load_as_a_table() -> None:

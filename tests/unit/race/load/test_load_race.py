@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.race.load import load_run
-from fairlap.race.load.loadgen_check import WHEN as WHEN_LOADGEN
 from fairlap.race.plan import Limits, Measuring, Plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
@@ -16,6 +14,8 @@ from fairlap.request.load import Load
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.load.load_messages import STAMPS
+from fairlap.scenarios.load.race import load_run
+from fairlap.scenarios.load.race.loadgen_check import WHEN as WHEN_LOADGEN
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc
 from served_framework import CALL_S, MET, install_served

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 from fairlap import verdict
-from fairlap.race.load.load_run import notices
-from fairlap.race.load.rate_search import RESOLUTION, Offered, Searched, largest_met, rate_search
 from fairlap.request.load import Load
 from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial
+from fairlap.scenarios.load.race.load_run import notices
+from fairlap.scenarios.load.race.rate_search import RESOLUTION, Offered, Searched, largest_met, rate_search
 
 MS = 1e-3
 _OF_RATES = ("search", "at_largest_rate")

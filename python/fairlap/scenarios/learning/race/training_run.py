@@ -7,15 +7,15 @@ from pathlib import Path
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.race.equal_work import answers
-from fairlap.race.equal_work.checkpoints import Checkpoint
-from fairlap.race.equal_work.held_out_answers import HELD_OUT
-from fairlap.race.equal_work.learning import Learner
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
+from fairlap.scenarios.learning.race.checkpoints import Checkpoint
+from fairlap.scenarios.learning.race.held_out_answers import HELD_OUT
+from fairlap.scenarios.learning.race.learning import Learner
 
 
 class TrainingRun(AfterTurns):

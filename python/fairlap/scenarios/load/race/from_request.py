@@ -1,4 +1,4 @@
-"""Works of a race of load: what can be asked of them, checked before the plan is drawn."""
+"""What a race of load makes of a request: what can be asked of its works, checked before the plan is drawn."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.machine.atomic_files import why_no_folder
 from fairlap.models.spec import BATCH, Spec
+from fairlap.race.scenario_side import RaceSide
 from fairlap.request.load import E_LOAD, Load, load_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.scenarios.load.loadgen_messages import require_loadgen
 from fairlap.worker.over_http import OPTION
 
-BATCH_OF_A_REQUEST = 1
+
+class LoadFromRequest(RaceSide):
+    title = "a race of load"
+    batch = 1
+
+    def is_asked(self, request: RaceRequest) -> bool:
+        return request.load is not None
+
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+        assert request.load is not None
+        return _with_load(request, load_of(request.load), work, spec)
 
 
-def with_load(request: RaceRequest, work: Work, spec: Spec) -> Work:
-    """Add what the request asks of it to the work, which is unchanged in a race without load."""
-    if request.load is None:
-        return work
-    load = load_of(request.load)
-    if work.mode != "infer":
+def _with_load(request: RaceRequest, load: Load, work: Work, spec: Spec) -> Work:
+    if work.mode != LoadFromRequest.mode:
         raise InvalidRequest(f"requests are answered by inference; leave out --mode {work.mode}", code=E_LOAD)
     if request.data is not None:
         raise InvalidRequest("requests bring their own items; leave out --data", code=E_LOAD)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.request.work import Work
+from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
+from fairlap.results.prices import Price
 from fairlap.results.row import LatencyAtRate
+from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
@@ -39,10 +43,25 @@ _COLUMNS = (
     "knee_rate_per_s",
 )
 _OF_LOADGEN = ("loadgen", "loadgen_latency_ns", "loadgen_rate_per_s")
+_UNDER_LOAD = "requests came under load; the columns of load have their tokens"
 _NOT_ASKED = "it was not raced under load; `fairlap load` does"
 _NO_TRIAL = "the budget ended before the trial at this rate"
 _KNEE = 2.0  # times the p99 at the lowest rate
 _OF_FIXED_LENGTH = ("lone", "curve", "at_largest_rate")
+
+
+class LoadColumns(ResultsSide):
+    def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
+        generates = bool(result.finished) and all(process.tokens_per_call for process in result.finished)
+        without = OF_GENERATION if work.load is not None and generates else ()
+        return load_of(result, work) | {name: Cell(None, _UNDER_LOAD) for name in without}
+
+    def fields(self, result: ContestantResult, work: Work) -> dict[str, Any]:
+        return {"load": "" if work.load is None else work.load.text, "latency_by_rate": latency_by_rate(result)}
+
+    def notices(self, result: ContestantResult) -> list[Notice]:
+        found = bound_does_not_limit(result)
+        return [] if found is None else [found]
 
 
 def load_of(result: ContestantResult, work: Work) -> dict[str, Cell]:

@@ -2,22 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from fairlap import quantity_text, verdict
 from fairlap.request.work import Work
+from fairlap.scenarios.added import Cells, JudgedBefore, Quantity
 from fairlap.scenarios.calls_scenario import judged_calls
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import LearningCurve
 
 NOT_REACHED = "E_SCORE_NOT_REACHED"
+STEP_TIME = verdict.Metric("time of a step", "ns")
+STEPS_TO_SCORE = verdict.Metric("steps to score", "steps", is_speed=False)
 _FEWEST_COMPARED = 2
+
+
+def _seconds(process: ProcessResult) -> float | None:
+    return process.time_to_score_s
+
+
+def _ns(process: ProcessResult) -> float | None:
+    seconds = process.time_to_score_s
+    return None if seconds is None else 1e9 * seconds
+
+
+def _steps(process: ProcessResult) -> float | None:
+    reached = None if process.learning is None else process.learning.reached
+    return None if reached is None else float(reached.steps)
+
+
+def _step_ns(process: ProcessResult) -> float | None:
+    return process.headline_ns
+
+
+def _learns(process: ProcessResult) -> bool:
+    return process.learning is not None
+
+
+def _named_before(cells: Cells, evaluation_counts: bool) -> str:
+    return time_to_score_named(cells["target_score"] or 0.0, evaluation_counts=evaluation_counts)
+
+
+def _always_reached(cells: Cells) -> bool:
+    return cells["reached_share"] in (None, 1.0)
 
 
 class TrainingToAScore(Scenario):
     judges_rounds = False
-    after_turns = "fairlap.race.equal_work.training_run:TrainingRun"
+    after_turns = "fairlap.scenarios.learning.race.training_run:TrainingRun"
+    race_side = "fairlap.scenarios.learning.race.from_request:LearningFromRequest"
+    results_side = "fairlap.scenarios.learning.results.columns:LearningColumns"
+    render_side = "fairlap.scenarios.learning.render.shown:LearningShown"
+    data_seeds = (0, 1, 2, 3, 4)  # how long training takes depends more on the weights that it begins with
+
+    quantities = (
+        Quantity(STEP_TIME, _step_ns, _learns, headline=verdict.LATENCY, of_rounds=True),
+        Quantity(verdict.TIME_TO_SCORE, _ns, _learns),
+        Quantity(STEPS_TO_SCORE, _steps, _learns),
+    )
+
+    judged_before = (
+        JudgedBefore("time_to_score_s", "s", _named_before, ("target_score", "reached_share"), _always_reached),
+    )
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return asked.to_score is not None
@@ -38,14 +86,14 @@ class TrainingToAScore(Scenario):
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         return any(process.time_to_score_s is not None for process in finished)
 
+    def reaches(self, work: Work) -> Iterable[str]:
+        data = work.train_on
+        return [f"training data {Path(data.path).absolute()}"] if data is not None and data.path else []
+
 
 def time_to_score_named(target: float, *, evaluation_counts: bool) -> str:
     """Name the quantity; times to other scores, or with evaluation in them, are other quantities."""
     return f"time to a score of {quantity_text.share(target, 6)}{', evaluation counted' if evaluation_counts else ''}"
-
-
-def _seconds(process: ProcessResult) -> float | None:
-    return process.time_to_score_s
 
 
 def _missed(processes: Processes, target: float) -> dict[str, Unqualified]:

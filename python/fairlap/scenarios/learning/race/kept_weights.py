@@ -74,11 +74,11 @@ class KeptWeights:
         return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.safetensors"
 
 
-def require_folder(folder: Path | None, *, to_score: bool) -> None:
+def require_folder(folder: Path | None, *, asked: bool) -> None:
     """Raise InvalidRequest for what would be known only when the race is over. The first weights make the folder."""
     if folder is None:
         return
-    if not to_score:
+    if not asked:
         raise InvalidRequest("--keep-weights keeps what --to-score trained; add --to-score", code=CODE)
     if why := why_no_folder(folder):
         raise InvalidRequest(f"cannot keep weights in {folder}: {why}", code=CODE)

@@ -28,15 +28,15 @@ from fairlap.models.task_metrics import Score
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.checkpoints import Checkpoint, Origin
-from fairlap.race.equal_work.held_out_answers import answered_errors, evaluated, held_out_answers
-from fairlap.race.equal_work.held_out_scores import held_out_scores, require_scorable
-from fairlap.race.equal_work.learning_data import E_TO_SCORE as CODE
-from fairlap.race.equal_work.learning_data import labelled
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.plan import Block, Plan
 from fairlap.request.work import Work
+from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Origin
+from fairlap.scenarios.learning.race.held_out_answers import answered_errors, evaluated, held_out_answers
+from fairlap.scenarios.learning.race.held_out_scores import held_out_scores, require_scorable
+from fairlap.scenarios.learning.race.learning_data import E_TO_SCORE as CODE
+from fairlap.scenarios.learning.race.learning_data import labelled
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.scenarios.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve, Restore
 

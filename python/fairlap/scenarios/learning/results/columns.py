@@ -12,10 +12,12 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
+from fairlap.request.work import Work
 from fairlap.results.columns.energy import energy_until, over_processes, unresolved
-from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
-from fairlap.results.row import Estimate
+from fairlap.results.row import Estimate, Row
+from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.training_messages import Evaluation, LearningCurve
@@ -34,6 +36,21 @@ _COLUMNS = (
 _WORTH_NAMING = 0.02
 _LEVEL = 0.05
 _NOT_ASKED = "training to a score was not asked for"
+
+
+class LearningColumns(ResultsSide):
+    def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
+        return learning_of(result, price)
+
+    def costs(self, row: Row, price: Price) -> dict[str, Cell]:
+        time = row.time_to_score_s
+        cost = None if time is None else times(time, price.of_seconds(1))
+        why = row.absent.get("time_to_score_s", "there is no time to a score")
+        return {"cost_to_score": cell_or(cost, why)}
+
+    def notices(self, result: ContestantResult) -> list[Notice]:
+        found = steps_differ(result)
+        return [] if found is None else [found]
 
 
 def learning_of(result: ContestantResult, price: Price | None) -> dict[str, Cell]:

@@ -15,14 +15,14 @@ from fairlap.models import safetensors
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
-from fairlap.race.load.loadgen_check import LoadGenCheck
-from fairlap.race.load.rate_search import Offered, Searched, largest_met, rate_search
 from fairlap.race.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.load.load_messages import STAMPS, LoadFound, LoadTrial, OfferLoad, TrialKind
+from fairlap.scenarios.load.race.loadgen_check import LoadGenCheck
+from fairlap.scenarios.load.race.rate_search import Offered, Searched, largest_met, rate_search
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 WHEN = "request"

@@ -1,0 +1,97 @@
+"""The race side of scenarios: what each makes of a request, and what it requires before processes run.
+
+A scenario names its own in ``Scenario.race_side``. One without is asked for nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fairlap.models.registry import Model
+from fairlap.models.spec import Spec
+from fairlap.plugins import class_at
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.plan import DATA_SEEDS, Plan
+from fairlap.request.race_request import RaceOptions, RaceRequest
+from fairlap.request.work import Mode, Work
+from fairlap.scenarios.contract import Scenario, scenarios
+
+Offered = Sequence[tuple[Work, Spec]]
+
+
+class RaceSide:
+    """Of one scenario. Where a request asks for several of them, all are heard."""
+
+    title: ClassVar[str] = ""  # in messages: an option, or words
+    mode: ClassVar[Mode] = "infer"  # of its calls
+    batch: ClassVar[int | None] = None  # the usual one; the model's own by default
+    scores: ClassVar[bool] = False  # whether it computes metrics of built-in models
+
+    def is_asked(self, request: RaceRequest) -> bool:
+        return False
+
+    def require(self, request: RaceRequest) -> None:
+        """Refuse what is wrong with the request before models and data are read, which may take long."""
+
+    def require_unasked(self, request: RaceRequest) -> None:
+        """Refuse options that are for this scenario in a request that does not ask for it."""
+
+    def with_data(self, request: RaceRequest, model: Model, offered: Offered, notify: Callable[[str], None]) -> Offered:
+        """Add the data that works of a built-in model need; the model may take other sizes from them."""
+        return offered
+
+    def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
+        """Add to a work what is asked of it."""
+        return work
+
+    def plan_fields(self, request: RaceRequest, offered: Offered) -> dict[str, Any]:
+        """Check the works, and give the fields of the plan that are its own."""
+        return {}
+
+    def require_output(self, options: RaceOptions, contents: Mapping[Path, str], *, asked: bool) -> None:
+        """Refuse files and folders that it could not fill. ``contents`` are those of the files' formats."""
+
+    def require_plan(self, plan: Plan, works: Sequence[Materials]) -> None:
+        """Check its own fields again, since a plan that was saved may have been edited."""
+
+    def require_unchanged(self, work: Work) -> None:
+        """Refuse data that are no longer those that the plan was made from."""
+
+
+def race_side_of(scenario: Scenario) -> RaceSide:
+    return _side(scenario.race_side) if scenario.race_side else RaceSide()
+
+
+@cache
+def _side(place: str) -> RaceSide:
+    return class_at(place, RaceSide, "the race side of a scenario")()
+
+
+def race_sides() -> tuple[RaceSide, ...]:
+    """Of all scenarios."""
+    return tuple(map(race_side_of, scenarios()))
+
+
+def sides_asked(asked: RaceRequest | Plan) -> tuple[RaceSide, ...]:
+    if isinstance(asked, Plan):
+        return tuple(map(race_side_of, asked.scenarios))
+    return tuple(each for each in race_sides() if each.is_asked(asked))
+
+
+def sides_not_asked(asked: RaceRequest | Plan) -> tuple[RaceSide, ...]:
+    found = sides_asked(asked)
+    return tuple(each for each in race_sides() if each not in found)
+
+
+def mode_asked(request: RaceRequest) -> Mode:
+    """Give the mode of what the request asks for, where it leaves that open."""
+    return next((each.mode for each in sides_asked(request)), RaceSide.mode)
+
+
+def data_seeds_of(request: RaceRequest) -> tuple[int, ...]:
+    """Give the usual seeds of what the request asks for."""
+    asked = (each.data_seeds for each in scenarios() if race_side_of(each).is_asked(request))
+    return next(asked, DATA_SEEDS)

@@ -1,0 +1,74 @@
+"""The render side of scenarios: the command that asks for one again, and what a contestant's lines and charts show.
+
+A scenario names its own in ``Scenario.render_side``. Rows name no scenario: every side is asked, and shows nothing
+of a row without its figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from fairlap.plugins import class_at
+from fairlap.race.plan import Plan
+from fairlap.results.results import Results
+from fairlap.results.row import Row
+from fairlap.scenarios.contract import Scenario, scenarios
+
+Words = list[str]
+
+
+class NoCommand(Exception):
+    """The options of the command line do not say what this plan has."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that a scenario found of a contestant, in words under a heading."""
+
+    head: str
+    field: str  # of the row: the reason for its absence is the summary's
+    text: Callable[[Row], str]  # empty where there is nothing
+
+
+class RenderSide:
+    lacks: ClassVar[frozenset[str]] = frozenset()  # options that `fairlap compare` has, and its command does not
+    summaries: ClassVar[tuple[Summary, ...]] = ()
+    tables: ClassVar[Mapping[str, Callable[[Results], Iterator[dict[str, Any]]]]] = {}  # of its charts, by name
+
+    def words(self, plan: Plan) -> Words:
+        """Give the options that ask for it. Raises NoCommand where none do."""
+        return []
+
+    def lines(self, row: Row) -> list[str]:
+        """Describe what stands below the line of a contestant, besides the summaries."""
+        return []
+
+
+def render_side_of(scenario: Scenario) -> RenderSide:
+    return _side(scenario.render_side) if scenario.render_side else RenderSide()
+
+
+@cache
+def _side(place: str) -> RenderSide:
+    return class_at(place, RenderSide, "the render side of a scenario")()
+
+
+def render_sides() -> tuple[RenderSide, ...]:
+    return tuple(map(render_side_of, scenarios()))
+
+
+def summaries() -> tuple[Summary, ...]:
+    return tuple(each for side in render_sides() for each in side.summaries)
+
+
+def require_command(condition: bool) -> None:
+    if not condition:
+        raise NoCommand
+
+
+def number_word(value: float) -> str:
+    """With all its digits, and none besides."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)

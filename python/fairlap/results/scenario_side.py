@@ -1,0 +1,50 @@
+"""The results side of scenarios: what each computes for the columns of a row.
+
+A scenario names its own in ``Scenario.results_side``. Every row has the columns of all scenarios, so all are asked, and
+give the reason where theirs are absent.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fairlap.engine.measurement import Notice
+from fairlap.plugins import class_at
+from fairlap.request.work import Work
+from fairlap.results.estimates import Cell
+from fairlap.results.prices import Price
+from fairlap.results.row import Row
+from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.contract import Scenario, scenarios
+
+
+class ResultsSide:
+    def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
+        """Compute its columns that may be absent; and of other columns those that have no value under it."""
+        return {}
+
+    def fields(self, result: ContestantResult, work: Work) -> dict[str, Any]:
+        """Compute its columns that are never absent."""
+        return {}
+
+    def costs(self, row: Row, price: Price) -> dict[str, Cell]:
+        """Compute its columns of money again, at another price."""
+        return {}
+
+    def notices(self, result: ContestantResult) -> list[Notice]:
+        """Warn about its figure."""
+        return []
+
+
+def results_side_of(scenario: Scenario) -> ResultsSide:
+    return _side(scenario.results_side) if scenario.results_side else ResultsSide()
+
+
+@cache
+def _side(place: str) -> ResultsSide:
+    return class_at(place, ResultsSide, "the results side of a scenario")()
+
+
+def results_sides() -> tuple[ResultsSide, ...]:
+    return tuple(map(results_side_of, scenarios()))

@@ -1,0 +1,1 @@
+"""Calls in each mode: inference, gradients, steps of training."""

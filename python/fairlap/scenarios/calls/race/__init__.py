@@ -1,0 +1,1 @@
+"""How the calls of each mode are proven to do equal work."""

@@ -1,0 +1,45 @@
+"""Inference: every output of the model against the reference's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fairlap.models.arrays import Arrays
+from fairlap.models.reference import reference_answers
+from fairlap.models.spec import BATCH, Spec
+from fairlap.race.equal_work.answers import OtherWork, reference_errors
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.mode_side import ModeSide
+from fairlap.request.work import Work
+from fairlap.scenarios.process_result import AnswerError
+
+_ELEMENT_BYTES = 4
+
+
+class Inference(ModeSide):
+    def reference(self, materials: Materials, which: str) -> Mapping[str, Any]:
+        return reference_answers(materials.workload(which))
+
+    def errors(self, materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
+        return reference_errors(materials, got, materials.reference(which), when)
+
+    def answer_bytes(self, spec: Spec, work: Work) -> int:
+        return sum(_ELEMENT_BYTES * math.prod(tensor.sized(work.batch)) for tensor in spec.outputs)
+
+    def copies(self, materials: Materials, got: Arrays, batch: int) -> int:
+        for tensor in materials.spec.outputs:
+            shape = tensor.sized(batch)
+            if tensor.name not in got or got[tensor.name].shape != shape:
+                raise OtherWork(f"{tensor.name} does not have the shape {shape}", "E_OUTPUT")
+        return batch // materials.work.batch
+
+    def copy(self, materials: Materials, name: str, array: np.ndarray, number: int) -> np.ndarray:
+        shape = next((tensor.shape for tensor in materials.spec.outputs if tensor.name == name), ())
+        if BATCH not in shape:
+            return array
+        size = materials.work.batch
+        return array.take(range(number * size, (number + 1) * size), axis=shape.index(BATCH))

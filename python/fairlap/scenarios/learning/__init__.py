@@ -1,0 +1,1 @@
+"""Training until a score on held-out items is reached."""

@@ -1,0 +1,1 @@
+"""How training to a score is shown."""

@@ -1,0 +1,1 @@
+"""What training to a score adds to a row."""

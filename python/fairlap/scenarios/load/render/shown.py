@@ -1,0 +1,69 @@
+"""A race of load as words: of the command line, and of what was found of a contestant; and the bounds of its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from fairlap import quantity_text
+from fairlap.race.plan import Plan
+from fairlap.render.generation import generation_under_load
+from fairlap.render.scenario_side import RenderSide, Words, number_word
+from fairlap.request.load import Load
+from fairlap.results.results import Results
+from fairlap.results.row import Row
+
+
+def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
+    for each in shown.work_results:
+        for text, seconds in each.work.load.bounds if each.work.load else ():
+            yield {"work": each.work.label, "conditions": each.conditions, "bound": text, "ns": 1e9 * seconds}
+
+
+class LoadShown(RenderSide):
+    lacks = frozenset({"--mode", "--device"})
+    tables: ClassVar = {"load_bounds": _bounds}
+
+    def words(self, plan: Plan) -> Words:
+        """Of the first work: all have the same load."""
+        load = plan.works[0].load
+        assert load is not None
+        return _words(load)
+
+    def lines(self, row: Row) -> list[str]:
+        """Describe the largest rate, where its latency begins to rise, and what LoadGen reports."""
+        loadgen = [] if row.loadgen is None else [f"LoadGen: {row.loadgen}"]
+        if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
+            loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]
+        return [*filter(None, [at_largest_rate(row)]), *generation_under_load(row), *loadgen]
+
+
+def _words(load: Load) -> Words:
+    words: Words = []
+    if load.searches and load.bound_s is not None:
+        words += [f"--p{number_word(100 * load.percentile)}", f"{number_word(load.bound_s)}s"]
+    words += [] if load.first_token_s is None else ["--first-token", f"{number_word(load.first_token_s)}s"]
+    words += ["--workers", str(load.workers)] if load.scenario is None else ["--scenario", load.scenario]
+    words += ["--logs", load.logs] if load.logs else []
+    words += ["--largest-batch", str(load.largest_batch)] if load.largest_batch > 1 else []
+    words += ["--longest-wait", f"{number_word(load.longest_wait_s)}s"] if load.longest_wait_s else []
+    return [*words, "--trial", f"{number_word(load.trial_s)}s"]
+
+
+def at_largest_rate(row: Row) -> str:
+    """Empty where there is no such rate."""
+    p50, p99 = row.latency_at_largest_rate_p50_ns, row.latency_at_largest_rate_p99_ns
+    if p50 is None or p99 is None or row.largest_rate_per_s is None:
+        return ""
+    parts = [f"p50 {quantity_text.duration(p50.value)}, p99 {quantity_text.duration(p99.value)} at this rate"]
+    if row.issue_lateness_p99_ns is not None:
+        parts.append(f"issued {quantity_text.duration(row.issue_lateness_p99_ns.value)} late (p99)")
+    if row.capacity_per_s is not None:
+        parts.append(f"capacity {quantity_text.rate(row.capacity_per_s.value)}")
+    if row.knee_rate_per_s is not None:
+        parts.append(f"knee at {quantity_text.rate(row.knee_rate_per_s)}")
+    if row.mean_batch_at_largest_rate is not None and row.mean_batch_at_largest_rate > 1:
+        parts.append(f"{quantity_text.number(row.mean_batch_at_largest_rate, 2)} requests per call")
+    if row.first_request_s is not None:
+        parts.append(f"first request {quantity_text.seconds(row.first_request_s.value)}")
+    return "; ".join(parts)

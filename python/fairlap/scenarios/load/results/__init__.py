@@ -1,0 +1,1 @@
+"""What a race of load adds to a row."""

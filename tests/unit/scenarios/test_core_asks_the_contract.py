@@ -1,0 +1,110 @@
+"""Core rooms ask what a scenario answers, and never which one a work is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+import fairlap
+import pytest
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan_reach import reach_of
+from fairlap.race.scenario_side import RaceSide, data_seeds_of, race_side_of, sides_asked
+from fairlap.render.plan_command import command_of
+from fairlap.render.scenario_side import NoCommand, RenderSide, Words, render_side_of
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.work import Work
+from fairlap.scenarios.calls_scenario import Calls
+from fairlap.scenarios.contract import Asked, scenarios
+from small_races import small_plan
+
+_ROOT = Path(fairlap.__file__).parent
+_ASKS = re.compile(r"work\.load\b|plan\.load\b|\.to_score\b|\bto_score is|\.mode ==")
+_MAY_ASK = {
+    "race/self_test.py",  # passes the field on
+}
+
+
+def test_no_core_room_asks_which_scenario_or_mode_a_work_is() -> None:
+    asking = {
+        str(file.relative_to(_ROOT))
+        for file in _ROOT.rglob("*.py")
+        if file.relative_to(_ROOT).parts[0] not in ("scenarios", "bench_models") and _ASKS.search(file.read_text())
+    }
+    assert asking <= _MAY_ASK
+
+
+class _Tides(Calls):
+    """A scenario that nothing in the core has heard of."""
+
+    command = "tides"
+    data_seeds = (7, 8)
+    budgets_s = (1000.0, 2000.0)
+    race_side = f"{__name__}:_TidesAsked"
+    render_side = f"{__name__}:_TidesShown"
+
+    def is_asked(self, asked: Asked, work: Work) -> bool:
+        return work.model == "mlp"
+
+    def reaches(self, work: Work) -> Iterable[str]:
+        return ["the sea"]
+
+    def threads_note(self, work: Work) -> str:
+        return " at sea"
+
+
+class _TidesAsked(RaceSide):
+    title = "--tides"
+    batch = 3
+
+    def is_asked(self, request: RaceRequest) -> bool:
+        return request.models == ("mlp",)
+
+
+class _TidesShown(RenderSide):
+    lacks: ClassVar = frozenset({"--mode", "--device"})
+
+    def words(self, plan: object) -> Words:
+        return ["--tides", "high"]
+
+
+@pytest.fixture
+def tides(monkeypatch: pytest.MonkeyPatch) -> _Tides:
+    found = _Tides()
+    all_of_them = (found, *scenarios())
+    for room in ("scenarios.contract", "race.scenario_side", "render.scenario_side", "race.plan_reach"):
+        monkeypatch.setattr(f"fairlap.{room}.scenarios", lambda: all_of_them)
+    return found
+
+
+@pytest.mark.usefixtures("tides")
+def test_a_plan_gets_its_command_its_budgets_its_seeds_and_its_notes_from_the_scenario() -> None:
+    plan = small_plan("torch,jax", Work("mlp", 1))
+    assert plan.command == "tides"
+    assert plan.budgets_s == (1000.0, 2000.0)
+    assert plan.usual_data_seeds == (7, 8)
+    assert plan.threads_text(plan.works[0]).endswith("thread at sea")
+    assert "the sea" in reach_of(plan)
+
+
+def test_a_request_gets_its_seeds_from_the_scenario_that_it_asks_for(tides: _Tides) -> None:
+    asked = RaceRequest(models=("mlp",), contestants=Contestants("torch"))
+    assert race_side_of(tides) in sides_asked(asked)
+    assert data_seeds_of(asked) == (7, 8)
+    assert data_seeds_of(RaceRequest(models=("triad",), contestants=Contestants("torch"))) == (0, 1, 2)
+
+
+def test_a_side_that_is_not_one_is_refused(monkeypatch: pytest.MonkeyPatch, tides: _Tides) -> None:
+    monkeypatch.setattr(_Tides, "render_side", f"{__name__}:_TidesAsked")
+    with pytest.raises(InvalidRequest):
+        render_side_of(tides)
+    monkeypatch.setattr(_TidesShown, "words", _no_words)
+    monkeypatch.setattr(_Tides, "render_side", f"{__name__}:_TidesShown")
+    assert command_of(small_plan("torch,jax", Work("mlp", 1))) == ""
+
+
+def _no_words(_side: RenderSide, _plan: object) -> Words:
+    raise NoCommand
