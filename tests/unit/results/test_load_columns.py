@@ -27,7 +27,7 @@ from fairlap.request.load import LoadRequest
 from fairlap.request.units import Seconds
 from fairlap.results.decision.question import decide, question_of
 from fairlap.results.results import Results, results_of
-from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial, TokenTimes
+from fairlap.scenarios.load.load_messages import LimitedBy, LoadFound, LoadTimes, LoadTrial, TokenTimes
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.verdict import TIME_PER_REQUEST, Verdict, sentence
@@ -162,7 +162,9 @@ def test_a_contestant_without_a_rate_in_any_process_is_not_ranked_and_its_row_sa
 
 
 @pytest.mark.parametrize(("limited_by", "is_of_the_budget"), [("budget", True), ("bound", False)])
-def test_without_a_rate_the_row_says_whether_the_budget_was_too_short(limited_by: str, is_of_the_budget: bool) -> None:
+def test_without_a_rate_the_row_says_whether_the_budget_was_too_short(
+    limited_by: LimitedBy, is_of_the_budget: bool
+) -> None:
     nothing = LoadFound((trial("capacity", None, 300, served=50.0),), None, limited_by)
     shown = raced(lambda name, block: nothing if name == "torch" else two(name, block))
     row = next(row for row in shown.rows if row.contestant == "torch")

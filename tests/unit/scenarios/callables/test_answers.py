@@ -270,7 +270,7 @@ def test_that_no_size_could_be_varied_is_said() -> None:
     def always_64(rng: np.random.Generator) -> np.ndarray:
         return rng.standard_normal(64)
 
-    contestants = {"right": np.array, "wrong": forgets_the_last_of_an_odd_number}
+    contestants: dict[str, Any] = {"right": np.array, "wrong": forgets_the_last_of_an_odd_number}
     found = fairlap.compare(contestants, reference=np.array, inputs=[always_64, "structural"], **QUICK)
     assert not found.answers.wrong
     assert [[notice.code for notice in row.warnings].count("W_ONE_SIZE") for row in found.rows] == [1, 1]
