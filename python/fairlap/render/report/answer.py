@@ -5,7 +5,6 @@ from __future__ import annotations
 from fairlap import quantity_text, verdict
 from fairlap.render.load import threads_text
 from fairlap.render.report.markup import Markup, breaking, tag
-from fairlap.render.terminal import listed
 from fairlap.results.other_quantities import QUANTITIES_OF_LEARNING
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
@@ -25,12 +24,12 @@ def headline(work_result: WorkResult) -> str:
         return "No order: the comparisons are circular"
     both = [each for each in work_result.comparisons if each.a in first and each.b in first]
     if all(each.verdict is verdict.Verdict.EQUIVALENT for each in both):
-        return f"{listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
+        return f"{verdict.listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
     if any(isinstance(warning, TooFewBlocks) for each in both for warning in each.warnings):
         return "Too few blocks for a verdict"
     if len(first) == len(work_result.standing.places if work_result.standing else ()):
-        return f"Inconclusive between {listed(first)}" if len(first) == 2 else "Inconclusive: no winner"
-    return f"The fastest is one of {listed(first)}; which one is inconclusive"
+        return f"Inconclusive between {verdict.listed(first)}" if len(first) == 2 else "Inconclusive: no winner"
+    return f"The fastest is one of {verdict.listed(first)}; which one is inconclusive"
 
 
 def answer(shown: Results, work_result: WorkResult) -> Markup:
