@@ -19,7 +19,11 @@ from fairlap.render.works_table import MOST_IN_FULL, works_lines
 from fairlap.request.names import with_version
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
-from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_LEARNING
+from fairlap.results.other_quantities import (
+    QUANTITIES_OF_A_DEVICE,
+    QUANTITIES_OF_LEARNING,
+    QUANTITIES_OF_RUNS,
+)
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -178,14 +182,14 @@ def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
 
 
 def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
-    """Compare the fastest with the others by the quantities of a GPU, and by the time and the steps to a score.
+    """Compare the fastest with the others by the quantities of a GPU, of a program's runs, and of training to a score.
 
-    None of the former is what a user waits for.
+    Of those of a GPU none is what a user waits for.
     """
     first = work_result.contestants[0].contestant
     lines = []
     for other in work_result.other_quantities:
-        if other.metric not in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING:
+        if other.metric not in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_LEARNING | QUANTITIES_OF_RUNS:
             continue
         if other.why_not:
             lines.append(f"Not compared by {other.metric.name}, with launch gaps in some only: {other.why_not}.")

@@ -25,6 +25,10 @@ STEP_TIME = verdict.Metric("time of a step", "ns")
 STEPS_TO_SCORE = verdict.Metric("steps to score", "steps", is_speed=False)
 QUANTITIES_OF_LEARNING = frozenset({STEP_TIME, verdict.TIME_TO_SCORE, STEPS_TO_SCORE})
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
+CPU_TIME = verdict.Metric("CPU time", "ns", is_speed=False)
+PEAK_MEMORY = verdict.Metric("peak memory", "B", is_speed=False)
+QUANTITIES_OF_RUNS = frozenset({CPU_TIME, PEAK_MEMORY})
+"""Compared where each call starts a program; of frameworks, rows have these figures."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,10 @@ def compare_other_quantities(
             continue
         if metric in QUANTITIES_OF_LEARNING and not any(
             process.learning for own in processes_by_contestant.values() for process in own
+        ):
+            continue
+        if metric in QUANTITIES_OF_RUNS and not any(
+            process.work_in == "child" for own in processes_by_contestant.values() for process in own
         ):
             continue
         values = _values(metric, read, work, processes_by_contestant)
@@ -114,6 +122,11 @@ def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str,
     return {name: [block[place] for block in whole] for place, name in enumerate(values)}
 
 
+def figure_of(metric: verdict.Metric, process: ProcessResult, work: Work) -> float | None:
+    """Read the figure of one process that it is compared by."""
+    return _METRICS[metric](process, work)
+
+
 def _latency(process: ProcessResult, work: Work) -> float | None:
     return process.calls.p50_ns
 
@@ -154,6 +167,15 @@ def _compiling(process: ProcessResult, work: Work) -> float | None:
     return None if seconds is None else seconds * 1e9
 
 
+def _cpu_time(process: ProcessResult, work: Work) -> float | None:
+    return process.cpu_time_ns
+
+
+def _peak_memory(process: ProcessResult, work: Work) -> float | None:
+    peak = process.memory.bytes.get("peak")
+    return None if peak is None else float(peak)
+
+
 def _device_span(process: ProcessResult, work: Work) -> float | None:
     return _median_of(process, "device_span_ns")
 
@@ -185,4 +207,6 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     STEPS_TO_SCORE: _steps_to_score,
     TIME_TO_FIRST_INFERENCE: _first,
     verdict.COMPILE_TIME: _compiling,
+    CPU_TIME: _cpu_time,
+    PEAK_MEMORY: _peak_memory,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlap import quantity_text, verdict
 from fairlap.render.load import threads_text
 from fairlap.render.report.markup import Markup, breaking, tag
-from fairlap.results.other_quantities import QUANTITIES_OF_LEARNING
+from fairlap.results.other_quantities import QUANTITIES_OF_LEARNING, QUANTITIES_OF_RUNS
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict.warnings import TooFewBlocks
@@ -44,7 +44,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
         _unknown_settings(work_result),
         _sentences(work_result),
-        _learning(work_result),
+        _further_quantities(work_result),
         class_="answer",
     )
 
@@ -86,12 +86,12 @@ def _sentences(work_result: WorkResult) -> Markup | None:
     return tag("div", tag("ul", (_sentence(each) for each in ours), class_="verdicts"), rest)
 
 
-def _learning(work_result: WorkResult) -> Markup | None:
-    """By the time and the steps to a score, where one was asked for."""
+def _further_quantities(work_result: WorkResult) -> Markup | None:
+    """By the time and the steps to a score, where one was asked for, and by what a program's runs used."""
     found = [
         f"By {other.metric.name}: {verdict.sentence(each)}"
         for other in work_result.other_quantities
-        if other.metric in QUANTITIES_OF_LEARNING
+        if other.metric in QUANTITIES_OF_LEARNING | QUANTITIES_OF_RUNS
         for each in other.comparisons
         if each.ratio != 1.0
     ]
