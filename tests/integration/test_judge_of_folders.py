@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import msgspec
@@ -72,3 +73,38 @@ def test_a_callable_that_answers_wrong_is_discarded(sides: Path, reference: tupl
         (sides / name / "pk" / "kernel.py").write_text(KERNEL.format(constant=constant))
     wrong = judged(sides, "wrong", "--call", "pk.kernel:fn", "--inputs", "my_checks:draw", *reference)
     assert (wrong.decision, wrong.reason, wrong.code) == ("discard", "wrong_answers", "E_OUTPUT")
+
+
+USES = "import subprocess, sys, time\nfilled = b'x' * ({mib} << 20)\n{work}\n"
+BURNS = "subprocess.run([sys.executable, '-ISc', 'import time\\nwhile time.process_time() < {seconds}: pass'])"
+
+
+@pytest.mark.slow
+def test_memory_and_cpu_time_of_programs_decide_where_they_are_asked_for(sides: Path) -> None:
+    """The change holds 10 % less, and waits where the base's child computes; both take as long."""
+    for name, mib, work in (("base", 110, BURNS.format(seconds=0.05)), ("faster", 100, "time.sleep(0.08)")):
+        (sides / name / "uses.py").write_text(USES.format(mib=mib, work=work))
+    options = ("--command", f"{sys.executable} -IS uses.py")
+    memory = judged(sides, "faster", *options, "--quantity", "memory_peak", "--gain", "2%")
+    assert (memory.decision, memory.quantity) == ("keep", "memory_peak")
+    assert memory.speedup == pytest.approx(1.09, abs=0.01)  # with about 10 MiB of the interpreter on either side
+    assert (
+        judged(sides, "faster", *options, "--quantity", "memory_peak", "--gain", "20%").reason == "not_faster_by_gain"
+    )
+    cpu = judged(sides, "faster", *options, "--quantity", "cpu_time", "--gain", "20%")
+    assert (cpu.decision, cpu.quantity) == ("keep", "cpu_time")
+    assert cpu.speedup is not None
+    assert cpu.speedup > 1.5
+
+
+ARRAYS = "import numpy as np\n\n\ndef fn():\n    return np.ones({mib} << 17).sum()\n"
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_callable_is_that_of_its_process(sides: Path) -> None:
+    for name, mib in (("base", 200), ("faster", 100)):
+        (sides / name / "pk" / "arrays.py").write_text(ARRAYS.format(mib=mib))
+    found = judged(sides, "faster", "--call", "pk.arrays:fn", "--quantity", "memory_peak", "--gain", "10%")
+    assert found.decision == "keep"
+    assert found.speedup is not None
+    assert 1.2 < found.speedup < 1.9  # the interpreter, NumPy and fairlap are in both

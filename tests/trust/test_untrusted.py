@@ -100,8 +100,9 @@ def test_the_command_line_ranks_and_excludes() -> None:
     assert [row["name"] for row in document["rows"]] == [PLAIN]
     assert document["excluded"][zeros]["code"] == "E_OUTPUT"
     assert document["floor_ns"] > 0
-    only = invoke("time", zeros, "--untrusted", "--reference", REFERENCE, "--inputs", INPUTS)
+    only = invoke("time", zeros, "--untrusted", "--reference", REFERENCE, "--inputs", INPUTS, "--json")
     assert only.exit_code == 1
+    assert (json.loads(only.stdout)["floor_ns"], json.loads(only.stdout)["ring_ns"]) == (None, None)
 
 
 def test_a_reference_of_a_contestants_file_is_refused() -> None:

@@ -18,6 +18,7 @@ from typing import IO, Any, ClassVar
 
 from fairlap.errors import InvalidRequest, shortened
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
+from fairlap.frameworks.adapter_parts.use_of_runs import UseOfRuns
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
@@ -79,6 +80,8 @@ class CommandLine(Framework):
             run = CommandRun(words, folder, keeps_output=keeps_output, looks_at_first=report is None)
         size = int(output.partition("-")[0]) if output else None
 
+        use = run.use = _use_of(run, report)
+
         def bind(inputs: Arrays) -> Callable[[], Any]:
             ticket = inputs["ticket"]
 
@@ -114,6 +117,8 @@ class CommandLine(Framework):
             },
             work_in="child",
             own_times=report,
+            cpu_times=use,
+            peak_of_runs=use.peak_bytes,
             notices=lambda: notices_about(run.first_output),
         )
 
@@ -139,8 +144,12 @@ class CommandRun:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
         self._kept: IO[bytes] | None = _file_in_memory() if keeps_output else None
         self._first: FirstOutput | None = None  # open as long as this object
+        self.use: UseOfRuns | None = None  # of runs from now on
 
-    def __call__(self, within_s: float | None = None) -> None:
+    def __call__(
+        self, within_s: float | None = None, *, before: Sequence[str] = (), passed: Sequence[int] = ()
+    ) -> None:
+        """Run it within the time, if one is given, as the last words of what comes ``before``, if anything does."""
         for file in (self._errors, self._kept):
             if file is not None:
                 os.lseek(file.fileno(), 0, os.SEEK_SET)
@@ -149,18 +158,21 @@ class CommandRun:
         kept = first.goes_to if first else subprocess.DEVNULL if self._kept is None else self._kept
         try:
             process = subprocess.Popen(
-                self._words,
+                [*before, *self._words],
                 stdin=subprocess.DEVNULL,
                 stdout=kept,
                 stderr=self._errors,
                 cwd=self._folder,
                 env=self._environment,
+                pass_fds=passed,
             )
         except (OSError, ValueError) as error:
             raise CommandFailed(f"{self._words[0]} cannot be started: {_reason(error)}") from None
         try:
             if first is not None:
                 first.read_until_ended(process)
+            elif self.use is not None and within_s is None:
+                self.use.wait(process)
             status = process.wait(within_s)
         except subprocess.TimeoutExpired:
             raise CommandFailed(f"{self._words[0]} did not end within {within_s:g} s") from None
@@ -233,6 +245,15 @@ def require_programs(contestants: Iterable[ContestantName]) -> None:
             program_of(words_of(options[RUN]), options.get(FOLDER, ""))
         except CommandFailed as error:
             raise InvalidRequest(f"{name.text}: {error}", code=E_COMMAND) from None
+
+
+def _use_of(run: CommandRun, report: OwnReport | None) -> UseOfRuns:
+    def run_small(before: Sequence[str], passed: int) -> None:
+        run(before=before, passed=(passed,))
+        if report is not None:  # or the next run would find its file
+            report.keep(run.output, run.errors)
+
+    return UseOfRuns(run_small)
 
 
 def _version(program: Path) -> str:

@@ -75,7 +75,7 @@ class DeviceStream:
 
 
 class OwnTimes(Protocol):
-    """The times that a called program reports of its own work."""
+    """Times of its own that each run of a called program has, such as what it reports of its work."""
 
     @property
     def method(self) -> str:
@@ -178,6 +178,9 @@ class Contestant:
     # Of a rank: what all ranks do together before one of them may end, or its end would take the others with it.
     leave: Callable[[], Any] | None = None
     own_times: OwnTimes | None = None  # that the program which it calls reports of its work, and is ranked by
+    cpu_times: OwnTimes | None = None  # of the processes that its calls start
+    # Their peak in bytes, the median of calls, or why it is unknown; given the most that this process held meanwhile.
+    peak_of_runs: Callable[[int], int | str] | None = None
     notices: Callable[[], tuple[Notice, ...]] | None = None  # what a reader of its times should know
     # In place of ``outputs`` where arguments may be outputs too: by the call that was bound, and what it returned.
     outputs_of: Callable[[Callable[[], Any], Any], dict[str, npt.NDArray[Any]]] | None = None

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.judgement.folder_hash import folder_hash
-from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, checked, folders, share_of_gain
+from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, checked, folders, require_gain, share_of_gain
 from fairlap.judgement.judgement import Judgement
 from fairlap.judgement.ledger import ChainBroken, LedgerFile, Side, Try, held_ledger, kept_chain, level_of_share
 from fairlap.judgement.own_checks import why_not_built, why_tests_failed
@@ -30,7 +30,7 @@ def judge(
     *,
     call: str = "",
     command: str = "",
-    gain: str | float = 0.0,
+    gain: str | float | None = None,
     **options: Any,
 ) -> Judgement:
     """Keep, discard or undecided: race a change of code against its base.
@@ -38,13 +38,13 @@ def judge(
     ``base`` and ``change`` are folders. Give ``call="package.module:function"``, imported from both, or ``command``,
     run in both. The change is kept if it is shown to be faster by more than ``gain``, such as ``"1%"``.
 
-    Options: ``build``, a shell command that runs in both folders first; ``tests``, one that runs in the change and
-    discards it when it fails; ``ledger``, a file that spends one error rate over all changes that a search tries;
-    ``confirm``, to race the last change that a ledger kept against the first base; ``budget`` such as ``"2m"``, or
-    ``blocks``; ``threads``; ``seconds`` measured in each process; ``reported`` and ``same_output``, of a command;
-    ``inputs`` and ``reference``, of a callable, ``"module:function"`` of the current folder: what draws its arguments,
-    and what answers right, by default the base;
-    ``pass_env``, names of variables that both get although they look like secrets.
+    Options: ``quantity``, of which it must need less in place of time, "cpu_time" or "memory_peak"; ``build``, a shell
+    command that runs in both folders first; ``tests``, one that runs in the change and discards it when it fails;
+    ``ledger``, a file that spends one error rate over all changes that a search tries; ``confirm``, to race the last
+    change that a ledger kept against the first base; ``budget`` such as ``"2m"``, or ``blocks``; ``threads``;
+    ``seconds`` measured in each process; ``reported`` and ``same_output``, of a command; ``inputs`` and ``reference``,
+    of a callable, ``"module:function"`` of the current folder: what draws its arguments, and what answers right, by
+    default the base; ``pass_env``, names of variables that both get although they look like secrets.
     """
     of_command = {
         name: options.pop(name) for name in ("reported", "same_output", "inputs", "reference") if name in options
@@ -54,7 +54,7 @@ def judge(
         "base": base,
         "change": change,
         "benchmark": {"call": call, "command": command, **of_command},
-        "gain": share_of_gain(gain),
+        "gain": None if gain is None else share_of_gain(gain),
     }
     texts = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
     try:
@@ -76,6 +76,7 @@ def judge_request(
         return _judged(request, base, change, progress_for, notify, None)
     with held_ledger(request.ledger) as file:
         request = _confirming(request, file) if request.confirm else request
+        _require_one_quantity(file, request)
         base, change = folders(request)
         before = len(file.ledger.tries)
         found = _judged(request, base, change, progress_for, notify, file)
@@ -95,7 +96,21 @@ def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
             raise ChainBroken(
                 f"{folder} is not what the ledger recorded of {side.folder}; give {option} a folder with that code"
             )
-    return msgspec.structs.replace(request, base=base, change=change, benchmark=last.benchmark)
+    request = msgspec.structs.replace(
+        request, base=base, change=change, benchmark=last.benchmark, quantity=last.judged_by
+    )
+    require_gain(request)
+    return request
+
+
+def _require_one_quantity(file: LedgerFile, request: JudgeRequest) -> None:
+    """Speedups of several quantities make no chain and no regret."""
+    for each in file.ledger.tries:
+        if each.judged_by != request.judged_by:
+            raise InvalidRequest(
+                f"{request.ledger} judges by {each.judged_by}, not by {request.judged_by}; start another ledger",
+                code=E_JUDGE,
+            )
 
 
 def _judged(
@@ -109,18 +124,18 @@ def _judged(
     if request.build:
         notify(f"building: {request.build}")
         if (unbuilt := why_not_built(base, change, request.build, request.pass_env)) is not None:
-            return msgspec.structs.replace(unbuilt, gain=request.gain)
+            return msgspec.structs.replace(unbuilt, gain=request.least_gain, quantity=request.judged_by)
     if request.tests:
         notify(f"testing: {request.tests}")
         if (failed := why_tests_failed(change, request.tests, request.pass_env)) is not None:
             if file is not None:
                 file.add(_ended(_new_try(request, base, change, None), failed))
-            return msgspec.structs.replace(failed, gain=request.gain)
+            return msgspec.structs.replace(failed, gain=request.least_gain, quantity=request.judged_by)
     plan = planned(request, base, change, notify)
     share = file.ledger.next_share if file is not None else None
     level = ONE_SIDE if share is None else level_of_share(share)
     budget_s = None if request.budget is None else float(request.budget)
-    question = Question(request.gain, level)
+    question = Question(request.least_gain, level, request.judged_by)
     if file is None:
         return raced(plan, question, budget_s, progress_for)
     began = file.add(_new_try(request, base, change, share))
@@ -136,7 +151,8 @@ def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None)
         base=Side(str(base), folder_hash(base)),
         change=Side(str(change), folder_hash(change)),
         benchmark=request.benchmark,
-        gain=request.gain,
+        gain=request.least_gain,
+        quantity=msgspec.UNSET if request.judged_by == "wall" else request.judged_by,
         share=share,
         level=0.0 if share is None else level_of_share(share),
         confirms=request.confirm,

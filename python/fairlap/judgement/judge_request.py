@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,6 +12,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.units import Seconds, Share
 
 E_JUDGE = "E_JUDGE"
+Quantity = Literal["wall", "cpu_time", "memory_peak"]
+_LEAST_GAINS: Mapping[Quantity, float] = {"memory_peak": 0.01}
+"""Where 0 will not do: a peak may not vary at all, and then a page more shows in every block, whatever put it there."""
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,7 +36,8 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     benchmark: Benchmark = Benchmark()
     build: str = ""
     tests: str = ""
-    gain: float = 0.0
+    gain: float | None = None  # the default of the quantity
+    quantity: Quantity | None = None  # which decides; wall where none is named
     ledger: Path | None = None
     confirm: bool = False
     budget: Seconds | None = None
@@ -40,6 +45,14 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     threads: int | None = None
     seconds: Seconds | None = None
     pass_env: tuple[str, ...] = ()
+
+    @property
+    def judged_by(self) -> Quantity:
+        return self.quantity or "wall"
+
+    @property
+    def least_gain(self) -> float:
+        return _LEAST_GAINS.get(self.judged_by, 0.0) if self.gain is None else self.gain
 
 
 def checked(request: JudgeRequest) -> JudgeRequest:
@@ -50,6 +63,8 @@ def checked(request: JudgeRequest) -> JudgeRequest:
             raise InvalidRequest("--confirm races what a ledger kept; name it with --ledger", code=E_JUDGE)
         if any(is_given):
             raise InvalidRequest("--confirm races what the ledger has; leave --call and --command out", code=E_JUDGE)
+        if request.quantity is not None:
+            raise InvalidRequest("--confirm judges by the quantity of the ledger; leave --quantity out", code=E_JUDGE)
         return request
     if request.base is None or request.change is None:
         raise InvalidRequest("name both folders, with --base and --change", code=E_JUDGE)
@@ -59,7 +74,19 @@ def checked(request: JudgeRequest) -> JudgeRequest:
         raise InvalidRequest("--reported and --same-output are for --command", code=E_JUDGE)
     if benchmark.command and (benchmark.inputs or benchmark.reference):
         raise InvalidRequest("--inputs and --reference are for --call", code=E_JUDGE)
+    if benchmark.reported and request.judged_by != "wall":
+        raise InvalidRequest("a command that races by --reported is judged by that time alone", code=E_JUDGE)
+    require_gain(request)
     return request
+
+
+def require_gain(request: JudgeRequest) -> None:
+    if request.judged_by in _LEAST_GAINS and not request.least_gain:
+        raise InvalidRequest(
+            f"{request.judged_by} takes a gain above 0: sides may differ by a page in every block, whatever their code "
+            "does; give --gain 1%",
+            code=E_JUDGE,
+        )
 
 
 def share_of_gain(text: str | float) -> float:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from fairlap.judgement.judge_request import Quantity
 from fairlap.printed_document import PrintedDocument
 from fairlap.verdict.candidate import Decision
 
@@ -70,9 +71,10 @@ class Judgement(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.judgeme
     message: Annotated[str, _about("The reason in words.")]
     code: Annotated[str, _about("What went wrong, as in docs/reference/codes.md; empty where nothing did.")] = ""
     output: Annotated[str, _about("The end of what the tests or the build printed, where they failed.")] = ""
+    quantity: Annotated[Quantity, _about("What decides; the reasons are about this: `faster` is less of it.")] = "wall"
     gain: Annotated[float, _about("A kept change is faster by more than this share.")] = 0.0
     speedup: Annotated[
-        float | None, _about("The base's time divided by the change's; null where nothing was compared.")
+        float | None, _about("The base's figure divided by the change's; null where nothing was compared.")
     ] = None
     interval: Annotated[SpeedupInterval | None, _about("For this change alone, at 95 %.")] = None
     interval_over_search: Annotated[

@@ -26,7 +26,7 @@ import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.judgement.judge_request import Benchmark
+from fairlap.judgement.judge_request import Benchmark, Quantity
 from fairlap.judgement.judgement import Reason
 from fairlap.machine.atomic_files import write_output
 from fairlap.machine.regular_file import content_of
@@ -69,6 +69,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     gain: float
     share: Annotated[int | None, _about("Which share of the error rate it spent; null where nothing was raced.")]
     level: Annotated[float, _about("How much that is: the chance of keeping it although it is not faster.")]
+    quantity: Annotated[Quantity | msgspec.UnsetType, _about("What decided, unless it was wall.")] = msgspec.UNSET
     confirms: Annotated[bool, _about("It raced the last kept change against the first base.")] = False
     outcome: Outcome = "begun"
     reason: Reason | None = None
@@ -77,6 +78,10 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ended_undecided: Annotated[bool, _about("The race ended by its budget or its last block.")] = False
     e: Annotated[float | None, _about("The largest bet against the change being no faster.")] = None
     p: Annotated[float | None, _about("One-sided, where the race ended undecided.")] = None
+
+    @property
+    def judged_by(self) -> Quantity:
+        return "wall" if self.quantity is msgspec.UNSET else self.quantity
 
     @property
     def log_speedups(self) -> npt.NDArray[np.float64]:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap import verdict
-from fairlap.judgement.judge_request import JudgeRequest
+from fairlap.judgement.judge_request import JudgeRequest, Quantity
+from fairlap.judgement.judged_quantity import counts_on_a_busy_machine, table_by
 from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.wording import judgement_of
 from fairlap.launch.worker_process import E_BUDGET
@@ -32,6 +33,7 @@ class Question:
 
     gain: float
     level: float
+    quantity: Quantity = "wall"  # a change that is faster needs less of it
 
 
 class DecidedEnding(Ending):
@@ -46,8 +48,8 @@ class DecidedEnding(Ending):
         return verdict.fewest_blocks(self._question.level, ended=True)
 
     def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
-        tables = [basis.table for kind in bases for basis in kind]
         asked = self._question
+        tables = [table_by(asked.quantity, basis) for kind in bases for basis in kind]
         return bool(tables) and all(
             table is not None
             and verdict.decision_after(np.log(_speedups(table)), asked.gain, asked.level, ended=False) != "undecided"
@@ -102,7 +104,12 @@ def judged(
     plan: Plan, processes: Sequence[ProcessResult], question: Question, *, ended: bool, seconds: float
 ) -> Judgement:
     """Judge what has run; ``ended`` where the race ended for a reason that is blind to its figures."""
-    figures: dict[str, Any] = {"gain": question.gain, "level": question.level, "seconds": seconds}
+    figures: dict[str, Any] = {
+        "quantity": question.quantity,
+        "gain": question.gain,
+        "level": question.level,
+        "seconds": seconds,
+    }
     own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
     if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
         raise NoBaseline(f"the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
@@ -110,12 +117,14 @@ def judged(
         wrong = any(each.code == "E_OUTPUT" for each in failed)
         code = "E_OUTPUT" if wrong else failed[0].code
         return decided("discard", "wrong_answers" if wrong else "change_failed", trouble(failed), code=code, **figures)
-    found = work_blocks(plan, processes, plan.headline)
-    if not found or found[0].table is None:
+    on_any_machine = counts_on_a_busy_machine(question.quantity)
+    found = work_blocks(plan, processes, plan.headline, on_any_machine=on_any_machine)
+    table = table_by(question.quantity, found[0]) if found else None
+    if table is None:
         why = found[0].why_no_verdict if found else "no block ended"
         code = found[0].no_verdict_code if found else ""
         return decided("undecided", "busy_machine" if code else "not_comparable", why, code=code, **figures)
-    speedups = _speedups(found[0].table)
+    speedups = _speedups(table)
     shown = verdict.candidate(np.log(speedups), gain=question.gain, level=question.level, ended=ended)
     figures |= {"speedups": tuple(speedups.tolist()), "ended_undecided": ended}
     return judgement_of(shown, figures, seconds_each=seconds / max(len({each.block for each in processes}), 1))

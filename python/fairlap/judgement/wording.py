@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlap import quantity_text, verdict
+from fairlap.judgement.judge_request import Quantity
 from fairlap.judgement.judgement import Judgement, Next, Reason, SpeedupInterval, decided
 from fairlap.verdict import Candidate, Interval
 
 _NOISY = 0.05  # of the spread between blocks: `fairlap doctor` may find what causes it
 
 
+class _Words(NamedTuple):
+    less: str
+    more: str
+    not_less: str
+    to_be_less: str
+    ratio: str
+
+
+def _use_of(what: str) -> _Words:
+    return _Words(
+        f"uses less {what}",
+        f"uses more {what}",
+        f"does not use less {what}",
+        f"use less {what}",
+        f"{what} of the base over that of the change",
+    )
+
+
+_WORDS: Mapping[Quantity, _Words] = {
+    "wall": _Words("is faster", "is slower", "is not faster", "be faster", "speedup"),
+    "cpu_time": _use_of("CPU time"),
+    "memory_peak": _use_of("peak memory"),
+}
+
+
 def judgement_of(found: Candidate, figures: Mapping[str, Any], *, seconds_each: float) -> Judgement:
     """Put it into words; ``seconds_each`` is what a block took."""
     reason = _reason(found, figures["gain"], figures["level"])
+    words = _WORDS[figures["quantity"]]
     return decided(
         found.decision,
         reason,
-        _message(reason, found, figures["gain"], figures["level"]),
+        _message(reason, found, figures["gain"], figures["level"], words),
         speedup=found.speedup,
         interval=_ends(found.interval),
         interval_over_search=_ends(found.over_search),
@@ -40,20 +67,20 @@ def _reason(found: Candidate, gain: float, level: float) -> Reason:
     return "too_few_blocks" if found.blocks < verdict.fewest_blocks(level, ended=True) else "not_proven_faster"
 
 
-def _message(reason: Reason, found: Candidate, gain: float, level: float) -> str:
+def _message(reason: Reason, found: Candidate, gain: float, level: float, words: _Words) -> str:
     interval = quantity_text.ratio_interval(found.speedup, found.interval.low, found.interval.high)
-    figures = f"speedup {interval} in {quantity_text.count(found.blocks, 'block')}"
+    figures = f"{words.ratio} {interval} in {quantity_text.count(found.blocks, 'block')}"
     by_gain = f" by more than {quantity_text.share(gain, 3)}" if gain else ""
     if reason == "faster":
-        return f"the change is faster{by_gain}: {figures}"
+        return f"the change {words.less}{by_gain}: {figures}"
     if reason == "slower":
-        return f"the change is slower: {figures}"
+        return f"the change {words.more}: {figures}"
     if reason == "not_faster_by_gain":
-        return f"the change is not faster{by_gain}: {figures}"
+        return f"the change {words.not_less}{by_gain}: {figures}"
     if reason == "too_few_blocks":
         fewest = verdict.fewest_blocks(level, ended=True)
         return f"too few blocks to claim anything at a level of {level:.2g}, which takes {fewest}: {figures}"
-    return f"the change is not shown to be faster{by_gain}, nor that it is not: {figures}"
+    return f"the change is not shown to {words.to_be_less}{by_gain}, nor that it is not: {figures}"
 
 
 def _next(reason: Reason, found: Candidate, level: float, seconds_each: float) -> Next:

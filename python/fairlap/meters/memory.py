@@ -110,6 +110,7 @@ class MemoryMeter:
         self.bytes: dict[str, int] = {}
         self.absent: dict[str, str] = {}
         self._device, self._elsewhere = device, ""
+        self._of_runs: int | str = ""  # the peak of what each call starts, or why it is unknown
         self._device_before = self._device_used()
         self._ended_children_before = largest_ended_child_bytes()  # the guardian's, and what asked for the device
 
@@ -153,6 +154,7 @@ class MemoryMeter:
             self._keep_peak(RUNNING)
         self.bytes |= {name: resident[name] for name in (*_KINDS, "address_space_peak") if name in resident}
         self._add_children()
+        self._add_runs(contestant, resident.get("peak", 0))
         self._add_allocator(contestant)
         self._add_training(contestant)
         self._add_driver()
@@ -167,7 +169,14 @@ class MemoryMeter:
             for layer in _OF_THE_WORK:
                 self.bytes.pop(layer, None)
                 self.absent[layer] = self._elsewhere
-        if (largest := largest_ended_child_bytes()) > self._ended_children_before:
+        if isinstance(self._of_runs, int):
+            self.bytes["peak"] = self._of_runs
+            del self.absent["peak"]
+        elif self._of_runs:
+            self.absent["peak"] = self._of_runs
+        if self._of_runs:  # a small child that ended counts the memory of this process, in which it began
+            self.absent["largest_ended_child_peak"] = "the peak is that of the processes that it starts"
+        elif (largest := largest_ended_child_bytes()) > self._ended_children_before:
             self.bytes["largest_ended_child_peak"] = largest
         else:
             self.absent["largest_ended_child_peak"] = "no child larger than fairlap's own has ended"
@@ -188,6 +197,10 @@ class MemoryMeter:
             return
         peaks = (memory_of(child).get("peak", 0) for child in descendants(os.getpid()))
         self.bytes["children_peak"] = sum(peaks)
+
+    def _add_runs(self, contestant: Contestant, own_bytes: int) -> None:
+        if contestant.peak_of_runs is not None:
+            self._of_runs = contestant.peak_of_runs(own_bytes)
 
     def _add_allocator(self, contestant: Contestant, phase: str = "") -> None:
         if contestant.memory_bytes is None:

@@ -21,6 +21,16 @@ class SettingsTry(msgspec.Struct, frozen=True):
     why: str = ""  # it has no time
 
 
+class SearchRegret(msgspec.Struct, frozen=True):
+    """How much slower what was found may be than the other settings that were tried, the default among them."""
+
+    at_most: float | None  # a share of the time of the best that is bounded; None where too few blocks ran for a bound
+    bounded: int  # other settings in the last round
+    unbounded: int  # other settings that ran, and were dropped before it or with too few blocks
+    blocks: int  # of the last round
+    level: float  # the chance that the bound is wrong; 1 without one
+
+
 class SettingsSearch(msgspec.Struct, frozen=True):
     """The space, everything that was tried, and what was found; docs/how-to/race-at-best-settings.md explains it."""
 
@@ -33,6 +43,7 @@ class SettingsSearch(msgspec.Struct, frozen=True):
     seconds: float
     data_seed: int
     left_out: dict[str, str] = {}  # by setting, or setting=value: why the space lacks it
+    regret: SearchRegret | None = None  # None where nothing else ran
 
     @property
     def not_reached(self) -> list[Settings]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlap import quantity_text
-from fairlap.race.settings_search import SettingsSearch
+from fairlap.race.settings_search import SearchRegret, SettingsSearch
 
 
 def outcome_text(search: SettingsSearch) -> str:
     """Without the contestant."""
+    bound = regret_text(search.regret)
+    return f"{_found_text(search)}; {bound}" if bound else _found_text(search)
+
+
+def _found_text(search: SettingsSearch) -> str:
     alternatives = {tuple(each.settings.items()) for each in search.tries if each.settings}
     took = f"{quantity_text.count(len(alternatives), 'alternative')} tried in {quantity_text.seconds(search.seconds)}"
     if search.ended_by == "budget" and search.not_reached:
@@ -23,6 +28,17 @@ def outcome_text(search: SettingsSearch) -> str:
     if not search.found or search.ratio is None:
         return f"its default settings are the best that were found ({took})"
     return f"{settings_text(search.found)}, {search.ratio:.3g} times the default's time in the search ({took})"
+
+
+def regret_text(regret: SearchRegret | None) -> str:
+    """Say how much slower than the others it may be; empty where no others ran."""
+    if regret is None:
+        return ""
+    if regret.at_most is None:
+        return f"no bound on how much faster others that ran may be ({regret.unbounded})"
+    slower = f"at most {quantity_text.share(regret.at_most)} slower" if regret.at_most else "no slower"
+    text = f"it is {slower} than each of {regret.bounded} others of the last round ({1 - regret.level:.1%} confidence)"
+    return f"{text}; no bound on those dropped after one block ({regret.unbounded})" if regret.unbounded else text
 
 
 def settings_text(settings: Mapping[str, str]) -> str:

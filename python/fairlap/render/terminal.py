@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.printable import joined_lines
@@ -19,11 +18,10 @@ from fairlap.render.works_table import MOST_IN_FULL, works_lines
 from fairlap.request.names import with_version
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
-from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, is_of_a_scenario
+from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_RUNS, is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
-from fairlap.verdict import Verdict
 from fairlap.verdict.warnings import ScatteredBlocks, TooFewBlocks
 
 
@@ -108,7 +106,11 @@ def _contestant_lines(work_result: WorkResult) -> list[str]:
     for result, row in work_result.with_rows():
         if result.contestant in figures:
             cells = [f"{text:<{size}}" for text, size in zip(figures[result.contestant], columns, strict=True)]
-            relations = "not ranked" if result.unqualified else _relations(work_result, result.contestant)
+            relations = (
+                "not ranked"
+                if result.unqualified
+                else verdict.relations(work_result.standing, work_result.comparisons, result.contestant)
+            )
             text = "  ".join([*cells, relations])
         else:
             text = result.trouble_with_code
@@ -133,38 +135,6 @@ def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
     if found is None:
         return quantity_text.times(row.median_ns / first.median_ns)
     return times_text(found)
-
-
-def _relations(work_result: WorkResult, name: str) -> str:
-    """Which contestants it is slower than, and of those above it, which it is not: each pair appears once."""
-    if work_result.standing is None:
-        return ""
-    names = [place.contestant for place in work_result.standing.places]
-    if name not in names:
-        return ""
-    if work_result.standing.winner == name:
-        return "fastest"
-    above = names[: names.index(name)]
-    found = [work_result.comparison(name, other) for other in names if other != name]
-    pairs = [each for each in found if each is not None]
-    slower = [each for each in pairs if each.verdict is Verdict.SLOWER]
-    equal = [each.b for each in pairs if each.verdict is Verdict.EQUIVALENT and each.b in above]
-    open_ = [each.b for each in pairs if each.verdict is Verdict.INCONCLUSIVE and each.b in above]
-    parts = []
-    if slower:
-        all_others = len(slower) == len(names) - 1 > 1
-        parts.append(f"slower than {'all others' if all_others else listed([each.b for each in slower])}")
-    if small := [each for each in slower if each.within_margin]:
-        parts.append(f"by less than {quantity_text.share(small[0].margin)} of {listed([each.b for each in small])}")
-    if equal:
-        parts.append(f"equivalent to {listed(equal)} (within {quantity_text.share(pairs[0].margin)})")
-    if open_:
-        parts.append(f"inconclusive against {listed(open_)}")
-    return "; ".join(parts)
-
-
-def listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _closing_lines(work_result: WorkResult) -> list[str]:
@@ -207,14 +177,14 @@ def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
 
 
 def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
-    """Compare the fastest with the others by the quantities of a GPU, and by the time and the steps to a score.
+    """Compare the fastest with the others by the quantities of a GPU, of a program's runs, and of training to a score.
 
-    None of the former is what a user waits for.
+    Of those of a GPU none is what a user waits for.
     """
     first = work_result.contestants[0].contestant
     lines = []
     for other in work_result.other_quantities:
-        if other.metric not in QUANTITIES_OF_A_DEVICE and not is_of_a_scenario(other.metric):
+        if other.metric not in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_RUNS and not is_of_a_scenario(other.metric):
             continue
         if other.why_not:
             lines.append(f"Not compared by {other.metric.name}, with launch gaps in some only: {other.why_not}.")

@@ -26,6 +26,10 @@ KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
 TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
 _FIRST = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
+CPU_TIME = verdict.Metric("CPU time", "ns", is_speed=False)
+PEAK_MEMORY = verdict.Metric("peak memory", "B", is_speed=False)
+QUANTITIES_OF_RUNS = frozenset({CPU_TIME, PEAK_MEMORY})
+"""Compared where each call starts a program; of frameworks, rows have these figures."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ def compare_other_quantities(
         if metric == headline:
             continue
         if metric == verdict.LATENCY and headline != verdict.REPORTED_TIME:  # compared as the time of a step, or not
+            continue
+        if metric in QUANTITIES_OF_RUNS and not any(
+            process.work_in == "child" for own in processes_by_contestant.values() for process in own
+        ):
             continue
         if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
@@ -129,6 +137,11 @@ def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str,
     return {name: [block[place] for block in whole] for place, name in enumerate(values)}
 
 
+def figure_of(metric: verdict.Metric, process: ProcessResult, work: Work) -> float | None:
+    """Read the figure of one process that it is compared by."""
+    return _METRICS[metric](process, work)
+
+
 def _latency(process: ProcessResult, work: Work) -> float | None:
     return process.calls.p50_ns
 
@@ -153,6 +166,15 @@ def _first(process: ProcessResult, work: Work) -> float | None:
 def _compiling(process: ProcessResult, work: Work) -> float | None:
     seconds = process.compile_s()
     return None if seconds is None else seconds * 1e9
+
+
+def _cpu_time(process: ProcessResult, work: Work) -> float | None:
+    return process.cpu_time_ns
+
+
+def _peak_memory(process: ProcessResult, work: Work) -> float | None:
+    peak = process.memory.bytes.get("peak")
+    return None if peak is None else float(peak)
 
 
 def _device_span(process: ProcessResult, work: Work) -> float | None:
@@ -183,4 +205,6 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     KERNEL_SUM: _kernel_sum,
     TIME_TO_FIRST_INFERENCE: _first,
     verdict.COMPILE_TIME: _compiling,
+    CPU_TIME: _cpu_time,
+    PEAK_MEMORY: _peak_memory,
 }

@@ -229,6 +229,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         _about("That process's time by what it went into: work, and what was waited for. They add up to 1.", "feeding"),
     ]
 
+    cpu_time_ns: Annotated[
+        Estimate | None,
+        _about(
+            "CPU time of a call on all threads; of a command, the median of its runs, with the children that it waited "
+            "for.",
+            "utilisation",
+        ),
+    ]
     cpu_busy_share: Annotated[
         Estimate | None,
         _about("CPU time of its process over the time of its calls times the threads it was given.", "utilisation"),
@@ -279,7 +287,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     recompile_absent: Annotated[dict[str, str], _about("Those without such a figure, and why.", "compilation")]
 
     peak_memory_bytes: Annotated[
-        Estimate | None, _about("The most that the process held at once, of the two peaks that follow.", "memory")
+        Estimate | None,
+        _about(
+            "The most that the process held at once, of the two peaks that follow; of a command, what the largest "
+            "process of a run held, the median of its runs.",
+            "memory",
+        ),
     ]
     peak_memory_until_ready_bytes: Annotated[
         Estimate | None, _about("The most that it held from its start to its first answer.", "memory")

@@ -215,6 +215,14 @@ class ProcessResult(msgspec.Struct):
         return self.headline.p50_ns
 
     @property
+    def cpu_time_ns(self) -> float | None:
+        """Of a call on all threads; where each call starts a program, the median of its runs. None if not counted."""
+        of_runs = self.timings.get("cpu_time_ns")
+        if of_runs is not None:
+            return of_runs.p50_ns or None
+        return None if self.elsewhere else self.per_call.get("process_cpu_ns") or None
+
+    @property
     def time_to_score_s(self) -> float | None:
         """In steps; None where it was not trained to a score, or did not reach it."""
         reached = None if self.learning is None else self.learning.reached

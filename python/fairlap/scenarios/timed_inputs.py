@@ -22,7 +22,7 @@ from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.scenarios.generation import with_tokens
 from fairlap.scenarios.latency_messages import BEFORE, Drawn, DrawnResult, Measure
 from fairlap.scenarios.reading import read_result
-from fairlap.scenarios.reported import with_reported
+from fairlap.scenarios.reported import with_cpu_time, with_reported
 
 if TYPE_CHECKING:
     from fairlap.engine import DrawnCalls, Measurement
@@ -106,6 +106,8 @@ class TimedInputs:
             measurement = with_tokens(measurement, self._contestant.stamps)
         if self._contestant.own_times is not None:
             measurement = with_reported(measurement, self._contestant.own_times)
+        if self._contestant.cpu_times is not None:
+            measurement = with_cpu_time(measurement, self._contestant.cpu_times)
         if self._contestant.notices is not None:
             measurement = replace(measurement, warnings=(*measurement.warnings, *self._contestant.notices()))
         self._measurements += 1

@@ -77,6 +77,8 @@ from fairlap.verdict.noisy_blocks import noise_gate as noise_gate
 from fairlap.verdict.regression import Change as Change
 from fairlap.verdict.regression import Regression as Regression
 from fairlap.verdict.regression import compare_runs as compare_runs
+from fairlap.verdict.relations import listed as listed
+from fairlap.verdict.relations import relations as relations
 from fairlap.verdict.scaling.bounded_fit import Bounded as Bounded
 from fairlap.verdict.scaling.cost_by_size import CostBySize as CostBySize
 from fairlap.verdict.scaling.cost_by_size import NoCost as NoCost

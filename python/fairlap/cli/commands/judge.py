@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECTIONS = {
     "What to judge": "base change call command inputs reference reported same-output build tests pass-env",
-    "What to keep": "gain ledger confirm",
+    "What to keep": "quantity gain ledger confirm",
     "How long": "budget blocks seconds threads",
     "Output": "output json q quiet",
     "Help": "h help",
@@ -59,10 +59,15 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--tests", default="", metavar="SHELL", help="Shell command that must succeed in the change.")
 @click.option("--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable.")
 @click.option(
+    "--quantity",
+    type=click.Choice(["wall", "cpu_time", "memory_peak"]),
+    metavar="QUANTITY",
+    help="Keep less wall, cpu_time or memory_peak.  [default: wall]",
+)
+@click.option(
     "--gain",
     type=Parsed(_gain, "share"),
-    default="0%",
-    help="Keep only what is faster by more than this.  [default: 0%]",
+    help="Keep only what gains more.  [default: 0%; memory_peak 1%]",
 )
 @click.option("--ledger", type=FILE, metavar="FILE.json", help="Spend one 5 % error over all tries of a search.")
 @click.option("--confirm", is_flag=True, help="Race the last kept change of --ledger against the first base.")

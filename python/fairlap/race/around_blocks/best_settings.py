@@ -19,6 +19,7 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.launch.runners import require_known
 from fairlap.launch.worker_process import E_BUDGET
+from fairlap.race.around_blocks.search_regret import LogTimes, further_blocks, log_times_of, regret_of
 from fairlap.race.around_blocks.settings_space import Space, space_of
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.plan import Measuring, Plan, draw_plan
@@ -78,6 +79,7 @@ class _Search:
     out_of_time: bool = False
     longest_race_s: float = 0.0  # of those in which no process was given up
     default_ready_s: float = 0.0  # the longest that the default took
+    last_log_times: LogTimes = field(default_factory=dict)  # in the last round
 
     @property
     def seconds(self) -> float:
@@ -111,6 +113,10 @@ class _Search:
         return self._keep({(): default, **names}, small, running.processes, number)
 
     @property
+    def settings_that_ran(self) -> int:
+        return len({frozenset(each.settings.items()) for each in self.tries if each.ratio is not None})
+
+    @property
     def _kept_for_last_round_s(self) -> float:
         return max(_SHARE_OF_LAST_ROUND * self.plan.best_budget_s, self.longest_race_s)
 
@@ -129,6 +135,9 @@ class _Search:
             self.default_failed |= not any(map(_given_up, by_settings[()]))
         ready_s = (sum(each.phases_s.values()) for each in _finished(by_settings[()]))
         self.default_ready_s = max(self.default_ready_s, *ready_s, 0.0)
+        if number == _LAST_ROUND:
+            whole = {each: own for each, own in by_settings.items() if len(_finished(own)) == len(small.blocks)}
+            self.last_log_times = log_times_of(whole, len(small.works)) if () in whole else {}
         ratios = {}
         for settings, own in by_settings.items():
             finished = _finished(own)
@@ -180,7 +189,9 @@ def search_settings(plan: Plan, name: ContestantName, progress: Progress | None 
     for group in _groups(_together(_best_of_each(ratios))):
         ratios |= running.race(group, 2)
     last = sorted((settings for settings in ratios if ratios[settings] < WORTH_IT), key=ratios.__getitem__)
-    once_more = running.race(last[:_LAST_CANDIDATES], _LAST_ROUND, _LAST_BLOCKS)
+    last = last[:_LAST_CANDIDATES]
+    blocks = _LAST_BLOCKS + further_blocks(running.seconds, running.longest_race_s, _LAST_BLOCKS, len(last))
+    once_more = running.race(last, _LAST_ROUND, blocks)
     best = min(once_more, key=once_more.__getitem__, default=())
     found = best if best and once_more[best] < WORTH_IT else ()  # only what was faster once more
     return SettingsSearch(
@@ -193,6 +204,7 @@ def search_settings(plan: Plan, name: ContestantName, progress: Progress | None 
         running.seconds,
         running.data_seed,
         space.left_out,
+        regret_of(found, running.last_log_times, running.settings_that_ran),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text, verdict
 from fairlap.render.report.markup import Markup, breaking, tag
-from fairlap.render.terminal import listed
-from fairlap.results.other_quantities import is_of_a_scenario
+from fairlap.results.other_quantities import QUANTITIES_OF_RUNS, is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict.warnings import TooFewBlocks
@@ -24,12 +23,12 @@ def headline(work_result: WorkResult) -> str:
         return "No order: the comparisons are circular"
     both = [each for each in work_result.comparisons if each.a in first and each.b in first]
     if all(each.verdict is verdict.Verdict.EQUIVALENT for each in both):
-        return f"{listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
+        return f"{verdict.listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
     if any(isinstance(warning, TooFewBlocks) for each in both for warning in each.warnings):
         return "Too few blocks for a verdict"
     if len(first) == len(work_result.standing.places if work_result.standing else ()):
-        return f"Inconclusive between {listed(first)}" if len(first) == 2 else "Inconclusive: no winner"
-    return f"The fastest is one of {listed(first)}; which one is inconclusive"
+        return f"Inconclusive between {verdict.listed(first)}" if len(first) == 2 else "Inconclusive: no winner"
+    return f"The fastest is one of {verdict.listed(first)}; which one is inconclusive"
 
 
 def answer(shown: Results, work_result: WorkResult) -> Markup:
@@ -44,7 +43,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
         _unknown_settings(work_result),
         _sentences(work_result),
-        _learning(work_result),
+        _further_quantities(work_result),
         class_="answer",
     )
 
@@ -86,12 +85,12 @@ def _sentences(work_result: WorkResult) -> Markup | None:
     return tag("div", tag("ul", (_sentence(each) for each in ours), class_="verdicts"), rest)
 
 
-def _learning(work_result: WorkResult) -> Markup | None:
-    """By the time and the steps to a score, where one was asked for."""
+def _further_quantities(work_result: WorkResult) -> Markup | None:
+    """By the time and the steps to a score, where one was asked for, and by what a program's runs used."""
     found = [
         f"By {other.metric.name}: {verdict.sentence(each)}"
         for other in work_result.other_quantities
-        if is_of_a_scenario(other.metric)
+        if other.metric in QUANTITIES_OF_RUNS or is_of_a_scenario(other.metric)
         for each in other.comparisons
         if each.ratio != 1.0
     ]

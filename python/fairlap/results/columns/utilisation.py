@@ -1,4 +1,4 @@
-"""The columns of a row about how busy the cores and the device were while calls were measured."""
+"""The columns of a row about the CPU time of calls, and how busy cores and the device were meanwhile."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ def utilisation_of(result: ContestantResult, *, threads: int, device: str) -> di
     elsewhere = next((process.elsewhere for process in result.finished), "")
     gpu = cell_or(estimate(result.finished, _device_busy_share), why or "NVML gave no sample while it was measured")
     return {
+        "cpu_time_ns": cell_or(
+            estimate(result.finished, lambda process: process.cpu_time_ns), why or elsewhere or "it was not counted"
+        ),
         "cpu_busy_share": cell_or(estimate(result.finished, cpu), why or elsewhere or "its CPU time was not counted"),
         "gpu_busy_share": Cell(None, why or "it ran on the processor") if device == "cpu" else gpu,
     }

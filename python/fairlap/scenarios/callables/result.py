@@ -85,7 +85,9 @@ class InProcessComparison:
         for row in self.rows:
             wrong = row.name in self.answers.wrong
             times = "not ranked" if wrong else quantity_text.times(row.median_ns / self.rows[0].median_ns)
-            lines.append(f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}")
+            relations = verdict.relations(self.standing, self.comparisons, row.name)
+            line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}  {relations}"
+            lines.append(line.rstrip())
             lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]

@@ -81,6 +81,8 @@ def test_a_search_finds_that_leaving_out_a_brake_is_faster(monkeypatch: pytest.M
     search = searched(planned("example:best"))
     assert search.found == {"brake": "none", "other": "odd"}
     assert search.ratio == pytest.approx(0.45)
+    assert search.regret is not None
+    assert (search.regret.at_most, search.regret.bounded, search.regret.unbounded) == (0.0, 2, 2)
     assert search.ended_by == "complete"
     assert search.left_out == {"numa": "not here"}
     assert search.data_seed not in planned("example:best").data_seeds
@@ -118,12 +120,16 @@ def test_a_search_that_finds_nothing_better_keeps_the_default(monkeypatch: pytes
     tunable(monkeypatch, brake=("more", "same"))
     search = searched(planned("example:best"))
     assert (search.found, search.ratio, search.ended_by) == ({}, None, "complete")
+    assert search.regret is not None
+    assert (search.regret.at_most, search.regret.unbounded) == (None, 2)
 
 
 def test_what_was_only_lucky_in_the_first_round_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     _Ratios({"lucky": 0.5}, monkeypatch, later={"lucky": 1.2})
     tunable(monkeypatch, brake=("lucky",))
     search = searched(planned("example:best"))
+    assert search.regret is not None
+    assert search.regret.at_most == 0
     assert (search.found, search.ended_by) == ({}, "complete")
 
 

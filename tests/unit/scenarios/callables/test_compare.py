@@ -16,6 +16,7 @@ import pytest
 from fairlap.engine.calls_in_turns import CallsInTurns, InTurn
 from fairlap.scenarios.callables import turns as module
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.scenarios.callables.result import InProcessComparison
 from fairlap.verdict import Verdict
 
 
@@ -87,6 +88,8 @@ def test_equal_callables_end_when_they_are_shown_to_be_equivalent(engine: Callab
     found = fairlap.compare({"a": nothing, "b": nothing})
     assert found.between("a", "b").verdict is Verdict.EQUIVALENT
     assert 6 <= found.blocks < 30
+    assert second_line(found).startswith("1= ")
+    assert Verdict.EQUIVALENT.value in second_line(found)
 
 
 def test_what_cannot_be_decided_ends_at_the_last_block_as_inconclusive(engine: Callable[..., FakeEngine]) -> None:
@@ -94,6 +97,12 @@ def test_what_cannot_be_decided_ends_at_the_last_block_as_inconclusive(engine: C
     found = fairlap.compare({"a": nothing, "b": nothing}, budget=1e6)
     assert found.blocks == 300
     assert found.between("a", "b").verdict is Verdict.INCONCLUSIVE
+    assert second_line(found).startswith("1= ")
+    assert Verdict.INCONCLUSIVE.value in second_line(found)
+
+
+def second_line(found: InProcessComparison) -> str:
+    return next(line.strip() for line in str(found).splitlines() if found.rows[1].name in line.split()[:2])
 
 
 def test_only_the_winner_is_compared_where_that_is_asked_for(engine: Callable[..., FakeEngine]) -> None:

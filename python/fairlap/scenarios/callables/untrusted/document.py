@@ -29,8 +29,8 @@ class UntrustedDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap
     comparisons: list[ComparedPair]
     places: dict[str, str]
     excluded: dict[str, Exclusion]
-    floor_ns: float
-    ring_ns: float
+    floor_ns: float | None  # null where no block ran, as the ring's
+    ring_ns: float | None
     floor_subtracted: bool
     calls_per_sample: int
     blocks: int

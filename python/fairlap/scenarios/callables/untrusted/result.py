@@ -46,8 +46,8 @@ class UntrustedComparison:
     comparisons: tuple[verdict.Comparison, ...]
     standing: verdict.Standing | None
     excluded: Mapping[str, Exclusion]
-    floor_ns: float
-    ring_ns: float  # of a sample of one empty call
+    floor_ns: float | None  # of a comparison without a block none is known
+    ring_ns: float | None  # of a sample of one empty call
     floor_subtracted: bool
     calls_per_sample: int
     blocks: int
@@ -83,20 +83,24 @@ class UntrustedComparison:
         for row in self.rows:
             times = quantity_text.times(row.median_ns / self.rows[0].median_ns)
             checked = quantity_text.count(row.answers_checked, "answer")
-            lines.append(
-                f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
-            )
+            relations = verdict.relations(self.standing, self.comparisons, row.name)
+            line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
+            lines.append(f"{line}  {relations}".rstrip())
         for name, why in self.excluded.items():
             lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
         first = self.standing.places[0].contestant if self.standing else ""
         lines += [f"  {_sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
         no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
         lines += [f"  ! {each}" for each in (self.ended_early, no_verdict) if each]
+        return "\n".join([*lines, *self._floor_lines()])
+
+    def _floor_lines(self) -> list[str]:
+        if self.floor_ns is None or self.ring_ns is None:
+            return []
         calls = quantity_text.count(self.calls_per_sample, "call")
         is_in = "subtracted" if self.floor_subtracted else "in every time, since some calls are not much longer"
         floor, ring = (quantity_text.duration(each) for each in (self.floor_ns, self.ring_ns))
-        lines.append(f"  Floor {floor}, {is_in}: an empty call, with its share of a ring ({ring}) for {calls}.")
-        return "\n".join(lines)
+        return [f"  Floor {floor}, {is_in}: an empty call, with its share of a ring ({ring}) for {calls}."]
 
     __repr__ = __str__
 
