@@ -8,6 +8,7 @@ from typing import get_args
 
 import msgspec
 
+from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.command import require_programs
 from fairlap.machine.cuda_devices import require_driver
@@ -65,8 +66,7 @@ def choose_by_request(
 ) -> Choice:
     """Race the models, which take turns in every round, and judge what was measured."""
     price = price_named(request.price) if request.price else None
-    plan = plan_of(msgspec.structs.replace(request, blocks=request.blocks or BLOCKS), notify)
-    _require_candidates(plan)
+    plan = _planned(request, notify)
     require_driver(plan.device)
     require_programs(plan.contestants)
     longest_s = Ending(plan, budget_s=request.budget).longest_s
@@ -80,6 +80,22 @@ def choose_by_request(
             race.run()
     run.wall_s, run.ended_early = race.shares(), race.ended_early
     return choice_of(results_of(run, began_at, price=price), race.scores.items, question)
+
+
+def _planned(request: RaceRequest, notify: Callable[[str], None]) -> Plan:
+    """Draw as many blocks as were asked for, else as many as many candidates need for any claim."""
+    plan = plan_of(msgspec.structs.replace(request, blocks=request.blocks or BLOCKS), notify)
+    _require_candidates(plan)
+    models, contestants = len(plan.works), len(plan.contestants)
+    alone = contestants == 1
+    needed = verdict.blocks_to_claim(contestants=models * contestants, interchangeable=alone)
+    if request.blocks is None and needed > BLOCKS:
+        return plan_of(msgspec.structs.replace(request, blocks=needed), notify)
+    if request.blocks is not None:
+        few = verdict.too_few_blocks(request.blocks, models * contestants, interchangeable=alone)
+        if few is not None:
+            notify(f"{few}; give more --blocks, or leave them out [{few.code}]")
+    return plan
 
 
 def _require_candidates(plan: Plan) -> None:

@@ -50,7 +50,8 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @click.option(
     "--minimise",
     type=click.Choice(get_args(Objective)),
-    help="Recommend the candidate that qualifies with the least of this.",
+    metavar="FIGURE",
+    help="Recommend the least time, cost, energy or memory.",
 )
 @PRICE_OPTION
 @click.option("--score-margin", type=SHARE, default="1%", help="Score differences that are equivalent.  [default: 1%]")

@@ -102,7 +102,9 @@ class Choice(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.choice/1")
     scores: list[ScoreDifference]
     times: list[TimeRatio]
     no_score_verdict: Annotated[str, _about("Why pairs of scores are missing.")] = ""
-    no_time_verdict: Annotated[str, _about("Why there are no ratios of times.")] = ""
+    no_time_verdict: Annotated[
+        str, _about("Why no difference in time can be shown; there may be ratios all the same.")
+    ] = ""
     no_time_code: str = ""
     requirements: tuple[str, ...] = ()
     minimise: Objective | None = None

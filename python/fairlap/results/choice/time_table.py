@@ -31,7 +31,10 @@ class TimeTable:
 
 
 def time_table(results: Results, names: Names) -> TimeTable:
-    """Without a table where there is nothing to compare, or where ratios would be those of the load of others."""
+    """Without a table where there is nothing to compare, or where ratios would be those of the load of others.
+
+    A table of too few rounds has ratios, and shows no difference.
+    """
     plan, columns, quantities = results.run.plan, {}, {}
     rounds = _round_of_block(plan)
     works = [each for each in headline_results(results) if each.basis.ranked]
@@ -56,7 +59,8 @@ def time_table(results: Results, names: Names) -> TimeTable:
         table = verdict.block_table(figures, workload="time of an item", interchangeable=alone)
     except verdict.UnlikeQuantities as error:
         return TimeTable(None, str(error), error.code)
-    return TimeTable(table)
+    few = verdict.too_few_blocks(table.blocks, len(table.contestants), interchangeable=alone)
+    return TimeTable(table) if few is None else TimeTable(table, str(few), few.code)
 
 
 def _round_of_block(plan: Plan) -> dict[int, int]:
