@@ -17,6 +17,7 @@ from fairlap.results.row import Estimate
 _TITLE = "Choice of a model"
 _ANSWERS: Mapping[int, str] = {0: "Take", 1: "None", 3: "Undecided"}
 _FIGURES = ("score", "time_per_item_ns", "peak_memory_bytes", "energy_per_item_j", "cost_per_1000_items")
+_MINIMISED = {"energy": "energy_per_item_j", "memory": "peak_memory_bytes", "cost": "cost_per_1000_items"}
 _NAMES = ("candidate", "model", "contestant", "batch", "outcome", *_FIGURES, "currency", "qualifies", "front")
 
 
@@ -98,7 +99,7 @@ def _cost(each: Candidate) -> str:
 
 
 def _notes(choice: Choice) -> list[str]:
-    found = []
+    found = _without_figure(choice)
     for each in choice.candidates:
         if each.front == "not compared":
             code = f" [{each.code}]" if each.code else ""
@@ -111,6 +112,13 @@ def _notes(choice: Choice) -> list[str]:
             reasons = "; ".join(f"{requirement}: {why}" for requirement, why in each.reasons.items())
             found.append(f"{MARKS[each.qualifies]}: {each.name} ({reasons})")
     return found
+
+
+def _without_figure(choice: Choice) -> list[str]:
+    """Explain why candidates lack what is minimised."""
+    column = _MINIMISED.get(choice.minimise or "", "")
+    reasons = dict.fromkeys(each.absent[column] for each in choice.candidates if column in each.absent)
+    return [f"no {choice.minimise}: {why}" for why in reasons]
 
 
 def _score_tables(choice: Choice) -> list[Table]:

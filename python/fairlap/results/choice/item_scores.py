@@ -96,7 +96,9 @@ def _disagreement(items: Items, right: Mapping[str, Array] | None, a: str, b: st
 def _differ(one: Parts, other: Parts) -> Array:
     found = np.zeros(len(one[0]), dtype=bool)
     for mine, theirs in zip(one, other, strict=True):
-        if mine.dtype == object:  # rows of several lengths
+        if mine.shape != theirs.shape:  # such as scores of more classes
+            found[:] = True
+        elif mine.dtype == object:  # rows of several lengths
             found |= np.array([not np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True)])
         else:
             found |= (mine != theirs).reshape(len(found), -1).any(axis=1)
