@@ -17,7 +17,7 @@ import pytest
 from command_line import fairlap as run
 from dense_network import Weights, save_network
 from fairlap.results.choice.choice import Choice
-from scipy.stats import binomtest
+from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")

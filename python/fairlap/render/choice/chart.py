@@ -76,12 +76,10 @@ def chart_points(choice: Choice) -> list[dict[str, Any]]:
     for each in drawable(choice):
         score, time = score_of(each), each.time_per_item_ns
         if score is not None and time is not None:
-            point = {"candidate": each.name, "label": each.name if several else each.model, "front": each.front}
-            found.append(point | with_ends("score", score) | with_ends("time", time))
+            names = {"candidate": each.name, "label": each.name if several else each.model, "front": each.front}
+            found.append({**names, **with_ends("score", score), **with_ends("time", time)})
     found.sort(key=lambda point: float(point["time"]))
     for place, point in enumerate(found):
-        from_left = (
-            point["time"] ** 2 <= found[0]["time"] * found[-1]["time"]
-        )  # in the left half, on a logarithmic axis
-        point |= {"side": "right" if from_left else "left", "lift": _LIFTS[place % len(_LIFTS)]}
+        is_left = point["time"] ** 2 <= found[0]["time"] * found[-1]["time"]  # of the middle of a logarithmic axis
+        point["side"], point["lift"] = "right" if is_left else "left", _LIFTS[place % len(_LIFTS)]
     return found

@@ -107,7 +107,7 @@ def choice_of(
 def _names(works: Sequence[WorkResult]) -> Names:
     """Name candidates by model and contestant, with the sizes of the model where it races at several."""
     texts = [_text(each) for each in works]
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for each in works:
         text = _text(each)
         model = text if texts.count(text) == 1 else each.work.model
@@ -140,7 +140,7 @@ def _candidate(
         outcome=row.outcome,
         message=row.message,
         code=next((each.code for each in work.contestants if each.contestant == row.contestant), ""),
-        **{column: value for column, (value, _) in figures.items()},  # type: ignore[arg-type]
+        **{column: value for column, (value, _) in figures.items()},
         absent={column: why for column, (value, why) in figures.items() if value is None},
         qualifies=qualified.status,
         reasons=qualified.reasons,
@@ -225,9 +225,8 @@ def _by_objective(
     minimise: Objective | None, by_time: Compared, rows: Mapping[str, tuple[WorkResult, Row]]
 ) -> Compared:
     """Compare by the verdict on times, which is that on costs at one price, else by intervals apart."""
-    if minimise not in _BY_INTERVALS:
-        return by_time
-    return partial(_by_intervals, _BY_INTERVALS[minimise], rows)
+    weight = None if minimise is None else _BY_INTERVALS.get(minimise)
+    return by_time if weight is None else partial(_by_intervals, weight, rows)
 
 
 def _by_intervals(weight: Weight, rows: Mapping[str, tuple[WorkResult, Row]], a: str, b: str) -> Outcome:

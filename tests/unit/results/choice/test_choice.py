@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from planted_choice import ITEMS, NAMES, TIMES_NS, a_plan, answers, chosen
 from runs_for_rows import a_process
-from scipy.stats import binomtest, wilcoxon
+from scipy.stats import binomtest, wilcoxon  # type: ignore[import-untyped,unused-ignore]
 
 
 def test_scores_are_compared_by_mcnemars_test_over_the_same_items() -> None:
@@ -28,7 +28,7 @@ def test_times_are_compared_within_rounds_as_scipy_does_it() -> None:
     found = chosen()
     assert found.blocks == 12
     plan = a_plan("torch", 12)
-    logs = {name: [] for name in NAMES}
+    logs: dict[str, list[float]] = {name: [] for name in NAMES}
     for number in range(12):
         for block in plan.blocks[number * len(NAMES) : (number + 1) * len(NAMES)]:
             name = plan.works[block.work].model

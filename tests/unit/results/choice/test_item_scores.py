@@ -7,7 +7,7 @@ import pytest
 from fairlap.models.metrics.metric import IGNORED, Parts
 from fairlap.models.task_metrics import parts_of
 from fairlap.results.choice.item_scores import compared_scores
-from scipy.stats import binomtest, ttest_rel
+from scipy.stats import binomtest, ttest_rel  # type: ignore[import-untyped,unused-ignore]
 
 ITEMS, CLASSES = 300, 5
 

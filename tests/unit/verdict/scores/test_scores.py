@@ -10,9 +10,9 @@ from fairlap.verdict.comparison import Verdict
 from fairlap.verdict.scores.judge_scores import judge_scores
 from fairlap.verdict.scores.resampled import FEWEST_ITEMS, Resampled, resampled_pairs
 from fairlap.verdict.scores.right_or_wrong import RightOrWrong, exact_bounds
-from scipy.stats import binomtest, bootstrap, ttest_rel
-from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.multitest import multipletests
+from scipy.stats import binomtest, bootstrap, ttest_rel  # type: ignore[import-untyped,unused-ignore]
+from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-untyped,unused-ignore]
+from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped,unused-ignore]
 
 LEVEL = 0.05
 
