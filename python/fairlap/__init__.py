@@ -9,17 +9,19 @@ from fairlap.lazily import lookup
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
-    from fairlap.comparing import compare, compare_over, load
+    from fairlap.comparing import choose, compare, compare_over, load
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
     from fairlap.judgement.judge import judge
     from fairlap.judgement.judgement import Judgement
+    from fairlap.results.choice.choice import Choice
     from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
 
 __all__ = [
     "CallableRaised",
+    "Choice",
     "ComparisonOverAxes",
     "DeviceFailed",
     "FairlapError",
@@ -32,6 +34,7 @@ __all__ = [
     "NotAvailable",
     "Rotate",
     "__version__",
+    "choose",
     "compare",
     "compare_over",
     "floor",
@@ -47,6 +50,8 @@ _HOME = {
     "InvalidRequest": "fairlap.errors",
     "InProcessComparison": "fairlap.scenarios.callables.result",
     "Judgement": "fairlap.judgement.judgement",
+    "Choice": "fairlap.results.choice.choice",
+    "choose": "fairlap.comparing",
     "compare": "fairlap.comparing",
     "judge": "fairlap.judgement.judge",
     "ComparisonOverAxes": "fairlap.scenarios.callables.axes.result",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlap.cli.run_race import RunOutput
     from fairlap.race.plan import Plan
     from fairlap.request.race_request import RaceRequest
+    from fairlap.results.choice.choice import Choice
     from fairlap.results.results import Results
     from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
@@ -89,6 +90,40 @@ def compare_over(
     return result
 
 
+def choose(
+    models: Sequence[str],
+    *,
+    on: str | Sequence[str],
+    inputs: str | Mapping[str, Any],
+    labels: Any,
+    metric: str,
+    minimise: str = "",
+    score_margin: str | float = 0.01,
+    output: str | Path | Sequence[str | Path] = (),
+    **options: Any,
+) -> Choice:
+    """Choose between models for one task, as ``fairlap choose`` does: race them on the same labelled data.
+
+    ``inputs`` and ``labels`` are files or arrays, ``metric`` one of those of ``fairlap compare``. Further options are
+    those of a request file, such as ``batch=8``, ``require="top1>=90%"``, ``price="1.2/h"`` and ``blocks=12``.
+    ``output`` names files, whose suffixes decide their formats. Nothing is stored.
+    """
+    from fairlap.choice.choose import choose_by_request, question_of
+    from fairlap.cli.output_options import writable
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.render.choice.document import document_of
+    from fairlap.render.encoders import SUFFIXES, encoded
+
+    files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
+    given = {**options, "inputs": inputs, "labels": labels, "metric": metric}
+    with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
+        request = _request((models,) if isinstance(models, str) else tuple(models), on, given, Path(folder))
+        found = choose_by_request(request, question_of(request, minimise, score_margin))
+    for path, chosen in files:
+        write_output(path, encoded(document_of(found), chosen.name))
+    return found
+
+
 def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) -> Results:
     """Find how many requests each contestant serves under a bound on their latency, as ``fairlap load`` does.
 
@@ -102,23 +137,27 @@ def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) 
 
 
 def _raced(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any]) -> Results:
+    with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
+        return _results(_request(models, on, options, Path(folder)))
+
+
+def _request(models: tuple[str, ...], on: str | Sequence[str], options: Mapping[str, Any], folder: Path) -> RaceRequest:
+    """Arrays are written into the folder."""
     import msgspec
 
     from fairlap.request.race_request import RaceRequest
 
-    with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
-        texts = {**options, **_as_texts(options, Path(folder))}
-        unknown = set(texts) - set(RaceRequest.__struct_fields__)
-        if unknown:
-            raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
-        named: dict[str, Any] = {"models": models, **texts}
-        if on or "commands" not in texts:
-            named["contestants"] = on if isinstance(on, str) else list(on)
-        try:
-            request = msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
-        except msgspec.ValidationError as error:
-            raise InvalidRequest(str(error)) from None
-        return _results(request)
+    texts = {**options, **_as_texts(options, folder)}
+    unknown = set(texts) - set(RaceRequest.__struct_fields__)
+    if unknown:
+        raise InvalidRequest(f"compare has no option {min(unknown)!r} for models")
+    named: dict[str, Any] = {"models": models, **texts}
+    if on or "commands" not in texts:
+        named["contestants"] = on if isinstance(on, str) else list(on)
+    try:
+        return msgspec.convert(named, RaceRequest, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error)) from None
 
 
 def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -25,7 +25,11 @@ from fairlap.cli import cli
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
-SLOW = {"docs/tutorials/race-your-own-model.md", "docs/tutorials/train-to-a-score.md"}  # their examples race frameworks
+SLOW = {  # their examples race frameworks
+    "docs/how-to/choose-a-model.md",
+    "docs/tutorials/race-your-own-model.md",
+    "docs/tutorials/train-to-a-score.md",
+}
 
 
 def examples(page: Path) -> str:

@@ -21,6 +21,7 @@ _NATIVE = "fairlap.engine._native"
 # What --help shows without importing a command.
 _MEASURING = {
     "compare": "Compare frameworks on a model.",
+    "choose": "Choose between models for one task, by score, time and cost.",
     "load": "Find how many requests frameworks serve under a bound on latency.",
     "time": "Time one importable callable, MODULE:CALLABLE.",
     "sweep": "Spread races over the machines of a cluster.",

@@ -21,6 +21,7 @@ from fairlap.printed_document import ErrorDocument
 from fairlap.race.plan import Plan
 from fairlap.render.across.document import RunsAcross
 from fairlap.render.trends.document import HistoryDocument
+from fairlap.results.choice.choice import Choice
 from fairlap.results.collectives import CollectivesResult
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
@@ -60,6 +61,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "self-test": self_test.SelfTestDocument,
     "explain": explain.AllCodes,
     "explain CODE": explain.ExplainedCode,
+    "choose": Choice,
     "judge": Judgement,
     "judge, the file of --ledger": Ledger,
     "runs": RunSummaries,

@@ -90,11 +90,11 @@ def parts_of(text: str, scored: Sequence[Array], labels: Array) -> Parts:
 
 
 def value_of(text: str, batches: Sequence[Parts]) -> float:
-    return metric_named(text).value(*_joined(batches))
+    return metric_named(text).value(*joined(batches))
 
 
 def score_of(text: str, batches: Sequence[Parts]) -> Score:
-    metric, parts = metric_named(text), _joined(batches)
+    metric, parts = metric_named(text), joined(batches)
     value, items = metric.value(*parts), len(parts[0])
     if metric.share and (parts[1] == 1).all():
         from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
@@ -122,5 +122,6 @@ def score_of(text: str, batches: Sequence[Parts]) -> Score:
     return Score(value, float(ends.low), float(ends.high), f"bootstrap over {items:,} items", items)
 
 
-def _joined(batches: Sequence[Parts]) -> Parts:
+def joined(batches: Sequence[Parts]) -> Parts:
+    """Of all items, in their order."""
     return tuple(np.concatenate(each) for each in zip(*batches, strict=True))

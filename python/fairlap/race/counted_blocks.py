@@ -102,17 +102,19 @@ def work_blocks(
     return found if on_any_machine else [_claimable(plan, each) for each in found]
 
 
+def why_not_claimable(plan: Plan, found: WorkBlocks) -> tuple[str, str]:
+    """Explain with a code why ratios would be those of the load of others; empty where they are of the contestants."""
+    if plan.device != "cpu":
+        return found.stolen.refusal_on_device()
+    has_programs = any(each.framework == COMMAND for each in plan.contestants)
+    return found.stolen.refusal(threads=plan.threads_of(found.work), has_programs=has_programs)
+
+
 def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
     """Without a table if its ratios would be those of the load."""
     if found.table is None:
         return found
-    on_cpu = plan.device == "cpu"
-    has_programs = any(each.framework == COMMAND for each in plan.contestants)
-    why, code = (
-        found.stolen.refusal(threads=plan.threads_of(found.work), has_programs=has_programs)
-        if on_cpu
-        else found.stolen.refusal_on_device()
-    )
+    why, code = why_not_claimable(plan, found)
     if not code:
         return found
     effects = [each.detectable_effect for each in verdict.judge([found.table])]
@@ -212,7 +214,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
-        table = verdict.block_table(_block_figures(compared, judged), metric=judged.metric, workload=label)
+        table = verdict.block_table(block_figures(compared, judged), metric=judged.metric, workload=label)
         table = replace(table, halves={name: halves_of(own, judged) for name, own in compared.items()})
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
@@ -245,8 +247,8 @@ def inputs_at_fault(work: Work, by_contestant: Mapping[str, Sequence[ProcessResu
     )
 
 
-def _block_figures(compared: Mapping[str, Sequence[ProcessResult]], judged: Judged) -> dict[str, verdict.Figures]:
-    """Each contestant's times with the one quantity that all of its processes were measured by."""
+def block_figures(compared: Mapping[str, Sequence[ProcessResult]], judged: Judged) -> dict[str, verdict.Figures]:
+    """Collect each contestant's times, with the one quantity that all of its processes were measured by."""
     if not judged.of_rounds:
         return {
             name: verdict.Figures(judged.metric.name, [judged.figure_ns(process) for process in own])

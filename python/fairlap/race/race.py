@@ -67,6 +67,7 @@ class Race:
         self._ending = ending
         self._keep = keep
         self.processes = list(resumed)
+        self.scores = Scores(resumed)
         self._progress = progress or Messages()
         self._checkpoints = checkpoints or Checkpoints()
         self.kept_weights = KeptWeights(plan, keep_weights, self._progress.say, resumed)
@@ -118,7 +119,7 @@ class Race:
                     Agreement(scratch),
                     sensed,
                     feeding,
-                    Scores(self.processes),
+                    self.scores,
                     self._checkpoints,
                     self.kept_weights,
                     self._may_go_on,

@@ -105,6 +105,7 @@ class BlockTable:
     evidence: Evidence = "between processes"
     quantity: str = ""  # of every figure; empty for figures that were given without one
     halves: Mapping[str, Floats] = field(default_factory=dict)  # by contestant: see ``find_modes``
+    interchangeable: bool = True  # all labels of a block were drawn alike; False: those of each pair were
 
     @property
     def blocks(self) -> int:
@@ -137,6 +138,7 @@ def block_table(
     metric: Metric = LATENCY,
     workload: str = "",
     evidence: Evidence = "between processes",
+    interchangeable: bool = True,
 ) -> BlockTable:
     """Build a table from one list of positive figures per contestant; position i is block i for everyone.
 
@@ -153,7 +155,8 @@ def block_table(
     if next(iter(sizes.values())) < 2:
         raise OneBlock(f"{workload or 'table'}: fewer than two blocks; nothing was repeated")
     quantity = one_quantity({name: each.quantity for name, each in known.items()})
-    return BlockTable(tuple(figures), np.column_stack(list(columns.values())), metric, workload, evidence, quantity)
+    logs = np.column_stack(list(columns.values()))
+    return BlockTable(tuple(figures), logs, metric, workload, evidence, quantity, interchangeable=interchangeable)
 
 
 def one_quantity(by_contestant: Mapping[str, str]) -> str:

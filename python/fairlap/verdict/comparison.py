@@ -24,7 +24,10 @@ _OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 
 @dataclass(frozen=True)
 class Interval:
-    """A closed range of ratios, drawn at a level: it misses the truth in at most that share of runs."""
+    """A closed range, drawn at a level: it misses the truth in at most that share of runs.
+
+    Of ratios, or of differences where scores are compared.
+    """
 
     low: float
     high: float

@@ -133,7 +133,8 @@ def blocks_needed(effect: float, spread: float, *, level: float = 0.05, wanted_p
     return enough
 
 
-def blocks_to_claim(tables: int = 1, alpha: float = 0.05, *, contestants: int = 2) -> int:
+def blocks_to_claim(tables: int = 1, alpha: float = 0.05, *, contestants: int = 2, interchangeable: bool = True) -> int:
     """Find the fewest blocks with which any difference can be claimed in a run of so many works."""
-    pairs = contestants * (contestants - 1) // 2 if contestants > MOST_CLOSED else 1
+    by_holm = contestants > MOST_CLOSED or not interchangeable
+    pairs = contestants * (contestants - 1) // 2 if by_holm else 1
     return signed_rank.blocks_to_reach(alpha / (max(tables, 1) * pairs))

@@ -63,7 +63,9 @@ def judge(
     found: list[Comparison] = []
     for table in tables:
         course = _Course(table, alpha / len(tables), margin, design)
-        few = too_few_blocks(table.blocks, len(table.contestants), len(tables), alpha)
+        few = too_few_blocks(
+            table.blocks, len(table.contestants), len(tables), alpha, interchangeable=table.interchangeable
+        )
         too_few = () if few is None else (few,)
         found += [course.comparison(pair, too_few) for pair in course.asked]
     return tuple(found)
@@ -156,7 +158,9 @@ def _evidence(table: BlockTable, level: float, margin: float) -> _Evidence:
     differences = (table.log_figures[:, first] - table.log_figures[:, second]).T
     walsh = signed_rank.walsh_averages(differences)
     p, p_same = signed_rank.p_two_sided(walsh), p_equivalent(walsh, margin)
-    different, same = correct_differences(table.log_figures, p, level), holm(p_same, level)
+    # Relabelling tests hypotheses about more than two contestants, whose labels it exchanges within a block.
+    different = correct_differences(table.log_figures, p, level) if table.interchangeable else holm(p, level)
+    same = holm(p_same, level)
     found = _Evidence(table, level, margin, differences, walsh, p, p_same, different, same)
     return found if table.blocks >= signed_rank.blocks_to_reach(level) else found.withheld()
 
@@ -278,9 +282,12 @@ class _Course:
         )
 
 
-def too_few_blocks(blocks: int, contestants: int, tables: int = 1, alpha: float = 0.05) -> TooFewBlocks | None:
+def too_few_blocks(
+    blocks: int, contestants: int, tables: int = 1, alpha: float = 0.05, *, interchangeable: bool = True
+) -> TooFewBlocks | None:
     """Why no verdict about so many works can come of so many blocks; known before they have run."""
-    alone, needed = blocks_to_claim(alpha=alpha), blocks_to_claim(tables, alpha=alpha, contestants=contestants)
+    alone = blocks_to_claim(alpha=alpha)
+    needed = blocks_to_claim(tables, alpha=alpha, contestants=contestants, interchangeable=interchangeable)
     if blocks < alone:
         return TooFewBlocks(blocks, alone, alpha)
     comparisons = tables * (contestants * (contestants - 1) // 2)

@@ -7,6 +7,7 @@ import contextlib
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.models.task_metrics import Score
 from fairlap.results.decision.requirements import Qualification, qualification, requirements_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
@@ -24,6 +25,34 @@ def with_latency(value: float, low: float | None, high: float | None) -> Row:
 
 def judged(row: Row, text: str) -> Qualification:
     return qualification(row, requirements_of(text))
+
+
+def with_scores(**values: float) -> Row:
+    scores = {name: Score(value, value - 0.02, value + 0.02, "Wilson", 100) for name, value in values.items()}
+    return msgspec.structs.replace(ROWS["torch"], scores=scores)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("top1>=90%", "yes"),
+        ("top1>=0.94", "unknown"),
+        ("top1 >= 98%", "no"),
+        ("top1>=0.9, mse<3", "yes"),
+        ("mse<2.505", "unknown"),
+        ("top1:logits>=90%", "unknown"),  # the score is of another output
+        ("f1>=0.1", "unknown"),  # it was not asked for
+    ],
+)
+def test_the_whole_interval_of_a_score_has_to_meet_its_limit(text: str, status: str) -> None:
+    assert judged(with_scores(top1=0.95, mse=2.5), text).status == status
+
+
+@pytest.mark.parametrize("text", ["top1>=90GB", "mse<5%", "top1>=x"])
+def test_a_score_takes_a_number_and_a_share_also_percent(text: str) -> None:
+    with pytest.raises(InvalidRequest) as error:
+        requirements_of(text)
+    assert error.value.code == "E_REQUIRE"
 
 
 @pytest.mark.parametrize(

@@ -134,5 +134,5 @@ METRICS: Mapping[str, TaskMetric] = {
                           _require_several_classes, _scored, _area, SCIKIT_LEARN, best_is_1=True,
                           resamples=_RESAMPLES_OF_RANKS, most_resampled=_MOST_RANKED),
     "perplexity": TaskMetric("perplexity of the right classes under the scores", _require_classes, _surprise,
-                             _perplexity),
+                             _perplexity, better="lower"),
 }  # fmt: skip

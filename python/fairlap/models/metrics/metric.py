@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,7 @@ class TaskMetric:
     reads_coco: bool = False  # labels are a COCO annotation file
     share: bool = False  # of right answers, so that its interval can be Wilson's
     best_is_1: bool = False
+    better: Literal["higher", "lower"] = "higher"
     resamples: int = 999
     most_resampled: int | None = None  # numbers in the first part; with more, resampling takes too long
 

@@ -91,5 +91,5 @@ METRICS: Mapping[str, TaskMetric] = {
     "bleu": TaskMetric("BLEU of the whole corpus, from 0 to 100", _require_tokens, _matches, _bleu,
                        Package("sacrebleu", "sacrebleu", "bleu")),
     "wer": TaskMetric("word error rate: words replaced, left out or added, for each word of the labels",
-                      _require_tokens, _errors, ratio, Package("jiwer", "jiwer", "wer")),
+                      _require_tokens, _errors, ratio, Package("jiwer", "jiwer", "wer"), better="lower"),
 }  # fmt: skip

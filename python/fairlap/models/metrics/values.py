@@ -54,8 +54,10 @@ def _explained(outputs: Array, labels: Array) -> float:
 
 
 METRICS: Mapping[str, TaskMetric] = {
-    "mse": TaskMetric("mean square of the difference", _require_values, partial(_differences, power=2), ratio),
-    "mae": TaskMetric("mean absolute difference", _require_values, partial(_differences, power=1), ratio),
+    "mse": TaskMetric("mean square of the difference", _require_values, partial(_differences, power=2), ratio,
+                      better="lower"),
+    "mae": TaskMetric("mean absolute difference", _require_values, partial(_differences, power=1), ratio,
+                      better="lower"),
     "r2": TaskMetric("share of the variance that is explained", _require_spread, _both, _explained, SCIKIT_LEARN,
                      best_is_1=True),
 }  # fmt: skip

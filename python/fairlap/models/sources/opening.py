@@ -198,8 +198,12 @@ def _write_data(source: Source, found: Opened, batches: Sets, items: int, exact:
     """For a metric: the labels, which fit the outputs, and every batch of the inputs."""
     labels = labels_in(Path(source.labels), source.metrics)
     outputs = [Output(name, exact[name].shape, found.output_types[name]) for name in found.outputs]
-    for text in source.metrics:
-        require_labels(text, labels, items, outputs)
+    try:
+        for text in source.metrics:
+            require_labels(text, labels, items, outputs)
+    except FairlapError as misfit:
+        whose = f"{source.shown}: " if source.among_others else ""
+        raise SourceError(f"{whose}{misfit}", code=misfit.code) from None
     safetensors.write(
         labels_file(folder), {LABELS: labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)}
     )

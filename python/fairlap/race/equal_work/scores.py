@@ -12,7 +12,7 @@ from fairlap.models import safetensors
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
 from fairlap.models.spec import LABELS
-from fairlap.models.task_metrics import NotFinite, Score, parts_of, score_of, scored_outputs
+from fairlap.models.task_metrics import NotFinite, joined, parts_of, score_of, scored_outputs
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.scenarios.process_result import ProcessResult
@@ -21,11 +21,13 @@ from fairlap.scenarios.process_result import ProcessResult
 class Scores:
     """Of one race. Answers to the same inputs are the same in each process, so the first one's scores are everyone's.
 
-    ``resumed`` are processes of an earlier run.
+    ``resumed`` are processes of an earlier run. ``items`` has what the metrics made of each item, by contestant and
+    work, then by metric; it is not kept with a run.
     """
 
     def __init__(self, resumed: Iterable[ProcessResult]) -> None:
         self._found = {(each.contestant, each.work): each.scores for each in resumed if each.scores}
+        self.items: dict[tuple[str, str], dict[str, Parts]] = {}
 
     def take(
         self, worker: WorkerProcess, process: ProcessResult, materials: Materials, scratch: Path, within_s: float
@@ -36,13 +38,14 @@ class Scores:
             return
         key = (process.contestant, process.work)
         if key not in self._found:
-            self._found[key] = _scores(source.metrics, worker, materials, scratch, within_s)
+            self.items[key] = _items(source.metrics, worker, materials, scratch, within_s)
+            self._found[key] = {text: score_of(text, [parts]) for text, parts in self.items[key].items()}
         process.scores = self._found[key]
 
 
-def _scores(
+def _items(
     metrics: tuple[str, ...], worker: WorkerProcess, materials: Materials, scratch: Path, within_s: float
-) -> dict[str, Score]:
+) -> dict[str, Parts]:
     labels = safetensors.read(labels_file(materials.folder))[LABELS]
     items, size = bundle_in(materials.folder).items, materials.work.batch
     among = [tensor.name for tensor in materials.spec.outputs]
@@ -62,4 +65,4 @@ def _scores(
                 raise OtherWork(str(wrong), wrong.code) from None
             parts[text].append(found)
         answer.unlink()
-    return {text: score_of(text, parts[text]) for text in metrics}
+    return {text: joined(parts[text]) for text in metrics}

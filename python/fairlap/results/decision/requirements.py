@@ -1,4 +1,4 @@
-"""Requirements such as ``latency_p99<20ms, memory<4GB, cost<0.02`` over the columns of a row."""
+"""Requirements such as ``latency_p99<20ms, memory<4GB, top1>=90%`` over the columns of a row and its scores."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Literal
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.results.decision.estimate_text import estimate_text
+from fairlap.models.task_metrics import METRICS
+from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.flat_row import columns
 from fairlap.results.row import Estimate, Row
 
 Status = Literal["yes", "no", "unknown"]
 
-_REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
+_REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*(:[^<>=\s]+)?)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|µs|[A-Za-z/]*)")
 
 _DURATIONS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
@@ -59,26 +60,35 @@ class Requirement(msgspec.Struct, frozen=True):
     operator: Literal["<", "<=", ">", ">="]
     limit: float  # in the unit of the column
     currency: str = ""  # of a limit on money; empty: whatever the price is in
+    metric: str = ""  # of the column ``scores``: top1, or top1:logits
 
     def status_of(self, row: Row) -> tuple[Status, str]:
         """Check the requirement, and explain where it is not met.
 
         A figure whose interval contains the limit is unknown, and so is an estimate without an interval.
         """
-        value: Estimate | float | None = getattr(row, self.column)
+        value: Estimate | float | None = self._score_in(row) if self.metric else getattr(row, self.column)
+        if value is None and self.metric:
+            return "unknown", f"no {self.metric}: the metric was not asked for, or it answered nothing"
         if value is None:
             return "unknown", f"no {self.column}: {row.absent[self.column]}"
         if self.currency and row.currency != self.currency:
             return "unknown", f"its cost is in {row.currency}, not in {self.currency}"
         if not isinstance(value, Estimate):
             return ("yes", "") if self._met(value) else ("no", f"it is {estimate_text(self.column, Estimate(value))}")
-        shown = f"it is {estimate_text(self.column, value)}"
+        shown = f"it is {interval_text(value) if self.metric else estimate_text(self.column, value)}"
         if value.low is None or value.high is None:
             return "unknown", f"{shown}, without an interval"
         ends = [self._met(end) for end in (value.low, value.high)]
         if all(ends):
             return "yes", ""
         return ("unknown", f"{shown}, around the limit") if any(ends) else ("no", shown)
+
+    def _score_in(self, row: Row) -> Estimate | None:
+        """Of the metric, whichever output it scores unless the requirement names one."""
+        names = (name for name in row.scores if self.metric in (name, name.partition(":")[0]))
+        found = next((row.scores[name] for name in names), None)
+        return None if found is None else Estimate(found.value, found.low, found.high)
 
     def _met(self, value: float) -> bool:
         if self.operator in ("<", "<="):
@@ -124,6 +134,9 @@ def _requirement(text: str) -> Requirement:
     found = _REQUIREMENT.fullmatch(text)
     if found is None:
         raise _wrong(f"{text!r} is not a column with <, <=, > or >= and a limit, such as latency_p99<20ms")
+    if (metric := METRICS.get(found["name"].partition(":")[0])) is not None:
+        limit, _ = _limit(text, "_score" if metric.best_is_1 else "", found["limit"])
+        return Requirement(text, "scores", found["operator"], limit, metric=found["name"])  # type: ignore[arg-type]
     column = _column(found["name"])
     limit, currency = _limit(text, column, found["limit"])
     return Requirement(text, column, found["operator"], limit, currency)  # type: ignore[arg-type]

@@ -1,0 +1,105 @@
+"""Race several models on the same labelled data, and say which one to take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import get_args
+
+import msgspec
+
+from fairlap import verdict
+from fairlap.errors import InvalidRequest
+from fairlap.frameworks.command import require_programs
+from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.facts import machine_facts
+from fairlap.machine.race_lock.lock import one_race
+from fairlap.race.around_blocks.best_settings import with_best_settings
+from fairlap.race.kept_plan import plan_to_keep
+from fairlap.race.plan import Plan
+from fairlap.race.plan_from_request import plan_of
+from fairlap.race.progress import Progress, Silence
+from fairlap.race.race import Race
+from fairlap.race.run import Run
+from fairlap.race.stopping import Ending
+from fairlap.race.works_from_request import metrics_named
+from fairlap.request.race_request import RaceRequest
+from fairlap.request.units import Share
+from fairlap.results.choice.choice import Choice, Objective
+from fairlap.results.choice.choice_of_results import ChoiceQuestion, choice_of
+from fairlap.results.decision.requirements import requirements_of
+from fairlap.results.prices import price_named
+from fairlap.results.results import results_of
+
+CODE = "E_CHOOSE"
+BLOCKS = 12
+_NOT_ASKED = ("target", "to_score", "load", "data", "baseline", "use", "max_slowdown", "only_winner", "max_drop")
+
+ProgressFor = Callable[[Plan, float | None], Progress]
+
+
+def question_of(request: RaceRequest, minimise: str = "", score_margin: str | float = 0.01) -> ChoiceQuestion:
+    """Parse what is asked, and refuse what a choice does not answer."""
+    metrics = metrics_named(request)
+    if len(metrics) != 1 or not request.labels or not request.inputs:
+        raise InvalidRequest("candidates are compared by one --metric, with --labels and --inputs", code="E_METRIC")
+    objectives = get_args(Objective)
+    if minimise and minimise not in objectives:
+        raise InvalidRequest(f"--minimise must be one of {', '.join(objectives)} (got {minimise!r})", code=CODE)
+    if minimise == "cost" and not request.price:
+        raise InvalidRequest("--minimise cost needs the price of an hour; give it with --price", code=CODE)
+    if given := [name for name in _NOT_ASKED if getattr(request, name) != _default_of(name)]:
+        raise InvalidRequest(f"a choice does not take {given[0]}; leave it out", code=CODE)
+    requirements = requirements_of(request.require) if request.require else ()
+    return ChoiceQuestion(metrics[0], requirements, minimise or None, float(Share(score_margin)))  # type: ignore[arg-type]
+
+
+def _default_of(name: str) -> object:
+    return next(each.default for each in msgspec.structs.fields(RaceRequest) if each.name == name)
+
+
+def choose_by_request(
+    request: RaceRequest,
+    question: ChoiceQuestion,
+    progress_for: ProgressFor = lambda plan, longest_s: Silence(),
+    notify: Callable[[str], None] = lambda line: None,
+) -> Choice:
+    """Race the models, which take turns in every round, and judge what was measured."""
+    price = price_named(request.price) if request.price else None
+    plan = _planned(request, notify)
+    require_driver(plan.device)
+    require_programs(plan.contestants)
+    longest_s = Ending(plan, budget_s=request.budget).longest_s
+    with one_race(plan.device, wait=request.wait, longest_s=longest_s, notify=notify):
+        plan = with_best_settings(plan)
+        ending = Ending(plan, budget_s=request.budget)
+        began_at = datetime.now(UTC).isoformat(timespec="seconds")
+        with progress_for(plan, ending.longest_s) as progress:
+            race = Race(plan, progress, ending)
+            run = Run(plan_to_keep(plan), race.processes, machine_facts(), {}, began_at)
+            race.run()
+    run.wall_s, run.ended_early = race.shares(), race.ended_early
+    return choice_of(results_of(run, began_at, price=price), race.scores.items, question)
+
+
+def _planned(request: RaceRequest, notify: Callable[[str], None]) -> Plan:
+    """Draw as many blocks as were asked for, else as many as many candidates need for any claim."""
+    plan = plan_of(msgspec.structs.replace(request, blocks=request.blocks or BLOCKS), notify)
+    _require_candidates(plan)
+    models, contestants = len(plan.works), len(plan.contestants)
+    alone = contestants == 1
+    needed = verdict.blocks_to_claim(contestants=models * contestants, interchangeable=alone)
+    if request.blocks is None and needed > BLOCKS:
+        return plan_of(msgspec.structs.replace(request, blocks=needed), notify)
+    if request.blocks is not None:
+        few = verdict.too_few_blocks(request.blocks, models * contestants, interchangeable=alone)
+        if few is not None:
+            notify(f"{few}; give more --blocks, or leave them out [{few.code}]")
+    return plan
+
+
+def _require_candidates(plan: Plan) -> None:
+    if unlabelled := [work.model for work in plan.works if work.source is None or not work.source.metrics]:
+        raise InvalidRequest(f"{unlabelled[0]} has no labelled data; name models of your own", code=CODE)
+    if len(plan.works) * len(plan.contestants) < 2:
+        raise InvalidRequest("there is one candidate; name two models, or two contestants with --on", code=CODE)

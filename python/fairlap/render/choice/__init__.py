@@ -1,0 +1,1 @@
+"""A choice between models as a document and as a chart."""
