@@ -17,8 +17,10 @@ from fairlap.judgement.ledger import ChainBroken, LedgerFile, Side, Try, held_le
 from fairlap.judgement.own_checks import why_not_built, why_tests_failed
 from fairlap.judgement.race_of_sides import Question, planned, raced
 from fairlap.judgement.regret import regret
+from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Progress, Silence
+from fairlap.race.stopping import Ending
 from fairlap.verdict import ONE_SIDE
 
 ProgressFor = Callable[[Plan, float | None], Progress]
@@ -44,7 +46,8 @@ def judge(
     change that a ledger kept against the first base; ``budget`` such as ``"2m"``, or ``blocks``; ``threads``;
     ``seconds`` measured in each process; ``reported`` and ``same_output``, of a command; ``inputs`` and ``reference``,
     of a callable, ``"module:function"`` of the current folder: what draws its arguments, and what answers right, by
-    default the base; ``pass_env``, names of variables that both get although they look like secrets.
+    default the base; ``wait=False``, to be refused while another race uses the same cores; ``pass_env``, names of
+    variables that both get although they look like secrets.
     """
     of_command = {
         name: options.pop(name) for name in ("reported", "same_output", "inputs", "reference") if name in options
@@ -136,12 +139,13 @@ def _judged(
     level = ONE_SIDE if share is None else level_of_share(share)
     budget_s = None if request.budget is None else float(request.budget)
     question = Question(request.least_gain, level, request.judged_by)
-    if file is None:
-        return raced(plan, question, budget_s, progress_for)
-    began = file.add(_new_try(request, base, change, share))
-    found = raced(plan, question, budget_s, progress_for)
-    file.replace(_ended(began, found))
-    return found
+    with one_race(plan.device, wait=request.wait, longest_s=Ending(plan, budget_s=budget_s).longest_s, notify=notify):
+        if file is None:
+            return raced(plan, question, budget_s, progress_for)
+        began = file.add(_new_try(request, base, change, share))
+        found = raced(plan, question, budget_s, progress_for)
+        file.replace(_ended(began, found))
+        return found
 
 
 def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None) -> Try:

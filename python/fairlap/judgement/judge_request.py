@@ -45,6 +45,7 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     threads: int | None = None
     seconds: Seconds | None = None
     pass_env: tuple[str, ...] = ()
+    wait: bool = True  # while another race uses the same cores; an error otherwise
 
     @property
     def judged_by(self) -> Quantity:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fairlap.judgement.ledger import read_ledger
 from fairlap.machine.race_lock.holder import SETTING
 from fairlap.machine.race_lock.lock import one_race
 
@@ -52,6 +53,18 @@ def test_a_command_that_does_not_wait_ends_with_status_2_and_one_code(words: tup
     printed, _ = process.communicate(timeout=_WITHIN_S)
     assert process.returncode == 2
     assert json.loads(printed)["error"]["code"] == "E_BUSY"
+
+
+def test_a_judge_that_does_not_wait_spends_no_share_of_its_ledger(tmp_path: Path) -> None:
+    for side in ("base", "change"):
+        (tmp_path / side).mkdir()
+    ledger = tmp_path / "tries.json"
+    sides = ("--base", str(tmp_path / "base"), "--change", str(tmp_path / "change"))
+    process = started("judge", *sides, "--command", "true", "--ledger", str(ledger), "--no-wait", "--json")
+    printed, _ = process.communicate(timeout=_WITHIN_S)
+    assert process.returncode == 2
+    assert json.loads(printed)["error"]["code"] == "E_BUSY"
+    assert not ledger.exists() or not read_ledger(ledger).tries
 
 
 def test_a_sweep_on_this_machine_does_not_start_beside_a_race(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import click
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_note, print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.values import DURATION, FILE, Parsed
 
@@ -21,7 +21,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECTIONS = {
     "What to judge": "base change call command inputs reference reported same-output build tests pass-env",
     "What to keep": "quantity gain ledger confirm",
-    "How long": "budget blocks seconds threads",
+    "How long": "budget blocks seconds threads wait",
     "Output": "output json q quiet",
     "Help": "h help",
 }
@@ -75,12 +75,13 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--blocks", type=click.IntRange(min=1), help="Run a fixed number of blocks.")
 @click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
 @click.option("--threads", type=int, help="Threads of either side.  [default: all cores]")
+@WAIT
 @OUTPUT_JSON
 @JSON
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(
     output: tuple[Path, ...], as_json: bool, quiet: bool, run: str, call: str, inputs: str, reference: str,
-    reported: str, same_output: bool, **given: Any,
+    reported: str, same_output: bool, wait: bool | None, **given: Any,
 ) -> None:  # fmt: skip
     """Race a change of code against its base, and decide whether to keep it.
 
@@ -105,7 +106,7 @@ def command(
     benchmark = Benchmark(
         call=call, command=run, inputs=inputs, reference=reference, reported=reported, same_output=same_output
     )
-    request = JudgeRequest(benchmark=benchmark, **given)
+    request = JudgeRequest(benchmark=benchmark, wait=wait is not False, **given)
     context = click.get_current_context()
     if context.obj == OWN_PROCESS:
         adopt_orphans()
