@@ -59,7 +59,6 @@ class Folding:
         return self.result
 
     def _types(self, proto: Any, node: Node) -> list[Tensor]:
-        import onnx
         from onnx import helper, numpy_helper, shape_inference
 
         missing = [name for name in node.inputs if name and name not in self.result.values]
@@ -76,13 +75,22 @@ class Folding:
             if name in self.result.known and self.result.known[name].size <= 1024:
                 data[name] = numpy_helper.from_array(self.result.known[name])
         try:
-            schema = onnx.defs.get_schema(node.operator, self.opset, "")
+            schema = self._schema(node.operator)
             inferred = shape_inference.infer_node_outputs(
                 schema, proto, types, data, opset_imports=self.opsets, ir_version=self.ir_version
             )
         except Exception as error:
             raise ModelFileInvalid(f"{node.operator} {node.name!r} is not valid: {described(error)}") from error
         return [self._tensor(node, name, inferred.get(name)) for name in filter(None, node.outputs)]
+
+    def _schema(self, operator: str) -> Any:
+        """Of an operator that is newer than the file's opset, its newest form: ONNX Runtime had some before ONNX."""
+        from onnx import defs
+
+        try:
+            return defs.get_schema(operator, self.opset, "")
+        except defs.SchemaError:
+            return defs.get_schema(operator)
 
     def _tensor(self, node: Node, name: str, kind: Any) -> Tensor:
         from onnx import helper

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.models.onnx_import.contrib.expansion import expand_contrib
 from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of, check_attributes
@@ -80,6 +81,10 @@ def _prepared(model: Any, path: Path) -> Any:
             model = inliner.inline_local_functions(model)
         except Exception as error:
             raise ModelFileInvalid(f"cannot expand the functions of {path}: {described(error)}") from error
+    try:
+        expand_contrib(model.graph)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileInvalid(f"{path} has operators that are not valid: {described(error)}") from error
     return model
 
 
