@@ -20,6 +20,7 @@ from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_
 from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
 from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
+from fairlap.models.onnx_import.operators.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.table import EXACT
 from fairlap.models.sources.contract import Forward, RightAnswers
 from fairlap.request.work import Precision
@@ -85,6 +86,8 @@ def computes_in(graph: Graph) -> tuple[str, ...]:
         types = {graph.values[name].dtype for name in node.outputs if name in graph.values}
         if node.operator in ROUNDING:
             steps |= types.intersection(LIMITS)
+        if node.attributes.get(DYNAMIC_STEPS):
+            steps.add("uint8")
         if node.operator not in EXACT:
             floats |= types.intersection(_FEW_BITS)
     return (*sorted(floats), *sorted(steps))

@@ -20,7 +20,7 @@ def attention(to: Expansion) -> bool:
     packed = to.make("MatMul", [hidden, weight])
     if bias:
         packed = to.make("Add", [packed, bias])
-    return _attend(to, to.several("Split", [packed], 3, axis=-1), mask, added)
+    return _attend(to, to.several("Split", [packed], 3, axis=-1, num_outputs=3), mask, added)
 
 
 def multi_head_attention(to: Expansion) -> bool:
@@ -30,7 +30,10 @@ def multi_head_attention(to: Expansion) -> bool:
         return False
     parts = [query, key, value]
     if bias:
-        parts = [to.make("Add", pair) for pair in zip(parts, to.several("Split", [bias], 3, axis=0), strict=True)]
+        parts = [
+            to.make("Add", pair)
+            for pair in zip(parts, to.several("Split", [bias], 3, axis=0, num_outputs=3), strict=True)
+        ]
     return _attend(to, parts, mask, added)
 
 

@@ -95,6 +95,17 @@ def _real_product(to: Expansion, left: list[str], right: list[str], bias: str) -
     return True
 
 
+def _lstm(to: Expansion) -> bool:
+    """Its weights have their inputs first; the sequence and the states between steps are quantized as they come."""
+    x, by_input, by_state, bias, lengths, start, start_cell, holes = (to.input(place) for place in range(8))
+    real = []
+    for weight, place in ((by_input, 8), (by_state, 10)):
+        whole = to.make("DequantizeLinear", [weight, to.input(place), to.input(place + 1)], axis=0)
+        real.append(to.make("Transpose", [whole], perm=[0, 2, 1]))
+    to.make("LSTM", [x, *real, bias, lengths, start, start_cell, holes], to.outputs, dynamic_steps=1, **to.attributes)
+    return True
+
+
 def _standard(operator: str) -> Callable[[Expansion], bool]:
     def expand(to: Expansion) -> bool:
         attributes: dict[str, Any] = {name: to.attributes[name] for name in ("axis",) if name in to.attributes}
@@ -106,6 +117,7 @@ def _standard(operator: str) -> Callable[[Expansion], bool]:
 
 QUANTIZED: Mapping[str, Callable[[Expansion], bool]] = {
     "DequantizeLinear": _standard("DequantizeLinear"),
+    "DynamicQuantizeLSTM": _lstm,
     "DynamicQuantizeMatMul": _dynamic_matmul,
     "MatMulIntegerToFloat": _matmul_to_float,
     "QGemm": _gemm,

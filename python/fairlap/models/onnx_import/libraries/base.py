@@ -194,6 +194,16 @@ class Library:
             start += size
         return parts
 
+    def scan(self, step: Callable[..., Any], state: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
+        """Compute ``state = step(state, row)`` for every row, and return the states after each of them."""
+        found = []
+        for at in range(rows.shape[0]):
+            state = step(state, rows[at])
+            found.append(state)
+        return tuple(
+            self.concat([self.reshape(each, (1, *each.shape)) for each in kind], 0) for kind in zip(*found, strict=True)
+        )
+
     # The functions that most modules have under one name.
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
         return self.module.reshape(value, shape)

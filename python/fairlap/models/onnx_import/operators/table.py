@@ -12,6 +12,7 @@ from fairlap.models.onnx_import.operators import (
     normalisation,
     pooling,
     quantization,
+    recurrent,
     reductions,
     resize,
     shapes,
@@ -31,6 +32,7 @@ FAMILIES = (
     attention,
     resize,
     quantization,
+    recurrent,
 )
 INTERNAL = frozenset(("Linear", "FusedAttention"))
 REWRITTEN = frozenset(("CastLike",))  # made another operator while loading
@@ -39,9 +41,8 @@ EXACT = frozenset(("Identity", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "Wher
 }
 """Operators that move or choose values, so that nothing is rounded."""
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan", "SequenceMap"))
-RECURRENT = frozenset(("RNN", "LSTM", "GRU"))
 
-__all__ = ["CONTROL_FLOW", "EXACT", "FAMILIES", "INTERNAL", "OPERATORS", "RECURRENT", "Operator", "claimed"]
+__all__ = ["CONTROL_FLOW", "EXACT", "FAMILIES", "INTERNAL", "OPERATORS", "Operator", "claimed"]
 
 
 def claimed() -> list[str]:
