@@ -7,6 +7,7 @@ are left out there: on processors without VNNI its products of unsigned and sign
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,20 +154,15 @@ def off_by_a_percent(name: str) -> dict[str, float]:
 
 
 WRONG: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    **{f"the scale of {name} is off by a percent": partial(by_hand, scales=off_by_a_percent(name)) for name in SCALES},
     **{
-        f"the scale of {name} is off by a percent": lambda x, name=name: by_hand(x, scales=off_by_a_percent(name))
-        for name in SCALES
-    },
-    **{
-        f"the scale of {name} is off by a percent where it is rounded": lambda x, name=name: by_hand(
-            x, into_steps=off_by_a_percent(name)
+        f"the scale of {name} is off by a percent where it is rounded": partial(
+            by_hand, into_steps=off_by_a_percent(name)
         )
         for name in ("x", "hidden", "y")
     },
     **{
-        f"the zero point of {name} is off by one": lambda x, name=name: by_hand(
-            x, zeros={**ZEROS, name: ZEROS[name] + 1}
-        )
+        f"the zero point of {name} is off by one": partial(by_hand, zeros={**ZEROS, name: ZEROS[name] + 1})
         for name in ("first", "second")
     },
     "a zero point is applied to the other operand": lambda x: by_hand(x, turned=True),

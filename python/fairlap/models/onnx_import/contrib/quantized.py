@@ -18,7 +18,7 @@ _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shap
 def _real(to: Expansion, place: int, axis: int | None = None) -> str:
     """Make the input at this place real; its scale and zero point follow it."""
     operands = [to.input(place), to.input(place + 1), to.input(place + 2)]
-    attributes = {} if axis is None else {"axis": axis}
+    attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
     return to.make("DequantizeLinear", [each for each in operands if each], **attributes)
 
 

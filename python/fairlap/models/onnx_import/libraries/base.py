@@ -239,6 +239,9 @@ class Library:
         return self.module.linalg.det(value)
 
     # The functions that every library must have.
+    def concat(self, values: Sequence[Any], axis: int) -> Any:
+        raise NotImplementedError
+
     def matmul(self, left: Any, right: Any) -> Any:
         raise NotImplementedError
 

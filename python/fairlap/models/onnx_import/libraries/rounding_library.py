@@ -33,7 +33,7 @@ class _OfAFewBits(NumPyLibrary):
 class InTypesOfFile(_OfAFewBits):
     """Every result is rounded to the type that the file gives it."""
 
-    def leave(self, value: Any, dtype: str) -> Any:  # type: ignore[override]
+    def leave(self, value: Any, dtype: str) -> Any:
         array = np.asarray(value)
         if dtype not in MOVED_BY or not is_floating(array.dtype):
             return value
@@ -44,7 +44,7 @@ class InTypesOfFile(_OfAFewBits):
 class WithRoundings(_OfAFewBits):
     """Every result of arithmetic is moved by what its type rounds away, up or down, also before it is quantised."""
 
-    def leave(self, value: Any, dtype: str) -> Any:  # type: ignore[override]
+    def leave(self, value: Any, dtype: str) -> Any:
         array = np.asarray(value)
         if dtype not in MOVED_BY or not is_floating(array.dtype):
             return value

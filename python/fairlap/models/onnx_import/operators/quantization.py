@@ -71,6 +71,7 @@ def dynamic_quantize(library: Any, value: Any) -> Any:
     low = library.clip_to_numbers(library.reduce("min", value, axes, False), None, 0)
     high = library.clip_to_numbers(library.reduce("max", value, axes, False), 0, None)
     scale = (high - low) / 255
+    scale = library.where(scale == 0, library.full_like(scale, 1), scale)  # of zeros alone, as in ONNX Runtime
     zero = library.clip_to_numbers(library.apply("Round", (low * -1) / scale), 0, 255)
     return _in_steps(library, value / scale, zero, "uint8"), scale, library.cast(zero, "uint8")
 

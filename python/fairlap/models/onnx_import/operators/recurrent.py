@@ -102,6 +102,10 @@ def _in_steps(library: Any, value: Any) -> Any:
     return dequantize(library, steps, scale, zero, dtype=library.dtype_of(value))
 
 
+def _unchanged(value: Any) -> Any:
+    return value
+
+
 @operator("LSTM", resolve=partial(_resolve, usual=("Sigmoid", "Tanh", "Tanh")), reads=_READS, folds=False)
 def lstm(
     library: Any,
@@ -121,7 +125,7 @@ def lstm(
     activations: tuple[tuple[str, ...], ...] = (),
 ) -> Any:
     size = by_state.shape[2]
-    rounded = partial(_in_steps, library) if dynamic_steps else lambda value: value
+    rounded: Callable[[Any], Any] = partial(_in_steps, library) if dynamic_steps else _unchanged
 
     def projected(rows: Any, at: int) -> Any:
         product = library.matmul(rounded(rows), _turned(library, by_input[at]))
