@@ -30,7 +30,7 @@ class OutputError:
 def output_errors(
     name: str, got: npt.NDArray[Any], reference: npt.NDArray[np.float64], tolerance: Tolerance
 ) -> OutputError:
-    """Right means a sufficient cosine, and every element within the absolute or the relative tolerance."""
+    """Right means a sufficient cosine, every element within the absolute or the relative tolerance, and the norm."""
     why = _incomparable(got, reference)
     if why:
         infinite = float("inf")
@@ -47,6 +47,8 @@ def output_errors(
         why = f"its cosine with the reference is {cosine:.4f}, below {tolerance.cosine}"
     elif not near.all():
         why = f"{int((~near).sum()):,} of {near.size:,} elements are off by more than allowed"
+    elif tolerance.norm is not None and relative_error > tolerance.norm:
+        why = f"all elements together are off by {100 * relative_error:.2g} %, over {100 * tolerance.norm:.2g} %"
     return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)
 
 

@@ -83,11 +83,16 @@ class Weight:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """An output is right if its cosine is at least this and every element is within one of the two others."""
+    """An output is right if its cosine is at least this and every element is within one of the two others.
+
+    Where ``norm`` is given, the norm of the difference over that of the reference is at most this as well. Of a
+    quantized model a single element may be off by steps, and all of them together by far less.
+    """
 
     cosine: float
     absolute: float
     relative: float
+    norm: float | None = None
 
 
 TOLERANCES: Mapping[Precision, Tolerance] = {

@@ -21,7 +21,7 @@ OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT
 """Codes of warnings about all of its processes."""
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF")  # of all processes
-_WEAK = ("W_WEAK_PROOF", "W_ILL_CONDITIONED")
+_OF_OWN_MODELS = ("W_FILE_PRECISION", "W_WEAK_PROOF", "W_ILL_CONDITIONED")
 _OF_CALLABLES = ("W_WEAK_PROOF", "W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED")
 
 
@@ -93,8 +93,8 @@ def _route(row: Row) -> list[str]:
     error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
     took = [] if row.conversion_s is None else [f"converted in {quantity_text.seconds(row.conversion_s.value)}"]
     without = [warning.text for warning in row.warnings if warning.code == "W_NO_REFERENCE"][:1]
-    weak = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _WEAK]
-    return [", ".join([row.route, *error, *took, *without]), *weak]
+    known = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _OF_OWN_MODELS]
+    return [", ".join([row.route, *error, *took, *without]), *known]
 
 
 def _answers(result: ContestantResult, row: Row) -> list[str]:

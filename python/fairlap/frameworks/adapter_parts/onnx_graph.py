@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.subgraphs import graphs_under
 from fairlap.models.workload import Workload
 
 
@@ -35,14 +37,29 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
 
 
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:
-    """Read the initializers; one that equals its weight becomes that weight, to avoid a second copy in memory."""
+    """Read the weights by name, from initializers and constants, also of branches.
+
+    One that equals its weight in value becomes that weight, to avoid a second copy in memory.
+    """
     import onnx
-    from onnx import numpy_helper
 
     model = onnx.load_from_string(graph) if isinstance(graph, bytes) else onnx.load_model(graph)
     held: dict[str, Any] = {}
-    for initializer in model.graph.initializer:
-        if initializer.name in given:
-            array, weight = numpy_helper.to_array(initializer), given[initializer.name]
-            held[initializer.name] = weight if np.array_equal(array, weight) else array
+    for name, array in _arrays_in(model.graph):
+        if name in given and name not in held:
+            held[name] = given[name] if np.array_equal(array, given[name]) else array
     return held
+
+
+def _arrays_in(graph: Any) -> Iterator[tuple[str, Any]]:
+    from onnx import numpy_helper
+
+    for inner in graphs_under(graph):
+        for initializer in inner.initializer:
+            yield initializer.name, numpy_helper.to_array(initializer)
+        for node in (each for each in inner.node if each.op_type == "Constant"):
+            for attribute in node.attribute:
+                if attribute.name == "value":
+                    yield node.output[0], numpy_helper.to_array(attribute.t)
+                elif attribute.name == "value_floats":
+                    yield node.output[0], np.array(attribute.floats, np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,7 +48,8 @@ class ImportedModel:
             }
             plan.add(node, OPERATORS[node.operator], held, inputs)
         self._outputs = tuple((tensor.name, plan.in_file(tensor.name)) for tensor in graph.outputs)
-        self.steps, self._last_uses = _with_last_uses(plan.steps, {name for _, name in self._outputs})
+        steps = plan.steps if library.leave is None else [_rounding(step, library, values) for step in plan.steps]
+        self.steps, self._last_uses = _with_last_uses(steps, {name for _, name in self._outputs})
         used = {name for step in self.steps for name in step.inputs} | {name for _, name in self._outputs}
         exact = isinstance(library, NumPyLibrary) and library.wide
         self._constants = {
@@ -58,6 +60,7 @@ class ImportedModel:
 
     def __call__(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         enter = self.library.enter
+        self.library.begin()
         values = dict(self._constants)
         for name in self.graph.weights:
             values[name] = enter(weights[name])
@@ -73,11 +76,16 @@ class ImportedModel:
         return {name: values[found] for name, found in self._outputs}
 
     def prepare(self, weights: Mapping[str, Array]) -> dict[str, Any]:
-        """NumPy arrays as the file has them, made into arrays of the library in its own layout."""
+        """NumPy arrays as the file has them, made into arrays of the library in its own layout.
+
+        What the file has in fewer bits may be given in float32, which holds it exactly.
+        """
         library = self.library
         return {
-            name: (library.kernel if name in self._kernels else library.constant)(self._in_layout(name, weights[name]))
-            for name in self.graph.weights
+            name: (library.kernel if name in self._kernels else library.constant)(
+                self._in_layout(name, in_type_of_file(weights[name], own.dtype))
+            )
+            for name, own in self.graph.weights.items()
         }
 
     def original(self, name: str, array: Any) -> Array:
@@ -104,6 +112,26 @@ def build(graph: Graph, library: LibraryName, *, device: str | None = None, floa
     if floats != "float32":
         found.hold_in(floats)
     return ImportedModel(graph, found)
+
+
+def in_type_of_file(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Make an array of float32 the type of fewer bits that the file has it in."""
+    if array.dtype != np.float32 or dtype.itemsize >= array.dtype.itemsize:
+        return array
+    return array.astype(dtype)
+
+
+def _rounding(step: Step, library: Library, values: Mapping[str, Tensor]) -> Step:
+    if step.exact:
+        return step
+    types = [values[name].dtype if name in values else "" for name in step.outputs]
+
+    def rounded(*arrays: Any) -> tuple[Any, ...]:
+        results = step.function(*arrays)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        return tuple(library.leave(each, dtype) for each, dtype in zip(results, types, strict=False))  # type: ignore[misc]
+
+    return replace(step, function=rounded)
 
 
 def _in_range(array: Array, library: Library) -> Array:

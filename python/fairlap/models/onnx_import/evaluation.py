@@ -43,7 +43,7 @@ def attributes_of(
         "opset": opset,
         "count": len(node.outputs),
         "sizes": tuple(values[name].shape for name in node.outputs if name),
-        "dtype": values[node.outputs[0]].dtype,
+        "dtype": next((values[name].dtype for name in node.outputs if name), ""),
     }
     attributes.update({name: value for name, value in filled.items() if name in operator.accepts})
     if operator.refuse is not None and (reason := operator.refuse(attributes)):

@@ -18,6 +18,7 @@ from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsuppo
 from fairlap.models.onnx_import.evaluation import evaluate
 from fairlap.models.onnx_import.graph import Array, Node, Tensor
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
+from fairlap.models.onnx_import.operators.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.table import OPERATORS
 
 MOST_FOLDED = 2**22  # elements of a result that is computed while loading
@@ -59,7 +60,6 @@ class Folding:
         return self.result
 
     def _types(self, proto: Any, node: Node) -> list[Tensor]:
-        import onnx
         from onnx import helper, numpy_helper, shape_inference
 
         missing = [name for name in node.inputs if name and name not in self.result.values]
@@ -75,14 +75,28 @@ class Folding:
             )
             if name in self.result.known and self.result.known[name].size <= 1024:
                 data[name] = numpy_helper.from_array(self.result.known[name])
+        for attribute in [each for each in proto.attribute if each.name == DYNAMIC_STEPS]:
+            proto.attribute.remove(attribute)
         try:
-            schema = onnx.defs.get_schema(node.operator, self.opset, "")
+            schema = self._schema(proto)
             inferred = shape_inference.infer_node_outputs(
                 schema, proto, types, data, opset_imports=self.opsets, ir_version=self.ir_version
             )
         except Exception as error:
             raise ModelFileInvalid(f"{node.operator} {node.name!r} is not valid: {described(error)}") from error
         return [self._tensor(node, name, inferred.get(name)) for name in filter(None, node.outputs)]
+
+    def _schema(self, proto: Any) -> Any:
+        """Of a form that is newer than the file's opset, the newest: ONNX Runtime had some of them before ONNX."""
+        from onnx import defs
+
+        newest = defs.get_schema(proto.op_type)
+        try:
+            found = defs.get_schema(proto.op_type, self.opset, "")
+        except defs.SchemaError:
+            return newest
+        newer = len(proto.input) > found.max_input or any(each.name not in found.attributes for each in proto.attribute)
+        return newest if newer else found
 
     def _tensor(self, node: Node, name: str, kind: Any) -> Tensor:
         from onnx import helper

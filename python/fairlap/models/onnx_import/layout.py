@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.models.onnx_import.graph import Node, Tensor
-from fairlap.models.onnx_import.operators.table import OPERATORS, Operator
+from fairlap.models.onnx_import.operators.table import EXACT, OPERATORS, Operator
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Step:
     function: Callable[..., Any]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    exact: bool = False  # moves values, and computes none
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
@@ -154,7 +155,7 @@ class LayoutPlan:
 
     def _emit(self, operator: Operator, attributes: dict[str, Any], inputs: list[str], node: Node) -> None:
         function = partial(operator.compute, self.library, **attributes)
-        self.steps.append(Step(function, tuple(inputs), node.outputs))
+        self.steps.append(Step(function, tuple(inputs), node.outputs, operator.name in EXACT))
 
 
 def _reshaped(library: Any, shape: tuple[int, ...], value: Any) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.models.onnx_import.branches import take_known_branches
+from fairlap.models.onnx_import.contrib.expansion import expand_contrib
 from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of, check_attributes
@@ -16,7 +19,8 @@ from fairlap.models.onnx_import.folding import Folded, Folding
 from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor
 from fairlap.models.onnx_import.libraries.numpy_library import is_floating
 from fairlap.models.onnx_import.model_file import array_of, read_model
-from fairlap.models.onnx_import.operators.table import CONTROL_FLOW, OPERATORS, RECURRENT, claimed
+from fairlap.models.onnx_import.operators.table import CONTROL_FLOW, OPERATORS, claimed
+from fairlap.models.onnx_import.subgraphs import graphs_under
 
 OLDEST_OPSET = 7
 MOST_KNOWN = 2**16  # elements of an array that takes part in computing shapes
@@ -80,11 +84,39 @@ def _prepared(model: Any, path: Path) -> Any:
             model = inliner.inline_local_functions(model)
         except Exception as error:
             raise ModelFileInvalid(f"cannot expand the functions of {path}: {described(error)}") from error
+    try:
+        for graph in graphs_under(model.graph):
+            expand_contrib(graph)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileInvalid(f"{path} has operators that are not valid: {described(error)}") from error
     return model
 
 
 def _loaded(model: Any, folder: Path, dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Graph:
     graph = model.graph
+
+    def known_value(name: str) -> Array | None:
+        wanted = SimpleNamespace(
+            node=graph.node,
+            initializer=graph.initializer,
+            sparse_initializer=graph.sparse_initializer,
+            input=graph.input,
+            output=[SimpleNamespace(name=name)],
+        )
+        try:
+            return _folded(wanted, model, folder, dimensions, shapes)[1].known.get(name)
+        except OperatorsUnsupported:
+            return None
+
+    take_known_branches(graph, known_value)
+    inputs, folded, arrays, opset = _folded(graph, model, folder, dimensions, shapes)
+    return _assembled(graph, inputs, folded, arrays, opset)
+
+
+def _folded(
+    graph: Any, model: Any, folder: Path, dimensions: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[tuple[Tensor, ...], Folded, dict[str, Array], int]:
+    """Bind the inputs, and compute what the graph's outputs depend on and is known."""
     opset = max(each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
     needed = _needed_nodes(graph)
     _refuse_unknown_operators(needed, opset)
@@ -103,7 +135,7 @@ def _loaded(model: Any, folder: Path, dimensions: Mapping[str, int], shapes: Map
         folding.enter(tensor, array if array.size <= MOST_KNOWN else None)
     folded = folding.fold(nodes)
     _refuse_types(folded)
-    return _assembled(graph, inputs, folded, arrays, opset)
+    return inputs, folded, arrays, opset
 
 
 def _needed_nodes(graph: Any) -> list[Any]:
@@ -130,8 +162,7 @@ def _refuse_unknown_operators(nodes: Iterable[Any], opset: int) -> None:
         domain = node.domain if node.domain != "ai.onnx" else ""
         name = f"{domain}.{node.op_type}" if domain else node.op_type
         if domain or node.op_type not in accepted:
-            kind = "control flow" if node.op_type in CONTROL_FLOW else "recurrent" if node.op_type in RECURRENT else ""
-            reasons[name] = f"{name} ({kind})" if kind else name
+            reasons[name] = f"{name} (control flow)" if node.op_type in CONTROL_FLOW else name
     if reasons:
         raise OperatorsUnsupported(f"operators that the importer lacks: {', '.join(sorted(reasons.values()))}")
     if opset < OLDEST_OPSET and _changed(nodes, opset):
@@ -180,6 +211,8 @@ def _attribute(node: Any, attribute: Any, folder: Path) -> Any:
             return str(np.dtype(helper.tensor_dtype_to_np_dtype(value)))
         if attribute.type == kinds.STRING:
             return value.decode()
+        if attribute.type == kinds.STRINGS:
+            return tuple(each.decode() for each in value)
     except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise ModelFileInvalid(f"attribute {attribute.name!r} of {node.op_type} is not valid") from error
     if attribute.type in (kinds.INT, kinds.FLOAT):

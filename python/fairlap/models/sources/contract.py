@@ -84,6 +84,14 @@ Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True)
+class RightAnswers:
+    """Right computations of a model of few bits, which differ as frameworks do."""
+
+    rounded: tuple[Forward, ...]  # in other places
+    on_other_edges: tuple[Forward, ...]  # with a value of each quantiser on the other side of a rounding edge
+
+
+@dataclass(frozen=True)
 class Proof:
     """Sets of inputs, the answers to them, and how exact an answer must be."""
 
@@ -97,7 +105,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source that was read. Weights are float32, by the names that the model has for them."""
+    """A source that was read. Weights are float32, by the model's names; it may have them in fewer bits."""
 
     inputs: tuple[Tensor, ...]  # whole numbers as sizes; a fill says what to draw
     outputs: tuple[str, ...]
@@ -107,6 +115,7 @@ class Opened:
     routes: Mapping[str, Route]
     reference: str
     in_float32: Forward | None = None  # as a right framework computes it, whatever it is given
+    right_answers: RightAnswers | None = None  # of a model of few bits: they set its tolerances
     example: Arrays | None = None  # inputs that come with the model
     dims: tuple[str, ...] = ()  # those of the source that the file has names for
     batch_axes: Mapping[str, int] = field(default_factory=dict)  # of inputs whose batch is not their first size

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairlap.models.arrays import Arrays
-from fairlap.models.onnx_import.build import ImportedModel, build
-from fairlap.models.onnx_import.graph import Graph
-from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
+from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
+from fairlap.models.onnx_import.graph import Array, Graph
+from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
+from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
 from fairlap.models.onnx_import.load import load_graph
-from fairlap.models.sources.contract import Forward
+from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
+from fairlap.models.onnx_import.operators.recurrent import DYNAMIC_STEPS
+from fairlap.models.onnx_import.operators.table import EXACT
+from fairlap.models.sources.contract import Forward, RightAnswers
 from fairlap.request.work import Precision
 
+_DRAWS_OF_ROUNDINGS = 3
+_FEW_BITS = ("float16", "bfloat16")
 _FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 IMPORTED = "from ONNX by fairlap's importer"
 
@@ -28,12 +34,63 @@ IMPORTED = "from ONNX by fairlap's importer"
 def imported_reference(file: Path) -> tuple[Graph, Forward]:
     """Build the float64 reference, and raise FairlapError for operators that the importer lacks."""
     graph = load_graph(file)
-    return graph, build(graph, "numpy")
+    return graph, of_file(build(graph, "numpy"))
 
 
 def imported_in_float32(graph: Graph) -> Forward:
     """As a right framework computes it, one operation after the other."""
-    return ImportedModel(graph, NumPyLibrary(wide=False))
+    return of_file(ImportedModel(graph, NumPyLibrary(wide=False)))
+
+
+def in_float32_exactly(array: Array) -> Array:
+    """Weights of fewer bits as float32; those of float64 stay, and are refused."""
+    return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
+
+
+def right_answers(graph: Graph, types: Sequence[str]) -> RightAnswers:
+    """As right frameworks compute a graph of these types, which are of few bits."""
+    draws = range(_DRAWS_OF_ROUNDINGS)
+    floats = [InTypesOfFile()] if set(types) & set(_FEW_BITS) else []
+    edges = [OnOtherEdges(seed) for seed in draws] if set(types) - set(_FEW_BITS) else []
+    rounded = [*(WithRoundings(seed) for seed in draws), *floats]
+    return RightAnswers(
+        tuple(of_file(ImportedModel(graph, each)) for each in rounded),
+        tuple(of_file(ImportedModel(graph, each)) for each in edges),
+    )
+
+
+def of_file(model: ImportedModel) -> Forward:
+    """Take weights in float32 or float64, and compute with those of fewer bits that the file has."""
+
+    def forward(weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
+        own = {
+            name: (
+                in_type_of_file(weights[name], array.dtype)
+                if is_floating(array.dtype)
+                else np.rint(weights[name]).astype(array.dtype)
+            )
+            for name, array in model.graph.weights.items()
+        }
+        return model(own, inputs)
+
+    return forward
+
+
+def computes_in(graph: Graph) -> tuple[str, ...]:
+    """Name the types of few bits that the file rounds to: sixteen bits, and steps of integers.
+
+    Weights that are held in few bits and made float32 before anything is computed are none.
+    """
+    floats, steps = set(), set()
+    for node in graph.nodes:
+        types = {graph.values[name].dtype for name in node.outputs if name in graph.values}
+        if node.operator in ROUNDING:
+            steps |= types.intersection(LIMITS)
+        if node.attributes.get(DYNAMIC_STEPS):
+            steps.add("uint8")
+        if node.operator not in EXACT:
+            floats |= types.intersection(_FEW_BITS)
+    return (*sorted(floats), *sorted(steps))
 
 
 class OnnxOnDisk:

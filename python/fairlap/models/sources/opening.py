@@ -35,6 +35,7 @@ from fairlap.models.sources.bundle import (
 )
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, SourceError, SourceKind
+from fairlap.models.sources.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.inputs import (
     Sets,
     batches_of,
@@ -184,9 +185,13 @@ def _proof_of(order: Order, found: Opened, given: Sets) -> Proof:
         require_usable(outputs)
     exact = references[first]
     require_no_drawing(exact, outputs_of(found.forward, found.weights, sets[first]))
-    plain = plain_outputs(found.in_float32, found.weights, sets[first])
-    allowed = tolerances(found.forward, found.weights, sets[first], exact, plain)
-    notices = ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"])
+    if found.right_answers is not None:
+        allowed = tolerances_of_few_bits(found.right_answers, found.weights, sets[first], exact)
+        notices = loose_of_few_bits(allowed["fp32"])
+    else:
+        plain = plain_outputs(found.in_float32, found.weights, sets[first])
+        allowed = tolerances(found.forward, found.weights, sets[first], exact, plain)
+        notices = ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"])
     silent = unnoticed(
         found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs
     )

@@ -27,7 +27,7 @@ from onnx_files import (
 )
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-FLOAT, INT64, BOOL, FLOAT16 = 1, 7, 9, 10
+FLOAT, INT64, BOOL, FLOAT16, DOUBLE = 1, 7, 9, 10, 11
 
 
 def test_the_reference_is_the_graph_in_float64_on_every_set_of_inputs(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_an_operator_that_nothing_knows_is_refused(tmp_path: Path) -> None:
     assert code_of(source_of(path), tmp_path) == "E_MODEL_OPERATOR"
 
 
-def test_a_model_in_another_precision_is_refused(tmp_path: Path) -> None:
+def test_a_model_in_sixteen_bits_is_raced_in_them(tmp_path: Path) -> None:
     model = onnx.load(masked_lookup(tmp_path / "m.onnx"))
     for tensor in list(model.graph.initializer):
         if tensor.name != "last":
@@ -159,7 +159,20 @@ def test_a_model_in_another_precision_is_refused(tmp_path: Path) -> None:
     model.graph.node[1].attribute[0].i = FLOAT16
     model.graph.output[0].type.tensor_type.elem_type = FLOAT16
     onnx.save(model, tmp_path / "half.onnx")
-    assert code_of(source_of(tmp_path / "half.onnx", BOUND), tmp_path) == "E_SOURCE"
+    folder, bundle = opened(source_of(tmp_path / "half.onnx", BOUND), tmp_path)
+    assert [notice.code for notice in bundle.notices] == ["W_FILE_PRECISION"]
+    assert bundle.spec.outputs[0].dtype == "float16"
+    held = safetensors.read(weights_file(folder))["table"]
+    np.testing.assert_array_equal(held, weights()["table"].astype(np.float16))
+
+
+def test_a_model_of_float64_is_refused(tmp_path: Path) -> None:
+    node = onnx.helper.make_node("MatMul", ["x", "weight"], ["out"])
+    path = one_node(tmp_path / "m.onnx", node, {"x": (DOUBLE, [2, 4])}, DOUBLE)
+    model = onnx.load(path)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(drawn(4, 3).astype(np.float64), "weight"))
+    onnx.save(model, path)
+    assert code_of(source_of(path), tmp_path) == "E_SOURCE"
 
 
 def test_a_model_whose_inputs_change_nothing_has_a_weak_proof(tmp_path: Path) -> None:

@@ -134,14 +134,14 @@ def test_onnx_runtime_in_float32_serves_where_onnx_reference_computes_something_
 
 def test_operators_of_onnx_runtime_alone_are_compared_with_it(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
-    node = onnx.helper.make_node("FusedMatMul", ["x", "weight"], ["out"], domain="com.microsoft", alpha=2.0)
-    path = saved(tmp_path / "m.onnx", [node], {"x": (FLOAT, [2, 4])}, {"weight": drawn(4, 3)})
+    node = onnx.helper.make_node("CDist", ["x", "weight"], ["out"], domain="com.microsoft", metric="sqeuclidean")
+    path = saved(tmp_path / "m.onnx", [node], {"x": (FLOAT, [2, 4])}, {"weight": drawn(3, 4)})
     folder, bundle = opened(source_of(path), tmp_path)
     assert "W_NO_REFERENCE" in [notice.code for notice in bundle.notices]
     assert bundle.routes["onnx"].name == "native"
     x = safetensors.read(inputs_file(folder, "inputs"))["x"]
     found = safetensors.read(reference_file(folder, "inputs"))["out"]
-    np.testing.assert_allclose(found, 2 * x @ drawn(4, 3), rtol=1e-5)
+    np.testing.assert_allclose(found, np.square(x[:, None] - drawn(3, 4)).sum(-1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", [{}, {"seed": 3.0}])

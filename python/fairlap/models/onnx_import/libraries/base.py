@@ -19,6 +19,7 @@ class Library:
     name = ""
     channels_last = False
     floats = "float32"  # what the file's float32 is held in
+    leave: Callable[[Any, str], Any] | None = None  # called with each result of arithmetic and the file's type of it
 
     def __init__(self, module: Any, *others: Any) -> None:
         self.module = module
@@ -50,6 +51,9 @@ class Library:
         self.floats = floats
         self.constant = held  # type: ignore[method-assign]
         self.cast = lambda value, dtype: cast(value, floats if dtype == "float32" else dtype)  # type: ignore[method-assign]
+
+    def begin(self) -> None:
+        """Before each call of a model."""
 
     def constant(self, array: Array) -> Any:
         raise NotImplementedError
@@ -94,6 +98,11 @@ class Library:
         if keepdims:
             return result
         return self.reshape(result, tuple(size for axis, size in enumerate(value.shape) if axis not in axes))
+
+    def to_step(self, value: Any, zero: Any, low: int, high: int) -> Any:
+        """Round to whole steps, and add the zero point; what is outside of the limits is clipped afterwards."""
+        rounded = self.apply("Round", value)
+        return rounded if zero is None else rounded + zero
 
     def gelu(self, value: Any, tanh: bool) -> Any:
         if tanh:
@@ -185,6 +194,16 @@ class Library:
             start += size
         return parts
 
+    def scan(self, step: Callable[..., Any], state: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
+        """Compute ``state = step(state, row)`` for every row, and return the states after each of them."""
+        found = []
+        for at in range(rows.shape[0]):
+            state = step(state, rows[at])
+            found.append(state)
+        return tuple(
+            self.concat([self.reshape(each, (1, *each.shape)) for each in kind], 0) for kind in zip(*found, strict=True)
+        )
+
     # The functions that most modules have under one name.
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
         return self.module.reshape(value, shape)
@@ -220,6 +239,9 @@ class Library:
         return self.module.linalg.det(value)
 
     # The functions that every library must have.
+    def concat(self, values: Sequence[Any], axis: int) -> Any:
+        raise NotImplementedError
+
     def matmul(self, left: Any, right: Any) -> Any:
         raise NotImplementedError
 

@@ -44,6 +44,14 @@ class JaxLibrary(ArrayModule):
     def truncated_division(self, left: Any, right: Any) -> Any:
         return self.jax.lax.div(*self.jnp.broadcast_arrays(left, right))
 
+    def scan(self, step: Any, state: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
+        def both(before: tuple[Any, ...], row: Any) -> tuple[Any, Any]:
+            after = step(before, row)
+            return after, after
+
+        found: tuple[Any, ...] = self.jax.lax.scan(both, state, rows)[1]
+        return found
+
     def pad(self, value: Any, pads: Sequence[tuple[int, int]], number: float) -> Any:
         if not any(edge for pair in pads for edge in pair):
             return value

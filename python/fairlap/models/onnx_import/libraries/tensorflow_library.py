@@ -75,6 +75,10 @@ class TensorFlowLibrary(Library):
     def split(self, value: Any, sizes: Sequence[int], axis: int) -> Any:
         return self.tf.split(value, sizes, axis)
 
+    def scan(self, step: Any, state: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self.tf.scan(step, rows, state)
+        return found
+
     def flip(self, value: Any, axes: Sequence[int]) -> Any:
         return self.tf.reverse(value, axes)
 

@@ -8,7 +8,9 @@ from typing import Any
 from fairlap.models.onnx_import.operators.convolution import CONVOLUTION_READS, resolve_convolution
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
-_LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
+LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
+ROUNDING = frozenset(("DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear"))
+"""Operators whose results are rounded to steps; the others compute exactly with what was rounded before."""
 
 
 def _spread(library: Any, parameter: Any, value: Any, axis: int, block: int) -> Any:
@@ -23,7 +25,7 @@ def _spread(library: Any, parameter: Any, value: Any, axis: int, block: int) -> 
 
 
 def _refuse_type(attributes: Attributes) -> str | None:
-    return None if attributes["dtype"] in _LIMITS else f"the type {attributes['dtype']} is not supported"
+    return None if attributes["dtype"] in LIMITS else f"the type {attributes['dtype']} is not supported"
 
 
 @operator("QuantizeLinear", reads=("output_dtype", "precision", "saturate"), refuse=_refuse_type)
@@ -39,10 +41,10 @@ def quantize(
 ) -> Any:
     axis %= max(1, len(value.shape))
     wide = value if library.is_floating(value) else library.cast(value, "float32")
-    wide = library.apply("Round", wide / library.cast_like(_spread(library, scale, value, axis, block_size), wide))
+    wide = wide / library.cast_like(_spread(library, scale, value, axis, block_size), wide)
     if zero is not None:
-        wide = wide + library.cast_like(_spread(library, zero, value, axis, block_size), wide)
-    return library.cast(library.clip_to_numbers(wide, *_LIMITS[dtype]), dtype)
+        zero = library.cast_like(_spread(library, zero, value, axis, block_size), wide)
+    return _in_steps(library, wide, zero, dtype)
 
 
 @operator("DequantizeLinear", reads=("output_dtype",))
@@ -69,9 +71,9 @@ def dynamic_quantize(library: Any, value: Any) -> Any:
     low = library.clip_to_numbers(library.reduce("min", value, axes, False), None, 0)
     high = library.clip_to_numbers(library.reduce("max", value, axes, False), 0, None)
     scale = (high - low) / 255
+    scale = library.where(scale == 0, library.full_like(scale, 1), scale)  # of zeros alone, as in ONNX Runtime
     zero = library.clip_to_numbers(library.apply("Round", (low * -1) / scale), 0, 255)
-    quantized = library.clip_to_numbers(library.apply("Round", value / scale) + zero, 0, 255)
-    return library.cast(quantized, "uint8"), scale, library.cast(zero, "uint8")
+    return _in_steps(library, value / scale, zero, "uint8"), scale, library.cast(zero, "uint8")
 
 
 def _centred(library: Any, value: Any, zero: Any, axis: int) -> Any:
@@ -172,5 +174,9 @@ def _convolved(library: Any, image: Any, kernel: Any, attributes: dict[str, Any]
 
 
 def _requantized(library: Any, value: Any, zero: Any, dtype: str) -> Any:
-    rounded = library.apply("Round", value) + library.cast(zero, "float64")
-    return library.cast(library.clip_to_numbers(rounded, *_LIMITS[dtype]), dtype)
+    return _in_steps(library, value, library.cast(zero, "float64"), dtype)
+
+
+def _in_steps(library: Any, value: Any, zero: Any, dtype: str) -> Any:
+    low, high = LIMITS[dtype]
+    return library.cast(library.clip_to_numbers(library.to_step(value, zero, low, high), low, high), dtype)

@@ -12,6 +12,7 @@ from fairlap.models.onnx_import.operators import (
     normalisation,
     pooling,
     quantization,
+    recurrent,
     reductions,
     resize,
     shapes,
@@ -31,13 +32,17 @@ FAMILIES = (
     attention,
     resize,
     quantization,
+    recurrent,
 )
 INTERNAL = frozenset(("Linear", "FusedAttention"))
 REWRITTEN = frozenset(("CastLike",))  # made another operator while loading
+EXACT = frozenset(("Identity", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "Where", "MaxPool", "GlobalMaxPool")) | {
+    name for name, each in OPERATORS.items() if each.compute.__module__ in (shapes.__name__, indexing.__name__)
+}
+"""Operators that move or choose values, so that nothing is rounded."""
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan", "SequenceMap"))
-RECURRENT = frozenset(("RNN", "LSTM", "GRU"))
 
-__all__ = ["CONTROL_FLOW", "FAMILIES", "INTERNAL", "OPERATORS", "RECURRENT", "Operator", "claimed"]
+__all__ = ["CONTROL_FLOW", "EXACT", "FAMILIES", "INTERNAL", "OPERATORS", "Operator", "claimed"]
 
 
 def claimed() -> list[str]:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
+from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
-from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceKind, known_dtype
-from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk, imported_in_float32, imported_reference
+from fairlap.models.sources.contract import Bundle, Forward, Opened, RightAnswers, Route, SourceKind, known_dtype
+from fairlap.models.sources.imported import (
+    IMPORTED,
+    Imported,
+    OnnxOnDisk,
+    computes_in,
+    imported_in_float32,
+    imported_reference,
+    in_float32_exactly,
+    right_answers,
+)
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
@@ -32,6 +43,7 @@ from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.source import Source
+from fairlap.request.work import Precision
 
 BOUND = "model.onnx"
 _AGREES = 1e-3  # relative to the largest output: what another model would exceed
@@ -98,7 +110,8 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     inputs = tensors_of(model, source)
     found, missing = _reference(loaded, file, inputs, source)
     counted = counted_work(model)
-    imported = Route(why_not=missing) if missing else Route(IMPORTED)
+    imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions)
+    native = msgspec.structs.replace(native, precisions=found.precisions)
     return Opened(
         inputs=tuple(inputs),
         outputs=tuple(value.name for value in model.graph.output),
@@ -106,6 +119,8 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
         weights=found.weights,
         forward=found.forward,
         in_float32=found.in_float32,
+        right_answers=found.right_answers,
+        precisions=found.precisions,
         routes={"onnx": native, **dict.fromkeys(("torch", "jax", "tensorflow"), imported)},
         reference=found.how,
         batch_axes=batch_axes(model, declared),
@@ -134,6 +149,8 @@ class _Reference:
     how: str
     in_float32: Forward | None = None
     notices: tuple[Notice, ...] = ()
+    right_answers: RightAnswers | None = None
+    precisions: tuple[Precision, ...] = get_args(Precision)
 
 
 def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> tuple[_Reference, str]:
@@ -148,8 +165,14 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
         missing = str(error)
     else:
         require_room(max(tensor.size for tensor in graph.values.values()), source.text)
+        how = "the ONNX graph in NumPy float64 by fairlap's importer"
+        weights = {name: in_float32_exactly(array) for name, array in graph.weights.items()}
+        if types := computes_in(graph):
+            right = right_answers(graph, types)
+            return _Reference(weights, forward, how, None, (_of_few_bits(types),), right, ("fp32",)), ""
+        precisions = get_args(Precision) if _is_float32(graph) else ("fp32",)
         plain = imported_in_float32(graph)
-        return _Reference(graph.weights, forward, "the ONNX graph in NumPy float64 by fairlap's importer", plain), ""
+        return _Reference(weights, forward, how, plain, precisions=precisions), ""
     require_room(most_elements(model), source.text)
     weights = float_weights(model)
     given = given_inputs(source.inputs, source.folder)
@@ -164,6 +187,19 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
         return _Reference(weights, runtime, how, None, (Notice("W_NO_REFERENCE", f"{how} ({missing})"),)), missing
     reasons = f"onnx.reference {why_no_double}; ONNX Runtime {why_no_runtime}"
     raise OperatorsUnsupported(f"{missing}; and there is nothing to compare with: {reasons}")
+
+
+def _of_few_bits(types: tuple[str, ...]) -> Notice:
+    return Notice(
+        "W_FILE_PRECISION",
+        f"the file computes in {', '.join(types)}: frameworks keep these types or wider ones, and answers may be off "
+        "by what that rounds away",
+    )
+
+
+def _is_float32(graph: Graph) -> bool:
+    """Whether a precision can be chosen; weights of fewer bits are meant to stay in them."""
+    return all(array.dtype == np.float32 for array in graph.weights.values())
 
 
 def _tried(kind: Any, model: Any, weights: Arrays, sample: Arrays) -> tuple[Forward | None, str]:
