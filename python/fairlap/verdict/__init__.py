@@ -53,6 +53,7 @@ from fairlap.verdict.figures.steady_state import Course as Course
 from fairlap.verdict.figures.steady_state import SteadyState as SteadyState
 from fairlap.verdict.figures.steady_state import course_of_all as course_of_all
 from fairlap.verdict.figures.steady_state import steady_state as steady_state
+from fairlap.verdict.judge import ERROR_RATE as ERROR_RATE
 from fairlap.verdict.judge import decided as decided
 from fairlap.verdict.judge import design_so_far as design_so_far
 from fairlap.verdict.judge import judge as judge
