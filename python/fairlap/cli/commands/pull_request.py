@@ -117,15 +117,15 @@ def _judged(
     from fairlap.pull_request.comment_text import without_base
     from fairlap.verdict import MAX_SLOWDOWN
 
-    bound = None if suite is not None else MAX_SLOWDOWN if max_slowdown is None else max_slowdown
+    usual = MAX_SLOWDOWN if max_slowdown is None else max_slowdown
     try:
         if suite is not None:
             status, text = _judged_suite(job, name, suite, max_slowdown=max_slowdown, **given)
         else:
-            status, text = _judged_run(job, name, max_slowdown=bound, **given)
+            status, text = _judged_run(job, name, max_slowdown=usual, **given)
     except (NoBaseline, NotPrepared) as error:
         print_error(str(error), error.code)
-        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=bound)
+        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=None if suite else usual)
     if body is not None:
         write_output(body, text.encode())
     return status, text
