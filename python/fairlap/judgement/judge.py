@@ -13,12 +13,23 @@ from fairlap.errors import InvalidRequest
 from fairlap.judgement.folder_hash import folder_hash
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, checked, folders, share_of_gain
 from fairlap.judgement.judgement import Judgement
-from fairlap.judgement.ledger import ChainBroken, LedgerFile, Side, Try, held_ledger, kept_chain, level_of_share
+from fairlap.judgement.ledger import (
+    BenchmarkOfTry,
+    ChainBroken,
+    LedgerFile,
+    Side,
+    SuiteOfTry,
+    Try,
+    held_ledger,
+    kept_chain,
+    level_of_share,
+)
 from fairlap.judgement.own_checks import why_not_built, why_tests_failed
 from fairlap.judgement.race_of_sides import Question, planned, raced
 from fairlap.judgement.regret import regret
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Progress, Silence
+from fairlap.request.suite import read_suite
 from fairlap.verdict import ONE_SIDE
 
 ProgressFor = Callable[[Plan, float | None], Progress]
@@ -30,13 +41,15 @@ def judge(
     *,
     call: str = "",
     command: str = "",
+    suite: str | Path | None = None,
     gain: str | float = 0.0,
     **options: Any,
 ) -> Judgement:
     """Keep, discard or undecided: race a change of code against its base.
 
     ``base`` and ``change`` are folders. Give ``call="package.module:function"``, imported from both, or ``command``,
-    run in both. The change is kept if it is shown to be faster by more than ``gain``, such as ``"1%"``.
+    run in both; or ``suite``, a file whose benchmarks all race. The change is kept if it is shown to be faster by more
+    than ``gain``, such as ``"1%"``.
 
     Options: ``build``, a shell command that runs in both folders first; ``tests``, one that runs in the change and
     discards it when it fails; ``ledger``, a file that spends one error rate over all changes that a search tries;
@@ -54,6 +67,7 @@ def judge(
         "base": base,
         "change": change,
         "benchmark": {"call": call, "command": command, **of_command},
+        "suite": suite,
         "gain": share_of_gain(gain),
     }
     texts = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
@@ -95,7 +109,12 @@ def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
             raise ChainBroken(
                 f"{folder} is not what the ledger recorded of {side.folder}; give {option} a folder with that code"
             )
-    return msgspec.structs.replace(request, base=base, change=change, benchmark=last.benchmark)
+    suite = None
+    if last.suite:
+        suite = Path(last.suite.file)
+        if read_suite(suite).sha256 != last.suite.sha256:
+            raise ChainBroken(f"the suite {suite} has changed since the ledger's try {last.number}; restore it")
+    return msgspec.structs.replace(request, base=base, change=change, benchmark=last.benchmark, suite=suite)
 
 
 def _judged(
@@ -116,17 +135,32 @@ def _judged(
             if file is not None:
                 file.add(_ended(_new_try(request, base, change, None), failed))
             return msgspec.structs.replace(failed, gain=request.gain)
-    plan = planned(request, base, change, notify)
+    race, suite = _prepared_race(request, base, change, progress_for, notify)
     share = file.ledger.next_share if file is not None else None
     level = ONE_SIDE if share is None else level_of_share(share)
-    budget_s = None if request.budget is None else float(request.budget)
     question = Question(request.gain, level)
     if file is None:
-        return raced(plan, question, budget_s, progress_for)
-    began = file.add(_new_try(request, base, change, share))
-    found = raced(plan, question, budget_s, progress_for)
+        return race(question)
+    began = file.add(msgspec.structs.replace(_new_try(request, base, change, share), suite=suite))
+    found = race(question)
     file.replace(_ended(began, found))
     return found
+
+
+def _prepared_race(
+    request: JudgeRequest, base: Path, change: Path, progress_for: ProgressFor, notify: Callable[[str], None]
+) -> tuple[Callable[[Question], Judgement], SuiteOfTry | msgspec.UnsetType]:
+    """Plan the race of the benchmark, or of those of the suite."""
+    budget_s = None if request.budget is None else float(request.budget)
+    if request.suite is None:
+        plan = planned(request, base, change, notify)
+        return lambda question: raced(plan, question, budget_s, progress_for), msgspec.UNSET
+    from fairlap.judgement.race_of_suite import planned_suite, raced_suite
+
+    suite = read_suite(request.suite)
+    of_suite = planned_suite(suite, request, base, change, notify)
+    tried = SuiteOfTry(file=str(request.suite.absolute()), sha256=suite.sha256)
+    return lambda question: raced_suite(of_suite, question, budget_s, notify), tried
 
 
 def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None) -> Try:
@@ -144,8 +178,16 @@ def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None)
 
 
 def _ended(began: Try, found: Judgement) -> Try:
+    suite = began.suite
+    if suite:
+        benchmarks = tuple(
+            BenchmarkOfTry(name=each.name, max_slowdown=each.max_slowdown, speedups=each.speedups)
+            for each in found.benchmarks
+        )
+        suite = msgspec.structs.replace(suite, benchmarks=benchmarks)
     return msgspec.structs.replace(
         began,
+        suite=suite,
         outcome=found.decision,
         reason=found.reason,
         speedup=found.speedup,

@@ -103,22 +103,48 @@ def judged(
 ) -> Judgement:
     """Judge what has run; ``ended`` where the race ended for a reason that is blind to its figures."""
     figures: dict[str, Any] = {"gain": question.gain, "level": question.level, "seconds": seconds}
-    own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
-    if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
-        raise NoBaseline(f"the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
-    if failed := [each for each in own[CHANGE] if not each.finished and each.code != E_BUDGET]:
-        wrong = any(each.code == "E_OUTPUT" for each in failed)
-        code = "E_OUTPUT" if wrong else failed[0].code
-        return decided("discard", "wrong_answers" if wrong else "change_failed", trouble(failed), code=code, **figures)
-    found = work_blocks(plan, processes, plan.headline)
-    if not found or found[0].table is None:
-        why = found[0].why_no_verdict if found else "no block ended"
-        code = found[0].no_verdict_code if found else ""
-        return decided("undecided", "busy_machine" if code else "not_comparable", why, code=code, **figures)
-    speedups = _speedups(found[0].table)
+    if (failed := failure(processes, figures)) is not None:
+        return failed
+    if (missing := missing_table(plan, processes, figures)) is not None:
+        return missing
+    logs = np.array(list(log_speedups(plan, processes).values()))
+    speedups = np.exp(logs)
     shown = verdict.candidate(np.log(speedups), gain=question.gain, level=question.level, ended=ended)
     figures |= {"speedups": tuple(speedups.tolist()), "ended_undecided": ended}
     return judgement_of(shown, figures, seconds_each=seconds / max(len({each.block for each in processes}), 1))
+
+
+def failure(processes: Sequence[ProcessResult], figures: Mapping[str, Any], of: str = "") -> Judgement | None:
+    """Discard a change that failed or answered wrong; raises where the base did. ``of`` names one of several races."""
+    own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
+    if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
+        raise NoBaseline(f"{of}the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
+    failed = [each for each in own[CHANGE] if not each.finished and each.code != E_BUDGET]
+    if not failed:
+        return None
+    wrong = any(each.code == "E_OUTPUT" for each in failed)
+    code, message = "E_OUTPUT" if wrong else failed[0].code, f"{of}{trouble(failed)}"
+    return decided("discard", "wrong_answers" if wrong else "change_failed", message, code=code, **figures)
+
+
+def missing_table(
+    plan: Plan, processes: Sequence[ProcessResult], figures: Mapping[str, Any], of: str = ""
+) -> Judgement | None:
+    """Explain why nothing was compared; None where it was."""
+    found = work_blocks(plan, processes, plan.headline)
+    if found and found[0].table is not None:
+        return None
+    why = found[0].why_no_verdict if found else "no block ended"
+    code = found[0].no_verdict_code if found else ""
+    return decided("undecided", "busy_machine" if code else "not_comparable", f"{of}{why}", code=code, **figures)
+
+
+def log_speedups(plan: Plan, processes: Sequence[ProcessResult]) -> dict[int, float]:
+    """By block, in the order in which they ran; empty where nothing was compared."""
+    found = work_blocks(plan, processes, plan.headline)
+    if not found or found[0].table is None:
+        return {}
+    return dict(zip(found[0].gated.kept, np.log(_speedups(found[0].table)).tolist(), strict=True))
 
 
 def _speedups(table: verdict.BlockTable) -> npt.NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -89,10 +89,10 @@ class Race:
         for _ in self.in_blocks(after_block):
             pass
 
-    def in_blocks(self, after_block: Callable[[], object] = lambda: None) -> Iterator[None]:
+    def in_blocks(self, after_block: Callable[[], object] = lambda: None) -> Generator[None]:
         """Run it, and stop after each block until the next one is wanted, so that races may share a machine in turns.
 
-        Close the iterator of a race that is not run to its end; of several, the one that began last first.
+        Close it for a race that is not run to its end; of several, the one that began last first.
         """
         with ExitStack() as stack:
             try:
