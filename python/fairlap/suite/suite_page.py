@@ -66,7 +66,7 @@ def _verdicts(found: SuiteDocument) -> list[str]:
     if not findings:
         won = Counter(c.contestant for _, work in _works(found) for c in work.contestants if c.place == "1")
         return [f"{name} is the fastest in {quantity_text.count(times, 'work')}" for name, times in won.most_common()]
-    notes = [each.text for each in _ordered(findings) if each.status != "passed"]
+    notes = [f"{each.status}: {each.text}" for each in _ordered(findings) if each.status != "passed"]
     passed = sum(each.status == "passed" for each in findings)
     return [*notes, f"{quantity_text.count(passed, 'comparison')} within the bound"] if passed else notes
 

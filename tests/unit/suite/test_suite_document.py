@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
 from fairlap import verdict
+from fairlap.errors import InvalidRequest
+from fairlap.race.plan import load_plan
 from fairlap.results.results import results_of
 from fairlap.suite.suite_document import over_suite, works_of
 from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages
@@ -66,3 +70,11 @@ def _differs(table: verdict.BlockTable, alpha: float) -> bool:
     design = verdict.design_so_far([table], alpha=alpha, until_decided=True)
     [found] = verdict.judge([table], alpha=alpha, design=design)
     return found.verdict in (verdict.Verdict.FASTER, verdict.Verdict.SLOWER)
+
+
+@pytest.mark.parametrize("alpha", [0.9, 0.0, -1.0])
+def test_a_plan_cannot_claim_more_than_the_stated_error_rate(alpha: float, tmp_path: Path) -> None:
+    plan = msgspec.to_builtins(saved_run({"base": 1e6, "change": 1e6}).plan)
+    (tmp_path / "plan.json").write_bytes(msgspec.json.encode({**plan, "alpha": alpha}))
+    with pytest.raises(InvalidRequest):
+        load_plan(tmp_path / "plan.json")
