@@ -34,6 +34,7 @@ _MEASURING = {
     "roofs": "Measure peak arithmetic and bandwidth.",
     "collectives": "Measure all-reduce, all-gather and broadcast beside MPI's.",
     "watch": "Show power, clocks, memory and throttling, live.",
+    "suite": "Run many benchmarks as one, with one error rate and one exit status.",
     "pull-request": "Race a change against its base, and comment on it.",
     "judge": "Keep, discard or undecided: race one change of code, in a loop.",
     "self-test": "Measure the false-positive rate on this machine.",

@@ -123,7 +123,7 @@ def _planned(
     if options.resume is not None:
         if not store:
             raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
-        resumed = _resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
+        resumed = resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
         plan = resumed.run.plan
     else:
         assert options.plan_file is not None
@@ -145,7 +145,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
     return RaceOptions(**given)
 
 
-def _resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool) -> StoredRun:
+def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool) -> StoredRun:
     """Load a stored run with its whole blocks, since blocks of two machines or two sets of data do not make one run."""
     from fairlap.cli.recorder import StoredRun
     from fairlap.machine.facts import machine_facts

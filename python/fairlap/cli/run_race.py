@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -64,6 +64,7 @@ class RunOutput:
     store: bool = True
     quiet: bool = False
     as_json: bool = False
+    answer: Callable[[Results, str], None] | None = None  # gets the results and the stored run's id; printed otherwise
 
 
 def checked_output(
@@ -184,7 +185,10 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     failures = [*race.kept_weights.failures, *write_all(output.files, results)]
     elsewhere = _kept_elsewhere(run, output) if recorder and not_stored and not run_id else None
     try:
-        _print_answer(results, as_json=output.as_json)
+        if output.answer is None:
+            _print_answer(results, as_json=output.as_json)
+        else:
+            output.answer(results, run_id)
     finally:  # also when standard output is full or closed
         for failure in failures:
             print_error(failure, "E_FILE")
@@ -194,7 +198,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
             print_error(*not_stored)
         if run_id and not_stored is None:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
-        if interrupted or race.data_lost:
+        if output.answer is None and (interrupted or race.data_lost):
             print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
     return interrupted or int(bool(failures or race.data_lost or not_stored or not has_a_result(results)))
 

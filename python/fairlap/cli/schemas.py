@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fairlap.cli import catalogue, conversion
-from fairlap.cli.commands import doctor, envs, explain, floor, roofs, self_test, sweep
+from fairlap.cli.commands import doctor, envs, explain, floor, roofs, self_test, suite, sweep
 from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, verify
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
@@ -29,6 +29,7 @@ from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
 from fairlap.store.run_file import RunDocument
 from fairlap.store.search import RunSummaries
 from fairlap.store.shared.sending import CarriedRuns
+from fairlap.suite.suite_document import SuiteDocument
 from fairlap.sweep.summary import SweepDocument
 from fairlap.watch.run import ReadingsOfInterval
 
@@ -42,6 +43,8 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "time with several callables": ComparisonDocument,
     "time --axis": AxesDocument,
     "time --untrusted": UntrustedDocument,
+    "suite run, suite show": SuiteDocument,
+    "suite list": suite.SuiteList,
     "sweep": SweepDocument,
     "sweep --dry-run": sweep.SweepPlans,
     "convert": conversion.Proof,

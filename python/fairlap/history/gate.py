@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
+import msgspec
+
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.history.between_runs import RunsCompared
@@ -41,6 +43,16 @@ _WORDS: dict[Status, Word] = {
 _GRAVEST_FIRST = (Status.SLOWER, Status.NOT_COMPARABLE, Status.INCONCLUSIVE)
 
 
+class GateFinding(msgspec.Struct, frozen=True):
+    """``ratio`` is how many times as long the candidate takes, with the interval that decides; None without one."""
+
+    status: Word
+    text: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
 @dataclass(frozen=True)
 class Finding:
     """``ratio`` is how many times as long the candidate takes, with the interval that decides; None without one."""
@@ -54,6 +66,10 @@ class Finding:
     @property
     def word(self) -> Word:
         return _WORDS[self.status]
+
+    @property
+    def printed(self) -> GateFinding:
+        return GateFinding(self.word, self.text, self.ratio, self.low, self.high)
 
     def __str__(self) -> str:
         """One line, and one more for each warning."""

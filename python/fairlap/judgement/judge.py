@@ -13,14 +13,24 @@ from fairlap.errors import InvalidRequest
 from fairlap.judgement.folder_hash import folder_hash
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, checked, folders, require_gain, share_of_gain
 from fairlap.judgement.judgement import Judgement
-from fairlap.judgement.ledger import ChainBroken, LedgerFile, Side, Try, held_ledger, kept_chain, level_of_share
+from fairlap.judgement.ledger import (
+    BenchmarkOfTry,
+    ChainBroken,
+    LedgerFile,
+    Side,
+    SuiteOfTry,
+    Try,
+    held_ledger,
+    kept_chain,
+    level_of_share,
+)
 from fairlap.judgement.own_checks import why_not_built, why_tests_failed
 from fairlap.judgement.race_of_sides import Question, planned, raced
 from fairlap.judgement.regret import regret
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Progress, Silence
-from fairlap.race.stopping import Ending
+from fairlap.request.suite import read_suite
 from fairlap.verdict import ONE_SIDE
 
 ProgressFor = Callable[[Plan, float | None], Progress]
@@ -32,13 +42,15 @@ def judge(
     *,
     call: str = "",
     command: str = "",
+    suite: str | Path | None = None,
     gain: str | float | None = None,
     **options: Any,
 ) -> Judgement:
     """Keep, discard or undecided: race a change of code against its base.
 
     ``base`` and ``change`` are folders. Give ``call="package.module:function"``, imported from both, or ``command``,
-    run in both. The change is kept if it is shown to be faster by more than ``gain``, such as ``"1%"``.
+    run in both; or ``suite``, a file whose benchmarks all race. The change is kept if it is shown to be faster by more
+    than ``gain``, such as ``"1%"``.
 
     Options: ``quantity``, of which it must need less in place of time, "cpu_time" or "memory_peak"; ``build``, a shell
     command that runs in both folders first; ``tests``, one that runs in the change and discards it when it fails;
@@ -57,6 +69,7 @@ def judge(
         "base": base,
         "change": change,
         "benchmark": {"call": call, "command": command, **of_command},
+        "suite": suite,
         "gain": None if gain is None else share_of_gain(gain),
     }
     texts = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
@@ -99,8 +112,13 @@ def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
             raise ChainBroken(
                 f"{folder} is not what the ledger recorded of {side.folder}; give {option} a folder with that code"
             )
+    suite = None
+    if last.suite:
+        suite = Path(last.suite.file)
+        if read_suite(suite).sha256 != last.suite.sha256:
+            raise ChainBroken(f"the suite {suite} has changed since the ledger's try {last.number}; restore it")
     request = msgspec.structs.replace(
-        request, base=base, change=change, benchmark=last.benchmark, quantity=last.judged_by
+        request, base=base, change=change, benchmark=last.benchmark, suite=suite, quantity=last.judged_by
     )
     require_gain(request)
     return request
@@ -134,18 +152,33 @@ def _judged(
             if file is not None:
                 file.add(_ended(_new_try(request, base, change, None), failed))
             return msgspec.structs.replace(failed, gain=request.least_gain, quantity=request.judged_by)
-    plan = planned(request, base, change, notify)
+    race, suite = _prepared_race(request, base, change, progress_for, notify)
     share = file.ledger.next_share if file is not None else None
     level = ONE_SIDE if share is None else level_of_share(share)
-    budget_s = None if request.budget is None else float(request.budget)
     question = Question(request.least_gain, level, request.judged_by)
-    with one_race(plan.device, wait=request.wait, longest_s=Ending(plan, budget_s=budget_s).longest_s, notify=notify):
+    with one_race(wait=request.wait, notify=notify):
         if file is None:
-            return raced(plan, question, budget_s, progress_for)
-        began = file.add(_new_try(request, base, change, share))
-        found = raced(plan, question, budget_s, progress_for)
+            return race(question)
+        began = file.add(msgspec.structs.replace(_new_try(request, base, change, share), suite=suite))
+        found = race(question)
         file.replace(_ended(began, found))
         return found
+
+
+def _prepared_race(
+    request: JudgeRequest, base: Path, change: Path, progress_for: ProgressFor, notify: Callable[[str], None]
+) -> tuple[Callable[[Question], Judgement], SuiteOfTry | msgspec.UnsetType]:
+    """Plan the race of the benchmark, or of those of the suite."""
+    budget_s = None if request.budget is None else float(request.budget)
+    if request.suite is None:
+        plan = planned(request, base, change, notify)
+        return lambda question: raced(plan, question, budget_s, progress_for), msgspec.UNSET
+    from fairlap.judgement.race_of_suite import planned_suite, raced_suite
+
+    suite = read_suite(request.suite)
+    of_suite = planned_suite(suite, request, base, change, notify)
+    tried = SuiteOfTry(file=str(request.suite.absolute()), sha256=suite.sha256)
+    return lambda question: raced_suite(of_suite, question, budget_s, notify), tried
 
 
 def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None) -> Try:
@@ -164,8 +197,16 @@ def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None)
 
 
 def _ended(began: Try, found: Judgement) -> Try:
+    suite = began.suite
+    if suite:
+        benchmarks = tuple(
+            BenchmarkOfTry(name=each.name, max_slowdown=each.max_slowdown, speedups=each.speedups)
+            for each in found.benchmarks
+        )
+        suite = msgspec.structs.replace(suite, benchmarks=benchmarks)
     return msgspec.structs.replace(
         began,
+        suite=suite,
         outcome=found.decision,
         reason=found.reason,
         speedup=found.speedup,

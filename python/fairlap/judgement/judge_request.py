@@ -34,6 +34,7 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     base: Path | None = None
     change: Path | None = None
     benchmark: Benchmark = Benchmark()
+    suite: Path | None = None  # whose benchmarks race instead
     build: str = ""
     tests: str = ""
     gain: float | None = None  # the default of the quantity
@@ -58,27 +59,39 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def checked(request: JudgeRequest) -> JudgeRequest:
     """Refuse what cannot be judged, before anything runs."""
-    benchmark, is_given = request.benchmark, (bool(request.benchmark.call), bool(request.benchmark.command))
+    benchmark = request.benchmark
+    given = sum((bool(benchmark.call), bool(benchmark.command), request.suite is not None))
     if request.confirm:
-        if request.ledger is None:
-            raise InvalidRequest("--confirm races what a ledger kept; name it with --ledger", code=E_JUDGE)
-        if any(is_given):
-            raise InvalidRequest("--confirm races what the ledger has; leave --call and --command out", code=E_JUDGE)
-        if request.quantity is not None:
-            raise InvalidRequest("--confirm judges by the quantity of the ledger; leave --quantity out", code=E_JUDGE)
+        _require_confirmable(request, given)
         return request
     if request.base is None or request.change is None:
         raise InvalidRequest("name both folders, with --base and --change", code=E_JUDGE)
-    if sum(is_given) != 1:
-        raise InvalidRequest("give one of --call and --command", code=E_JUDGE)
+    if given != 1:
+        raise InvalidRequest("give one of --call, --command and --suite", code=E_JUDGE)
+    _require_fitting(request, benchmark)
+    require_gain(request)
+    return request
+
+
+def _require_confirmable(request: JudgeRequest, given: int) -> None:
+    if request.ledger is None:
+        raise InvalidRequest("--confirm races what a ledger kept; name it with --ledger", code=E_JUDGE)
+    if given:
+        raise InvalidRequest("--confirm races what the ledger has; name no benchmark", code=E_JUDGE)
+    if request.quantity is not None:
+        raise InvalidRequest("--confirm judges by the quantity of the ledger; leave --quantity out", code=E_JUDGE)
+
+
+def _require_fitting(request: JudgeRequest, benchmark: Benchmark) -> None:
+    """Refuse options that are for another kind of benchmark."""
+    if request.suite is not None and benchmark != Benchmark():
+        raise InvalidRequest("a suite has the checks of its own benchmarks; leave them out", code=E_JUDGE)
     if benchmark.call and (benchmark.reported or benchmark.same_output):
         raise InvalidRequest("--reported and --same-output are for --command", code=E_JUDGE)
     if benchmark.command and (benchmark.inputs or benchmark.reference):
         raise InvalidRequest("--inputs and --reference are for --call", code=E_JUDGE)
     if benchmark.reported and request.judged_by != "wall":
         raise InvalidRequest("a command that races by --reported is judged by that time alone", code=E_JUDGE)
-    require_gain(request)
-    return request
 
 
 def require_gain(request: JudgeRequest) -> None:

@@ -17,6 +17,7 @@ Reason = Literal[
     "wrong_answers",
     "change_failed",
     "slower",
+    "benchmark_slower",
     "not_faster_by_gain",
     "not_proven_faster",
     "too_few_blocks",
@@ -62,6 +63,17 @@ class Regret(msgspec.Struct, frozen=True):
     level: Annotated[float, _about("The chance that the bound is wrong.")]
 
 
+class BenchmarkSpeedup(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one benchmark of a suite."""
+
+    name: str
+    speedup: float
+    interval: Annotated[SpeedupInterval, _about("For all benchmarks together, at 95 %.")]
+    max_slowdown: float
+    slower: Annotated[bool, _about("Shown to be slower by more than its `max_slowdown`, which discards the change.")]
+    speedups: Annotated[tuple[float, ...], _about("Of each block, in the order in which they ran.")]
+
+
 class Judgement(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.judgement/1"):
     """The document of ``fairlap judge --json``, and what ``fairlap.judge`` returns."""
 
@@ -85,6 +97,9 @@ class Judgement(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.judgeme
     )
     blocks: int = 0
     speedups: Annotated[tuple[float, ...], _about("Of each block, in the order in which they ran.")] = ()
+    benchmarks: Annotated[
+        tuple[BenchmarkSpeedup, ...], _about("Of a suite; `speedup` is then the geometric mean.")
+    ] = ()
     ended_undecided: Annotated[
         bool, _about("The race ended by its budget or its last block, so that the test at the end counts, too.")
     ] = False

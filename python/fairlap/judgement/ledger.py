@@ -58,6 +58,18 @@ class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
+class BenchmarkOfTry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    max_slowdown: float
+    speedups: tuple[_Speedup, ...]
+
+
+class SuiteOfTry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    file: str
+    sha256: str
+    benchmarks: Annotated[tuple[BenchmarkOfTry, ...], _about("Empty where nothing was compared.")] = ()
+
+
 class Try(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One change that was judged. One that is still "begun" died, and has spent its share."""
 
@@ -66,6 +78,9 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     base: Side
     change: Side
     benchmark: Benchmark
+    suite: Annotated[SuiteOfTry | msgspec.UnsetType, _about("Whose benchmarks raced, in place of `benchmark`.")] = (
+        msgspec.UNSET  # not written, so that the hash of a ledger without suites stays
+    )
     gain: float
     share: Annotated[int | None, _about("Which share of the error rate it spent; null where nothing was raced.")]
     level: Annotated[float, _about("How much that is: the chance of keeping it although it is not faster.")]
@@ -192,9 +207,26 @@ def _outcome_of(each: Try) -> Outcome:
     """Decide again by what is recorded."""
     from fairlap.verdict import decision_after
 
+    if each.speedups and each.share is not None and each.suite and each.suite.benchmarks:
+        return _outcome_over_suite(each, each.suite)
     if each.speedups and each.share is not None:
         return decision_after(each.log_speedups, each.gain, each.level, ended=each.ended_undecided)
     return "undecided" if each.reason in ("busy_machine", "not_comparable") else "discard"
+
+
+def _outcome_over_suite(each: Try, suite: SuiteOfTry) -> Outcome:
+    """Decide again by all benchmarks; speedups that are not their geometric mean fit no outcome of a race."""
+    import numpy as np
+
+    from fairlap.verdict import decision_over_suite, mean_log_speedups
+
+    logs = {own.name: np.log(np.asarray(own.speedups, dtype=float)) for own in suite.benchmarks}
+    if any(own.size != len(each.speedups) for own in logs.values()):
+        return "begun"
+    if not np.allclose(mean_log_speedups(logs), each.log_speedups):
+        return "begun"
+    bounds = {own.name: own.max_slowdown for own in suite.benchmarks}
+    return decision_over_suite(logs, bounds, each.gain, each.level, ended=each.ended_undecided)
 
 
 def _hash_of(tries: tuple[Try, ...]) -> str:

@@ -104,30 +104,61 @@ def judged(
     plan: Plan, processes: Sequence[ProcessResult], question: Question, *, ended: bool, seconds: float
 ) -> Judgement:
     """Judge what has run; ``ended`` where the race ended for a reason that is blind to its figures."""
-    figures: dict[str, Any] = {
-        "quantity": question.quantity,
-        "gain": question.gain,
-        "level": question.level,
-        "seconds": seconds,
-    }
-    own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
-    if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
-        raise NoBaseline(f"the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
-    if failed := [each for each in own[CHANGE] if not each.finished and each.code != E_BUDGET]:
-        wrong = any(each.code == "E_OUTPUT" for each in failed)
-        code = "E_OUTPUT" if wrong else failed[0].code
-        return decided("discard", "wrong_answers" if wrong else "change_failed", trouble(failed), code=code, **figures)
-    on_any_machine = counts_on_a_busy_machine(question.quantity)
-    found = work_blocks(plan, processes, plan.headline, on_any_machine=on_any_machine)
-    table = table_by(question.quantity, found[0]) if found else None
-    if table is None:
-        why = found[0].why_no_verdict if found else "no block ended"
-        code = found[0].no_verdict_code if found else ""
-        return decided("undecided", "busy_machine" if code else "not_comparable", why, code=code, **figures)
-    speedups = _speedups(table)
+    figures = figures_of(question, seconds)
+    if (failed := failure(processes, figures)) is not None:
+        return failed
+    if (missing := missing_table(plan, processes, question.quantity, figures)) is not None:
+        return missing
+    logs = np.array(list(log_speedups(plan, processes, question.quantity).values()))
+    speedups = np.exp(logs)
     shown = verdict.candidate(np.log(speedups), gain=question.gain, level=question.level, ended=ended)
     figures |= {"speedups": tuple(speedups.tolist()), "ended_undecided": ended}
     return judgement_of(shown, figures, seconds_each=seconds / max(len({each.block for each in processes}), 1))
+
+
+def failure(processes: Sequence[ProcessResult], figures: Mapping[str, Any], of: str = "") -> Judgement | None:
+    """Discard a change that failed or answered wrong; raises where the base did. ``of`` names one of several races."""
+    own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
+    if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
+        raise NoBaseline(f"{of}the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
+    failed = [each for each in own[CHANGE] if not each.finished and each.code != E_BUDGET]
+    if not failed:
+        return None
+    wrong = any(each.code == "E_OUTPUT" for each in failed)
+    code, message = "E_OUTPUT" if wrong else failed[0].code, f"{of}{trouble(failed)}"
+    return decided("discard", "wrong_answers" if wrong else "change_failed", message, code=code, **figures)
+
+
+def figures_of(question: Question, seconds: float) -> dict[str, Any]:
+    """Make the fields that a judgement has whatever it decides."""
+    return {"quantity": question.quantity, "gain": question.gain, "level": question.level, "seconds": seconds}
+
+
+def missing_table(
+    plan: Plan, processes: Sequence[ProcessResult], quantity: Quantity, figures: Mapping[str, Any], of: str = ""
+) -> Judgement | None:
+    """Explain why nothing was compared; None where it was."""
+    found, table = _blocks(plan, processes, quantity)
+    if table is not None:
+        return None
+    why = found.why_no_verdict if found is not None else "no block ended"
+    code = found.no_verdict_code if found is not None else ""
+    return decided("undecided", "busy_machine" if code else "not_comparable", f"{of}{why}", code=code, **figures)
+
+
+def log_speedups(plan: Plan, processes: Sequence[ProcessResult], quantity: Quantity) -> dict[int, float]:
+    """By block, in the order in which they ran; empty where nothing was compared."""
+    found, table = _blocks(plan, processes, quantity)
+    if found is None or table is None:
+        return {}
+    return dict(zip(found.gated.kept, np.log(_speedups(table)).tolist(), strict=True))
+
+
+def _blocks(
+    plan: Plan, processes: Sequence[ProcessResult], quantity: Quantity
+) -> tuple[WorkBlocks | None, verdict.BlockTable | None]:
+    found = work_blocks(plan, processes, plan.headline, on_any_machine=counts_on_a_busy_machine(quantity))
+    return (found[0], table_by(quantity, found[0])) if found else (None, None)
 
 
 def _speedups(table: verdict.BlockTable) -> npt.NDArray[np.float64]:

@@ -18,7 +18,7 @@ _OF_BOTH_ENDS = 2 * ERROR_RATE
 
 def regret(ledger: Ledger) -> Regret | None:
     """None where nothing was compared. What answered wrong, or failed, is no code that one could have kept."""
-    compared = [each for each in ledger.tries if each.speedups and not each.confirms]
+    compared = [each for each in ledger.tries if _may_be_kept(each)]
     if not compared:
         return None
     since = _least_speedups_since(ledger)
@@ -29,6 +29,11 @@ def regret(ledger: Ledger) -> Regret | None:
     at_most = max(0.0, known[worst] - 1) if worst is not None else 0.0
     tried = len(compared) - len(rivals) + len(known)
     return Regret(at_most, tried, worst if at_most else None, len(rivals) - len(known), _OF_BOTH_ENDS)
+
+
+def _may_be_kept(each: Try) -> bool:
+    """Leave out confirmations, and changes that one could not have kept: one benchmark of a suite became too slow."""
+    return bool(each.speedups) and not each.confirms and each.reason != "benchmark_slower"
 
 
 def _times_as_long(rival: Try, since: dict[str, float], level: float) -> float:

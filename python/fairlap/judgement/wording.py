@@ -48,8 +48,8 @@ def judgement_of(found: Candidate, figures: Mapping[str, Any], *, seconds_each: 
         reason,
         _message(reason, found, figures["gain"], figures["level"], words),
         speedup=found.speedup,
-        interval=_ends(found.interval),
-        interval_over_search=_ends(found.over_search),
+        interval=interval_ends(found.interval),
+        interval_over_search=interval_ends(found.over_search),
         blocks=found.blocks,
         e=found.e,
         p=found.p,
@@ -98,6 +98,6 @@ def _next(reason: Reason, found: Candidate, level: float, seconds_each: float) -
     return Next(needed, seconds, f"{advice}; {quieter}" if noisy else advice)
 
 
-def _ends(interval: Interval) -> SpeedupInterval:
+def interval_ends(interval: Interval) -> SpeedupInterval:
     low = interval.low if interval.low > 0 else None
     return SpeedupInterval(low, interval.high if math.isfinite(interval.high) else None, interval.level)

@@ -48,28 +48,37 @@ def require_marked(body: str, name: str) -> None:
 
 
 def comment_text(
-    name: str, findings: Sequence[Finding], rows: Sequence[Row], *, max_slowdown: float, charts: str = ""
+    name: str,
+    findings: Sequence[Finding],
+    rows: Sequence[Row],
+    *,
+    max_slowdown: float | None,
+    charts: str = "",
+    table: str = "",
 ) -> str:
-    """As long as a comment may be. All that a benchmark printed is written so that it is never markup."""
+    """As long as a comment may be. All that a benchmark printed is written so that it is never markup.
+
+    ``table`` is Markdown in place of that of the rows; ``max_slowdown`` is None where each finding has its own.
+    """
     graver = sorted(findings, key=lambda each: each.status is not Status.SLOWER)
     worst = _worst(findings)
     parts = [
         marker(name),
         f"## Speed ({name}): {_HEADLINES[worst]}",
-        f"Slowdowns above {quantity_text.share(max_slowdown, 3)} fail.",
+        f"Slowdowns above {'its bound' if max_slowdown is None else quantity_text.share(max_slowdown, 3)} fail.",
         *(f"- {each.word}: {as_code(each.text, most=400)}" for each in graver[:_MOST_FINDINGS]),
     ]
     if len(graver) > _MOST_FINDINGS:
         parts.append(f"- {quantity_text.count(len(graver) - _MOST_FINDINGS, 'further finding')}")
     foot = with_charts("", charts)
     head = "\n".join([*parts[:1], "", *parts[1:3], "", *parts[3:], ""])
-    table = encode(rows).decode() if rows else ""
+    table = encode(rows).decode() if rows else table
     if len(head) + len(table) + len(foot) > MOST_CHARACTERS:
         table = "*The table is left out to fit the comment; the run file has it.*\n"
     return f"{head}\n{table}{foot}"
 
 
-def without_base(name: str, reason: str, *, max_slowdown: float) -> str:
+def without_base(name: str, reason: str, *, max_slowdown: float | None) -> str:
     return comment_text(name, [Finding(Status.NOT_COMPARABLE, reason)], [], max_slowdown=max_slowdown)
 
 

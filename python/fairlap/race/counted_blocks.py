@@ -117,7 +117,7 @@ def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
     why, code = why_not_claimable(plan, found)
     if not code:
         return found
-    effects = [each.detectable_effect for each in verdict.judge([found.table])]
+    effects = [each.detectable_effect for each in verdict.judge([found.table], alpha=plan.alpha)]
     hidden = (
         f"; differences below {quantity_text.share(max(effects))} were not detectable"
         if np.isfinite(effects).all()
@@ -128,7 +128,9 @@ def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
 
 def design_of(plan: Plan, tables: Sequence[verdict.BlockTable]) -> verdict.Design:
     """How these tables are judged."""
-    return verdict.design_so_far(tables, until_decided=plan.until_decided, only_winner=plan.only_winner, gate=plan.gate)
+    return verdict.design_so_far(
+        tables, alpha=plan.alpha, until_decided=plan.until_decided, only_winner=plan.only_winner, gate=plan.gate
+    )
 
 
 def is_ranked(processes: Sequence[ProcessResult]) -> bool:
@@ -207,7 +209,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
     if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
-        gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked))
+        gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked), alpha=plan.alpha)
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
         why = f"{complete_blocks}: it takes two to compare, and six to claim a difference"
@@ -284,7 +286,12 @@ def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str,
 
 
 def gate_blocks(
-    blocks: Sequence[int], processes: Sequence[ProcessResult], *, works: int = 1, contestants: int = 2
+    blocks: Sequence[int],
+    processes: Sequence[ProcessResult],
+    *,
+    works: int = 1,
+    contestants: int = 2,
+    alpha: float = verdict.ERROR_RATE,
 ) -> GatedBlocks:
     """Leave out the noisiest blocks by their readings, blind to which contestant ran.
 
@@ -296,7 +303,7 @@ def gate_blocks(
         return GatedBlocks(tuple(blocks))
     outcome = verdict.noise_gate(readings)
     noisy = [place for place in np.argsort(-outcome.excess, kind="stable") if not outcome.kept[place]]
-    fewest = verdict.blocks_to_claim(works, contestants=contestants)
+    fewest = verdict.blocks_to_claim(works, alpha=alpha, contestants=contestants)
     allowed = min(int(_MOST_DROPPED * len(blocks)), max(len(blocks) - fewest, 0))
     dropped = tuple(sorted(blocks[place] for place in noisy[:allowed]))
     kept = tuple(block for block in blocks if block not in dropped)

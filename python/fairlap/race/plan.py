@@ -27,7 +27,7 @@ from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
 from fairlap.scenarios.contract import Scenario, scenario_of
 from fairlap.secrets import json_without_secrets
-from fairlap.verdict import Gate
+from fairlap.verdict import ERROR_RATE, Gate
 
 PLAN_FORMAT = 2
 DATA_SEEDS = Scenario.data_seeds  # that take turns from block to block, where no scenario has others
@@ -93,6 +93,9 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     until_decided: bool = False  # ends as soon as all that was asked for is decided
     only_winner: bool = False  # only the fastest is compared with the others
     gate: Gate | None = None  # whether contestants are slower than its baseline by more than its bound is to be shown
+    alpha: Annotated[float, Meta(gt=0, le=ERROR_RATE)] = (
+        ERROR_RATE  # of any false claim; the races of a suite share one
+    )
     measuring: Measuring = Measuring()
     limits: Limits = Limits()
     device: str = "cpu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -87,6 +87,14 @@ class Race:
 
     def run(self, after_block: Callable[[], object] = lambda: None) -> None:
         """Make ready what every contestant is handed, then run block after block."""
+        for _ in self.in_blocks(after_block):
+            pass
+
+    def in_blocks(self, after_block: Callable[[], object] = lambda: None) -> Generator[None]:
+        """Run it, and stop after each block until the next one is wanted, so that races may share a machine in turns.
+
+        Close it for a race that is not run to its end; of several, the one that began last first.
+        """
         with ExitStack() as stack:
             try:
                 remove_abandoned()
@@ -145,6 +153,7 @@ class Race:
                         self.ended_early = self._ending.reason(behind, self.processes, kept)
                     if self.ended_early:
                         break
+                    yield
                 if not self.data_lost:
                     self._after_blocks.run(runners, bench, after_block)
                     self.data_lost = self._after_blocks.data_lost

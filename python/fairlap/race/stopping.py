@@ -124,7 +124,9 @@ class Ending:
     @property
     def _fewest_blocks(self) -> int:
         """Count the blocks with which anything can be claimed."""
-        return verdict.blocks_to_claim(len(self._plan.works), contestants=len(self._plan.contestants))
+        return verdict.blocks_to_claim(
+            len(self._plan.works), alpha=self._plan.alpha, contestants=len(self._plan.contestants)
+        )
 
     def _decided(self, bases: Iterable[Sequence[WorkBlocks]]) -> bool:
         """On every work, under every kind of conditions."""
@@ -151,7 +153,7 @@ def too_few_blocks(plan: Plan) -> verdict.StatisticalWarning | None:
     """Known before the race: no difference can be claimed, however clear it turns out to be."""
     if len(plan.contestants) < _FEWEST_COMPARED:
         return None
-    return verdict.too_few_blocks(_rounds(plan, plan.blocks), len(plan.contestants), len(plan.works))
+    return verdict.too_few_blocks(_rounds(plan, plan.blocks), len(plan.contestants), len(plan.works), plan.alpha)
 
 
 def _rounds(plan: Plan, blocks: Sequence[Block]) -> int:

@@ -39,18 +39,31 @@ _TYPES = {
 
 def read_toml(path: Path, kind: type[Read], what: str) -> Read:
     """Read a TOML file, which messages call ``what``; a type that TOML lacks is called with the given value."""
+    return converted(path, parsed_toml(path, what), kind)
+
+
+def parsed_toml(path: Path, what: str) -> dict[str, Any]:
+    """Parse a TOML file, of which nothing else is known."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidRequest(f"{path} is too large for {what}", code="E_TOML")
         text = content_of(path).decode("utf-8-sig")  # some editors of Windows begin with a mark
         if _LONG_KEY.search(text):
             raise InvalidRequest(f"{path}: not valid TOML: a key of over a hundred parts", code="E_TOML")
-        return msgspec.convert(tomllib.loads(text), kind, dec_hook=called)
+        return tomllib.loads(text)
     except OSError as error:
         raise InvalidRequest(f"cannot read {what} {path}: {error.strerror}", code="E_TOML") from None
     except UnicodeDecodeError:
         raise InvalidRequest(f"{path}: not valid UTF-8", code="E_TOML") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"{path}: not valid TOML: {error}", code="E_TOML") from None
+
+
+def converted(path: Path, values: dict[str, Any], kind: type[Read]) -> Read:
+    """Check what was parsed, and convert it."""
+    try:
+        return msgspec.convert(values, kind, dec_hook=called)
+    except RecursionError as error:
         raise InvalidRequest(f"{path}: not valid TOML: {error}", code="E_TOML") from None
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"{path}: {_explained(str(error), kind)}", code=_code_of(error)) from None

@@ -136,7 +136,8 @@ def results_of(
     for conditions in ("controlled", "as-found"):
         bases = work_blocks(run.plan, run.processes, conditions)
         tables = [basis.table for basis in bases if basis.table is not None]
-        comparisons = verdict.judge(tables, design=design_of(run.plan, tables)) if tables else ()
+        design = design_of(run.plan, tables) if tables else verdict.Design()
+        comparisons = verdict.judge(tables, alpha=run.plan.alpha, design=design) if tables else ()
         found += [work_result_of(basis, comparisons) for basis in bases]
     scaling = scaling_of(run.plan, found)
     return Results(

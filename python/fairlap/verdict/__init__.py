@@ -23,6 +23,11 @@ from fairlap.verdict.candidate import candidate as candidate
 from fairlap.verdict.candidate import decision_after as decision_after
 from fairlap.verdict.candidate import highest_speedup as highest_speedup
 from fairlap.verdict.candidate import lowest_speedup as lowest_speedup
+from fairlap.verdict.candidate_over_suite import CandidateOverSuite as CandidateOverSuite
+from fairlap.verdict.candidate_over_suite import candidate_over_suite as candidate_over_suite
+from fairlap.verdict.candidate_over_suite import decision_over_suite as decision_over_suite
+from fairlap.verdict.candidate_over_suite import fewest_blocks_over_suite as fewest_blocks_over_suite
+from fairlap.verdict.candidate_over_suite import mean_log_speedups as mean_log_speedups
 from fairlap.verdict.comparison import Comparison as Comparison
 from fairlap.verdict.comparison import Interval as Interval
 from fairlap.verdict.comparison import Verdict as Verdict
@@ -53,6 +58,7 @@ from fairlap.verdict.figures.steady_state import Course as Course
 from fairlap.verdict.figures.steady_state import SteadyState as SteadyState
 from fairlap.verdict.figures.steady_state import course_of_all as course_of_all
 from fairlap.verdict.figures.steady_state import steady_state as steady_state
+from fairlap.verdict.judge import ERROR_RATE as ERROR_RATE
 from fairlap.verdict.judge import decided as decided
 from fairlap.verdict.judge import design_so_far as design_so_far
 from fairlap.verdict.judge import judge as judge

@@ -44,12 +44,14 @@ from fairlap.verdict.warnings import (
     TooFewBlocks,
 )
 
+ERROR_RATE = 0.05
+"""Of any false claim in all tables together."""
 FIXED = Design()
 _MOST_SCATTER = 2.0  # the largest ratio of a block over the smallest
 
 
 def judge(
-    tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float = 0.02, design: Design = FIXED
+    tables: Sequence[BlockTable], *, alpha: float = ERROR_RATE, margin: float = 0.02, design: Design = FIXED
 ) -> tuple[Comparison, ...]:
     """Compare all pairs of each table, or the fastest with each other contestant.
 
@@ -71,7 +73,7 @@ def judge(
     return tuple(found)
 
 
-def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float = 0.02, design: Design) -> bool:
+def decided(tables: Sequence[BlockTable], *, alpha: float = ERROR_RATE, margin: float = 0.02, design: Design) -> bool:
     """Whether a run until decided may end after these blocks because every comparison asked for is decided.
 
     A run that ends for this reason has not ended blindly. What a look once decided stays decided, so the tables of
@@ -87,7 +89,7 @@ def decided(tables: Sequence[BlockTable], *, alpha: float = 0.05, margin: float 
 def design_so_far(
     tables: Sequence[BlockTable],
     *,
-    alpha: float = 0.05,
+    alpha: float = ERROR_RATE,
     margin: float = 0.02,
     until_decided: bool,
     only_winner: bool = False,
@@ -283,7 +285,7 @@ class _Course:
 
 
 def too_few_blocks(
-    blocks: int, contestants: int, tables: int = 1, alpha: float = 0.05, *, interchangeable: bool = True
+    blocks: int, contestants: int, tables: int = 1, alpha: float = ERROR_RATE, *, interchangeable: bool = True
 ) -> TooFewBlocks | None:
     """Why no verdict about so many works can come of so many blocks; known before they have run."""
     alone = blocks_to_claim(alpha=alpha)

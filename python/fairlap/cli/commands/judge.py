@@ -15,11 +15,11 @@ from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.values import DURATION, FILE, Parsed
 
 if TYPE_CHECKING:
-    from fairlap.judgement.judgement import Judgement, Regret
+    from fairlap.judgement.judgement import BenchmarkSpeedup, Judgement, Regret
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECTIONS = {
-    "What to judge": "base change call command inputs reference reported same-output build tests pass-env",
+    "What to judge": "base change call command suite inputs reference reported same-output build tests pass-env",
     "What to keep": "quantity gain ledger confirm",
     "How long": "budget blocks seconds threads wait",
     "Output": "output json q quiet",
@@ -37,7 +37,7 @@ def _gain(text: str) -> float:
     "judge",
     cls=Command,
     sections=_SECTIONS,
-    essential="base change call command inputs tests gain ledger confirm budget json",
+    essential="base change call command suite inputs tests gain ledger confirm budget json",
     examples="""
 fairlap judge --base main --change candidate --call my_package.hot:parse --tests 'pytest -q' --ledger tries.json
     Keep the change if its tests pass and it is shown to be faster.
@@ -49,6 +49,7 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--change", type=_FOLDER, metavar="FOLDER", help="Code to judge.")
 @click.option("--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from both.")
 @click.option("--command", "run", default="", metavar="COMMAND", help="Program to race, run in both.")
+@click.option("--suite", type=FILE, metavar="SUITE.toml", help="Every call and command of a suite, instead of one.")
 @click.option("--inputs", default="", metavar="MODULE:CALLABLE", help="Check answers to the arguments that this draws.")
 @click.option(
     "--reference", default="", metavar="MODULE:CALLABLE", help="What answers right.  [default: the base's callable]"
@@ -127,6 +128,7 @@ def command(
 
 def _text(found: Judgement) -> str:
     lines = [f"{found.decision}: {found.message}{f' [{found.code}]' if found.code else ''}"]
+    lines += [_benchmark_text(each) for each in found.benchmarks]
     if found.output:
         lines.append(found.output)
     if found.next is not None and found.next.advice:
@@ -137,6 +139,14 @@ def _text(found: Judgement) -> str:
     if found.regret is not None:
         lines.append(_regret_text(found.regret))
     return "\n".join(lines)
+
+
+def _benchmark_text(each: BenchmarkSpeedup) -> str:
+    from fairlap import quantity_text
+
+    speedup = quantity_text.ratio_interval(each.speedup, each.interval.low, each.interval.high)
+    slower = f", slower by more than {quantity_text.share(each.max_slowdown, 3)}" if each.slower else ""
+    return f"  {each.name}: speedup {speedup}{slower}"
 
 
 def _regret_text(bound: Regret) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _NOT_COMPARABLE = 3
 _BASE, _CHANGE = "base", "change"
 _SECTIONS = {
-    "What to race": "command call base prepare pass-env same-output reported",
+    "What to race": "command call suite base prepare pass-env same-output reported",
     "How": "threads budget blocks wait",
     "When it fails": "baseline max-slowdown strict",
     "The run and the comment": "output body post name charts author number comment",
@@ -33,7 +34,7 @@ _SECTIONS = {
     "pull-request",
     cls=GateCommand,
     sections=_SECTIONS,
-    essential="command call base prepare threads budget max-slowdown strict output body comment",
+    essential="command call suite base prepare threads budget max-slowdown strict output body comment",
     examples="""
 fairlap pull-request --command './benchmark --size 10' --prepare make
     Race the change against its base, and comment on it.
@@ -44,6 +45,7 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 @click.argument("run_name", required=False, metavar="[RUN]")
 @click.option("--command", "run_command", metavar="COMMAND", help="Program to race, run in both checkouts.")
 @click.option("--call", metavar="MODULE.CALLABLE", help="Python callable to race, imported from both checkouts.")
+@click.option("--suite", type=FILE, metavar="SUITE.toml", help="Race every call and command of a suite.")
 @click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what it is merged into]")
 @click.option("--prepare", "prepared_by", metavar="SHELL", help="Shell command that prepares each checkout: 'make'.")
 @click.option(
@@ -58,7 +60,7 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 @click.option("--blocks", type=int, help="Run a fixed number of blocks.")
 @WAIT
 @click.option("--baseline", metavar="NAME", help=f"With RUN: its baseline contestant.  [default: {_BASE}]")
-@click.option("--max-slowdown", type=LARGEST_SLOWDOWN, default="2%", help="Largest acceptable slowdown.  [default: 2%]")
+@click.option("--max-slowdown", type=LARGEST_SLOWDOWN, help="Largest acceptable slowdown.  [default: 2%]")
 @click.option("--strict", is_flag=True, help="Fail with status 2 when inconclusive.")
 @click.option(
     "-o", "--output", multiple=True, type=FILE, metavar="FILE", help="Write the run, as `fairlap compare` does."
@@ -76,7 +78,8 @@ def command(post: Path | None, comments: bool, number: int | None, author: str, 
     """Race a change against its base, and comment on the pull request.
 
     Give --command or --call, which is raced in a checkout of the base and in the current folder, in the same blocks.
-    Or give RUN, a run file in which base and change have raced already.
+    Or give RUN, a run file in which base and change have raced already. --suite races all that a suite declares, with
+    its own bounds, and makes one comment.
 
     In GitHub Actions the pull request, the repository and the base are known from the job. The comment needs
     GITHUB_TOKEN; without it the text goes to the job's summary alone. A comment that fails changes no status.
@@ -106,14 +109,70 @@ def command(post: Path | None, comments: bool, number: int | None, author: str, 
 
 
 def _judged(
-    job: Job, name: str, *, body: Path | None, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
+    job: Job, name: str, *, body: Path | None, suite: Path | None, max_slowdown: float | None, **given: Any
+) -> tuple[int, str]:
+    """Judge the run or the suite, and return the exit status and the text of the comment."""
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.pull_request.checkouts import NoBaseline, NotPrepared
+    from fairlap.pull_request.comment_text import without_base
+    from fairlap.verdict import MAX_SLOWDOWN
+
+    usual = MAX_SLOWDOWN if max_slowdown is None else max_slowdown
+    try:
+        if suite is not None:
+            status, text = _judged_suite(job, name, suite, max_slowdown=max_slowdown, **given)
+        else:
+            status, text = _judged_run(job, name, max_slowdown=usual, **given)
+    except (NoBaseline, NotPrepared) as error:
+        print_error(str(error), error.code)
+        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=None if suite else usual)
+    if body is not None:
+        write_output(body, text.encode())
+    return status, text
+
+
+def _judged_suite(
+    job: Job, name: str, suite: Path, *, charts: str, strict: bool, output: tuple[Path, ...], base: str | None,
+    prepared_by: str | None, pass_env: tuple[str, ...], budget: float | None, **others: Any,
+) -> tuple[int, str]:  # fmt: skip
+    """Race the suite, which has all that the other options say of one benchmark."""
+    from fairlap.cli.suite_races import SuiteOptions, run_suite
+    from fairlap.errors import InvalidRequest
+    from fairlap.machine.atomic_files import write_output
+    from fairlap.pull_request.comment_text import comment_text
+    from fairlap.render.encoders import SUFFIXES, encoded
+    from fairlap.render.encoders.markdown import markdown_of
+    from fairlap.render.encoders.text import text_of
+    from fairlap.request.suite import read_suite
+    from fairlap.suite.suite_document import findings_in
+    from fairlap.suite.suite_page import document_of, without_verdicts
+
+    if given := next((option for option, value in others.items() if value), ""):
+        option = {"run_command": "--command", "run_name": "RUN"}.get(given, f"--{given.replace('_', '-')}")
+        raise InvalidRequest(f"a suite has its own races and bounds; leave {option} out", code="E_PULL_REQUEST")
+    files, found = writable(output, only=SUFFIXES), read_suite(suite)
+    with _both_sides(job, base, prepared_by, pass_env) as sides:
+        options = SuiteOptions(sides=sides, budget_s=budget, strict=strict, store=False, pass_env=pass_env)
+        result = run_suite(found, options)
+    if result.exit_status > _NOT_COMPARABLE:  # Ctrl-C
+        raise SystemExit(result.exit_status)
+    shown, findings = document_of(result), findings_in(result.races)
+    for path, chosen in files:
+        write_output(path, encoded(shown, chosen.name))
+    click.echo(text_of(shown))
+    table = markdown_of(without_verdicts(shown))
+    return result.exit_status, comment_text(
+        name, findings, [], max_slowdown=None, charts=charts or job.page, table=table
+    )
+
+
+def _judged_run(
+    job: Job, name: str, *, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
     output: tuple[Path, ...], **given: Any,
 ) -> tuple[int, str]:  # fmt: skip
     """Judge the run, write its files, and return the exit status and the text of the comment."""
     from fairlap.history.gate import findings_inside, overall
-    from fairlap.machine.atomic_files import write_output
-    from fairlap.pull_request.checkouts import NoBaseline, NotPrepared
-    from fairlap.pull_request.comment_text import comment_text, without_base
+    from fairlap.pull_request.comment_text import comment_text
     from fairlap.render.outputs import UnknownFormat, write_all
     from fairlap.results.results import results_of
 
@@ -121,21 +180,14 @@ def _judged(
     for path, chosen in files:
         if chosen.content == "training":
             raise UnknownFormat(f"{path} logs training to a score, which has no part in a pull request; leave it out")
-    try:
-        run, run_id = _run(job, output=output, max_slowdown=max_slowdown, **given)
-        findings = findings_inside(run, against, (), max_slowdown=max_slowdown)
-        results = results_of(run, run_id, baseline=against, max_slowdown=max_slowdown)
-        text = comment_text(name, findings, results.rows, max_slowdown=max_slowdown, charts=charts or job.page)
-        status = int(overall(findings, strict=strict))
-        click.echo("\n".join(map(str, findings)))
-        for failure in write_all(files, results):
-            print_error(failure, "E_FILE")
-    except (NoBaseline, NotPrepared) as error:
-        print_error(str(error), error.code)
-        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=max_slowdown)
-    if body is not None:
-        write_output(body, text.encode())
-    return status, text
+    run, run_id = _run(job, output=output, max_slowdown=max_slowdown, **given)
+    findings = findings_inside(run, against, (), max_slowdown=max_slowdown)
+    results = results_of(run, run_id, baseline=against, max_slowdown=max_slowdown)
+    text = comment_text(name, findings, results.rows, max_slowdown=max_slowdown, charts=charts or job.page)
+    click.echo("\n".join(map(str, findings)))
+    for failure in write_all(files, results):
+        print_error(failure, "E_FILE")
+    return int(overall(findings, strict=strict)), text
 
 
 def _run(
@@ -144,14 +196,29 @@ def _run(
 ) -> tuple[Run, str]:  # fmt: skip
     """Load the run that was named, or race now."""
     from fairlap.errors import InvalidRequest
-    from fairlap.pull_request.checkouts import NoBaseline, base_checkout, base_commit, prepare
     from fairlap.pull_request.sides import callables, programs
     from fairlap.store.run_sources import run_named
 
     if sum(each is not None for each in (run_name, run_command, call)) != 1:
-        raise InvalidRequest("give one of --command, --call and RUN", code="E_PULL_REQUEST")
+        raise InvalidRequest("give one of --command, --call, --suite and RUN", code="E_PULL_REQUEST")
     if run_name is not None:
         return run_named(run_name)
+    with _both_sides(job, base, prepared_by, options["pass_env"]) as sides:
+        return _raced(
+            programs(run_command, sides, options["reported"] or "", options["pass_env"])
+            if run_command is not None
+            else callables(str(call), sides),
+            **options,
+        )
+
+
+@contextmanager
+def _both_sides(
+    job: Job, base: str | None, prepared_by: str | None, pass_env: tuple[str, ...]
+) -> Iterator[dict[str, Path]]:
+    """Check out the base, and prepare both folders."""
+    from fairlap.pull_request.checkouts import NoBaseline, base_checkout, base_commit, prepare
+
     change = Path.cwd()
     commit = base or base_commit(change, job.pull_request)
     if not commit:
@@ -163,14 +230,8 @@ def _run(
         if prepared_by is not None:
             for place, side in ((folder, _BASE), (change, _CHANGE)):
                 print_note(f"preparing {side}: {prepared_by}")
-                prepare(place, prepared_by, options["pass_env"], is_base=side == _BASE)
-        sides = {_BASE: folder, _CHANGE: change}
-        return _raced(
-            programs(run_command, sides, options["reported"] or "", options["pass_env"])
-            if run_command is not None
-            else callables(str(call), sides),
-            **options,
-        )
+                prepare(place, prepared_by, pass_env, is_base=side == _BASE)
+        yield {_BASE: folder, _CHANGE: change}
 
 
 def _raced(contestants: dict[str, Any], *, output: tuple[Path, ...], **options: Any) -> tuple[Run, str]:

@@ -6,29 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_error, print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.values import LARGEST_SLOWDOWN, RUN_OR_FILE
-from fairlap.history.gate import Word
+from fairlap.history.gate import GateFinding
 from fairlap.printed_document import PrintedDocument
 
 if TYPE_CHECKING:
     from fairlap.history.gate import Finding
 
 _NOT_COMPARABLE = 3
-
-
-class GateFinding(msgspec.Struct, frozen=True):
-    """``ratio`` is how many times as long the candidate takes, with the interval that decides; None without one."""
-
-    status: Word
-    text: str
-    ratio: float | None
-    low: float | None
-    high: float | None
 
 
 class GateDocument(PrintedDocument, frozen=True, tag="fairlap.gate/1"):
@@ -112,7 +101,7 @@ def command(
         print_error(str(error), error.code, as_json=as_json)
         raise SystemExit(_NOT_COMPARABLE) from None
     status = overall(findings, strict=strict)
-    shown = [GateFinding(each.word, each.text, each.ratio, each.low, each.high) for each in findings]
+    shown = [each.printed for each in findings]
     document = GateDocument(int(status), float(max_slowdown), shown)
     text = "\n".join(map(str, findings)) or "not comparable: the two runs have nothing in common"
     print_result(document, text, as_json=as_json, output=output)

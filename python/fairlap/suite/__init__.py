@@ -1,0 +1,1 @@
+"""What came of a suite: one document, one table, one exit status."""
