@@ -23,6 +23,8 @@ from fairlap.models.answer_check import OutputError, output_errors, quantized_er
 from fairlap.models.arrays import Arrays
 from fairlap.models.gradient_check import gradient_disagreements, unusable
 from fairlap.models.spec import Tolerance
+from fairlap.models.training.gradients import GradientCheck
+from fairlap.models.training.reference import LOSS
 from fairlap.race.equal_work.materials import IN_TURN, SLOPES, UNSEEN, Materials
 from fairlap.race.equal_work.training_answers import AFTER_TRAINING, training_errors
 from fairlap.request.work import Precision
@@ -50,6 +52,8 @@ def answer_errors(materials: Materials, file: Path, which: str, when: str) -> li
 def array_errors(materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
     if materials.work.mode == "train":
         return training_errors(materials, got, which, when)
+    if materials.work.mode == "grad" and (check := materials.gradient_check(which)) is not None:
+        return gradient_errors(check, got, when)
     reference = materials.reference(which)
     errors = [_error(materials, name, when, got, expected) for name, expected in reference.items() if name != SLOPES]
     if SLOPES in reference:
@@ -87,6 +91,25 @@ def _gradient_errors(
         AnswerError(f"gradient along direction {number}", when, math.nan, math.nan, value, value <= allowed)
         for number, value in enumerate(disagreements)
     ]
+
+
+def gradient_errors(check: GradientCheck, got: Arrays, when: str) -> list[AnswerError]:
+    """Of the loss, and of the gradient of every weight, relative to that of all weights together."""
+    expected = check.found.expected
+    if missing := [name for name in expected if name not in got or got[name].shape != expected[name].shape]:
+        name = missing[0].removeprefix(GRADIENT)
+        raise OtherWork(f"the gradient of {name} is missing, or has another shape", "E_GRADIENT")
+    apart, why = check.judged(got)
+    whole = math.sqrt(sum(float(np.sum(np.square(array))) for name, array in expected.items() if name != LOSS))
+    found = []
+    for name, array in expected.items():
+        differences = np.abs(got[name].astype(np.float64) - array)
+        size = max(abs(float(array)), 1.0) if name == LOSS else whole
+        what = name if name == LOSS else f"gradient of {name.removeprefix(GRADIENT)}"
+        relative = float(np.linalg.norm(differences)) / max(size, 1e-300)
+        worst = float(differences.max(initial=0.0))
+        found.append(AnswerError(what, when, None, worst, relative, apart[name] <= 1, why))
+    return found
 
 
 def require_right_on(
