@@ -37,7 +37,7 @@ def answers_of(
     """By contestant and mode, from one process for all of them."""
     file = out / "training.json"
     file.write_bytes(msgspec.json.encode(training))
-    called = [sys.executable, __file__, folder, file, out, ",".join(modes), *contestants]
+    called: list[str | Path] = [sys.executable, __file__, folder, file, out, ",".join(modes), *contestants]
     done = subprocess.run(called, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
@@ -58,8 +58,8 @@ def workload(folder: Path, mode: Mode, training: Training, which: str = "inputs"
 
 def answer(work: Workload, made: Contestant, batches: list[Workload]) -> Arrays:
     if work.mode == "grad":
-        result = made.bind(work.inputs)()
-        return made.outputs(result if made.done is None else made.done(result))
+        answered = made.bind(work.inputs)()
+        return made.outputs(answered if made.done is None else made.done(answered))
     assert made.training is not None
     made.training.reset()
     result: Any = None

@@ -10,7 +10,7 @@ from torch import nn
 CLASSES, TOKENS, VOCABULARY, WIDTH = 10, 6, 20, 16
 
 
-class Convolutional(nn.Module):
+class Convolutional(nn.Module):  # type: ignore[misc]
     def __init__(self, *, batch_norm: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
         self.first = nn.Conv2d(3, 8, 3, padding=1)
@@ -26,7 +26,7 @@ class Convolutional(nn.Module):
         return scores
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.before_attention, self.before_rest = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -43,7 +43,7 @@ class Block(nn.Module):
         return states + added
 
 
-class Transformer(nn.Module):
+class Transformer(nn.Module):  # type: ignore[misc]
     """Its table of tokens is its head as well, and its scale is not trained."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ import atexit
 import itertools
 import subprocess
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class SlopesOfSource(OwnSlopes):
         self._scratch = ScratchFolder()
         self._numbers = itertools.count()
         ended = weakref.ref(self)
-        atexit.register(lambda: (found := ended()) and found.close())
+        atexit.register(_close, ended)
 
     def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
         """Ask the process; raise NotComputed where it fails."""
@@ -89,6 +89,11 @@ class SlopesOfSource(OwnSlopes):
                 if pipe is not None:
                     pipe.close()
         self._scratch.remove()
+
+
+def _close(slopes: Callable[[], SlopesOfSource | None]) -> None:
+    if (found := slopes()) is not None:
+        found.close()
 
 
 @cache

@@ -77,7 +77,8 @@ class Imported:
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
         """Build a PyTorch or a TensorFlow module."""
-        function, held = self._function(), self.params(weights)
+        held = self.params(weights)
+        function = self._function()
         if self._framework == "torch":
             return torch_module(function, held, [each.name for each in self._graph.inputs], self._names)
         return _tensorflow_module(function, held, self._names)
@@ -90,6 +91,8 @@ class Imported:
         prepared = model.prepare(
             {name: weights.get(names.get(name, ""), own) for name, own in self._graph.weights.items()}
         )
+        if self._constants is None:  # here, since in a trace of JAX they would belong to the trace
+            self._constants = {name: array for name, array in prepared.items() if name not in names}
         unused = {own: array for own, array in weights.items() if own not in names.values()}
         return {**{own: prepared[name] for name, own in names.items()}, **unused}
 
@@ -105,11 +108,7 @@ class Imported:
         model, names = self._built(), self._weight_names
         if names is None:
             return model
-        if self._constants is None:
-            self._constants = {
-                name: array for name, array in model.prepare(self._graph.weights).items() if name not in names
-            }
-        constants = self._constants
+        constants = self._constants or {}
 
         def function(held: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             return model({**constants, **{name: held[own] for name, own in names.items()}}, inputs)

@@ -244,11 +244,24 @@ def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path, 
     import torch
 
     found = torch.onnx.export(program, dynamo=True, verbose=False, optimize=fold)
+    if not fold:
+        _simplify(found.model)
     model = found.model_proto
     _rename(model, inputs, outputs)
     onnx.save_model(model, file)
     onnx.checker.check_model(file)
     return file.stat().st_size
+
+
+def _simplify(model: Any) -> None:
+    """Fold what depends on no weight, such as sizes and sequences of parts; the weights stay as the module has them."""
+    from onnxscript.optimizer import fold_constants
+
+    def should_fold(node: Any) -> bool | None:
+        weights = (each for each in node.inputs if each is not None and each.is_initializer())
+        return False if any(each.dtype is not None and each.dtype.is_floating_point() for each in weights) else None
+
+    fold_constants(model, should_fold=should_fold)
 
 
 def write_weight_names(module: Any, folder: Path) -> str:

@@ -33,7 +33,7 @@ class GradientExercise:
     batch: Batch
 
     def taken(self, dtype: type = np.float64) -> dict[str, Array]:
-        weights = {name: array.astype(dtype) for name, array in self.weights.items()}
+        weights: dict[str, Array] = {name: array.astype(dtype) for name, array in self.weights.items()}
         inputs = {n: each.astype(dtype) if each.dtype.kind == "f" else each for n, each in self.batch.inputs.items()}
         return _named(self.reference.slopes(weights, Batch(inputs, self.batch.labels), training=False))
 

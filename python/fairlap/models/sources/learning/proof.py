@@ -67,7 +67,7 @@ def _read(path: Path) -> Labels:
         raise SourceError(f"{path} cannot be read as labels: {why_unreadable(error)}", code=CODE) from None
     if not isinstance(found, np.ndarray) or not found.ndim or found.dtype.kind not in "iuf":
         raise SourceError(f"{path} is not one array of numbers, a .npy file", code=CODE)
-    return found.astype(np.float32 if found.dtype.kind == "f" else np.int32)
+    return found.astype(np.float32) if found.dtype.kind == "f" else found.astype(np.int32)
 
 
 def _require_fitting(given: Labels, spec: Spec) -> None:

@@ -37,8 +37,10 @@ def by_hand(opened: OpenedHere, name: str, *, training: bool) -> tuple[Any, Any,
 
 @pytest.mark.parametrize("name", ["convolutional", "transformer", "normalised"])
 @pytest.mark.parametrize("training", [False, True])
-def test_gradients_are_those_of_autograd_in_float64(opened: dict[str, OpenedHere], name: str, training: bool) -> None:
-    found = opened[name]
+def test_gradients_are_those_of_autograd_in_float64(
+    opened_networks: dict[str, OpenedHere], name: str, training: bool
+) -> None:
+    found = opened_networks[name]
     module, inputs, labels = by_hand(found, name, training=training)
     scores = module(inputs)
     loss = torch.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), labels.reshape(-1))
@@ -55,7 +57,7 @@ def test_gradients_are_those_of_autograd_in_float64(opened: dict[str, OpenedHere
         np.testing.assert_allclose(array, module.state_dict()[key].numpy(), rtol=ROUNDING)
 
 
-OPTIMIZERS = {
+OPTIMIZERS: dict[str, tuple[Sgd | AdamW, dict[str, str]]] = {
     "sgd": (Sgd(lr=0.1, momentum=0.9, decay=0.01), {BUFFER: "momentum_buffer"}),
     "adamw": (AdamW(lr=0.01, decay=0.1), {MEAN: "exp_avg", SQUARE: "exp_avg_sq"}),
 }
@@ -63,8 +65,10 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("name", ["convolutional", "transformer", "normalised"])
-def test_steps_are_those_of_a_loop_by_hand_in_float64(opened: dict[str, OpenedHere], name: str, kind: str) -> None:
-    found = opened[name]
+def test_steps_are_those_of_a_loop_by_hand_in_float64(
+    opened_networks: dict[str, OpenedHere], name: str, kind: str
+) -> None:
+    found = opened_networks[name]
     module, inputs, labels = by_hand(found, name, training=True)
     asked, kept = OPTIMIZERS[kind]
     if isinstance(asked, Sgd):

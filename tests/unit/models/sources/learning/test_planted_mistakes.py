@@ -129,9 +129,9 @@ def code_of(errors: list[AnswerError]) -> tuple[str, str]:
 
 
 @pytest.fixture
-def checked(opened: dict[str, OpenedHere]) -> Callable[[str, Training], list[AnswerError]]:
+def checked(opened_networks: dict[str, OpenedHere]) -> Callable[[str, Training], list[AnswerError]]:
     def errors(name: str, training: Training) -> list[AnswerError]:
-        found = opened[name]
+        found = opened_networks[name]
         check = TrainingCheck(found.exercise(training, *[found.batch(which) for which in STEPS]))
         return state_errors(check, steps_of(found, training), "before")
 
@@ -151,9 +151,9 @@ def test_a_step_with_a_mistake_is_disqualified_by_name(
 
 @pytest.mark.parametrize(("plant", "code", "named"), IN_GRADIENTS.values(), ids=IN_GRADIENTS)
 def test_gradients_with_a_mistake_are_disqualified_by_name(
-    opened: dict[str, OpenedHere], monkeypatch: pytest.MonkeyPatch, plant: Plant, code: str, named: str
+    opened_networks: dict[str, OpenedHere], monkeypatch: pytest.MonkeyPatch, plant: Plant, code: str, named: str
 ) -> None:
-    found = opened["convolutional"]
+    found = opened_networks["convolutional"]
     exercise = GradientExercise(found.slopes, found.weights, found.batch())
     check = GradientCheck(exercise, gradients_expected(exercise))
 
