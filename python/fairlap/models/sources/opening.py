@@ -194,7 +194,7 @@ def _learning(
     weights = tuple(replace(weight, trained=weight.name in learnt.trained) for weight in spec.weights)
     other = learnt.other_in_training
     routes = {name: with_learning(route, order.source, other=other) for name, route in found.routes.items()}
-    return replace(spec, weights=weights, modes=LEARNS), learnt, routes, learner.how
+    return replace(spec, weights=weights, modes=LEARNS, precisions=("fp32",)), learnt, routes, learner.how
 
 
 def _labels(learnt: Learnt | None, which: str, first: str) -> dict[str, Labels]:

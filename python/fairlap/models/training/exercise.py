@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF, Spec
-from fairlap.models.training.reference import LOSS, STEP, Batch, FirstSlopes, Mistake, OwnSlopes, State, steps_of
+from fairlap.models.training.reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
 from fairlap.request.training import Training
 from fairlap.request.work import Precision
 
@@ -45,7 +45,7 @@ class Exercise:
     """The steps that are asked of a contestant."""
 
     spec: Spec
-    forward: Forward | OwnSlopes
+    forward: Any  # a reference's Forward, or OwnSlopes
     training: Training
     start: State
     batches: Sequence[Batch]
