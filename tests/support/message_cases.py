@@ -30,7 +30,7 @@ from fairlap.models.sources.proof import loose
 from fairlap.models.spec import Tolerance
 from fairlap.race.counted_blocks import INPUTS_AT_FAULT, inputs_at_fault
 from fairlap.race.equal_work import answers, training_answers
-from fairlap.race.equal_work.materials import Materials
+from fairlap.race.equal_work.materials import Materials, require_trainable
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.plan import draw_plan
 from fairlap.race.processes.at_scale import record_ranks
@@ -131,6 +131,12 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
             raise _native.CudaError("cuEventQuery: unspecified launch failure (CUDA error 719)")
 
     return raised(call)
+
+
+@case("E_NOT_TRAINED")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    bundle: Any = SimpleNamespace(no_training="it draws random numbers in training, as dropout does")
+    return raised(require_trainable, bundle, Work("m.onnx", 4, "train"))
 
 
 @case("E_GRADIENT")

@@ -15,8 +15,8 @@ _WITHOUT_SECTIONS = 14  # options at most
 RACE_SECTIONS: Mapping[str, str] = {
     "What to race": "on command batch mode precision device data processes scaling hosts",
     "Your own model": "shapes dims inputs reference range trust",
-    "Training, with --mode train": "optimizer schedule start-from to-score train-on fraction epochs count-evaluation "
-    "keep-weights",
+    "Training, with --mode train": "loss optimizer schedule start-from to-score train-on fraction epochs "
+    "count-evaluation keep-weights",
     "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",
     "Under which conditions": "threads conditions seconds seed data-seed memory-limit sandbox remote pass-env",
     "How long": "runs budget blocks target only-winner max-slowdown best-budget wait",

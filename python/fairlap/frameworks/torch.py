@@ -210,7 +210,7 @@ class Torch(Framework):
         if wanted.variant == "compile":
             loss = _compiled(loss, wanted.options)
         training = TorchTraining(work, model, loss)
-        places = _places(model, work)
+        places = _places(model, work) or [tensor.name for tensor in work.spec.inputs]
 
         def parts(tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], Any]:
             labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
@@ -319,6 +319,9 @@ def _built(work: Workload, wanted: Settings, *, slopes: bool = True) -> Any:
 
     implementation = work.implementation("torch")
     model = implementation.build(work.weights).requires_grad_(slopes).to(wanted.device)
+    fixed = {weight.name for weight in work.spec.weights if not weight.trained}
+    for name, parameter in model.named_parameters() if fixed else ():
+        parameter.requires_grad_(parameter.requires_grad and name not in fixed)
     if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
         model = model.to(memory_format=torch.channels_last)
     return model.to(getattr(torch, _TYPES[work.precision])) if work.precision in _TYPES else model
@@ -428,6 +431,9 @@ def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
         rows = first if first.dim() == 2 else first.reshape(-1, first.shape[-1])  # a view is a further node
         return cross_entropy(rows, labels)
 
+    if kind == "own":
+        loss: Callable[..., Any] = model.own_loss
+        return loss
     losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}
     return losses[kind]
 

@@ -33,6 +33,7 @@ _MOST_OF_MEMORY = 0.8  # of what is available when a model is opened
 _LOOKED_AT_EVERY_S = 0.1
 
 _opened: dict[tuple[Source, tuple[tuple[str, int], ...]], Path] = {}
+_passed: dict[Path, tuple[str, ...]] = {}
 
 
 def opened(
@@ -58,7 +59,13 @@ def opened(
         folder = _open(Order(source, dict(seeds), _scratch()), passed)
         _require_own(bundle_in(folder), source)
         _opened[key] = folder
+    _passed[_opened[key]] = passed
     return _opened[key], bundle_in(_opened[key])
+
+
+def passed_to(folder: Path) -> tuple[str, ...]:
+    """Names of the secret variables with which the source in the folder was opened."""
+    return _passed.get(folder, ())
 
 
 def _require_own(bundle: Bundle, source: Source) -> None:

@@ -29,3 +29,9 @@ def folders_of_model_code(package: str) -> tuple[Path, ...]:
 def hash_of_model_code(package: str) -> str:
     """Of a model's code, with what turns a reference into losses and gradients."""
     return hash_of_code(*folders_of_model_code(package), Path(__file__).parent)
+
+
+@cache
+def hash_of_learning_code() -> str:
+    """Of what turns the gradients of a user's model into steps of training, and says how far off they may be."""
+    return hash_of_code(Path(__file__).parent)

@@ -12,9 +12,9 @@ from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Mode, Precision
 
 Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]
-Loss = Literal["cross_entropy", "mean_square", "square_error"]
+Loss = Literal["cross_entropy", "mean_square", "square_error", "own"]
 """Of the first output: the mean of minus the logarithm of the right classes' shares, classes last; the mean of its
-squares, without labels; the mean square of its difference from the labels."""
+squares, without labels; the mean square of its difference from the labels. Or a user's own function."""
 
 LEARNS: tuple[Mode, ...] = ("infer", "grad", "train")
 """Modes of a whole model, which can be trained."""

@@ -14,17 +14,20 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
 from fairlap.models.modes import MODES
 from fairlap.models.registry import find, workload_names
-from fairlap.models.sources.registry import kind_of
+from fairlap.models.sources.learning.learner import NO_GRADIENTS
+from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
 from fairlap.race.callables_source import CODE as E_REFERENCE
 from fairlap.race.callables_source import source_of_callables
-from fairlap.race.equal_work.materials import require_offered, seeds_of_inputs
+from fairlap.race.equal_work.materials import require_offered, require_trainable, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.operations import is_operation
 from fairlap.race.scales import at_scales
 from fairlap.race.scenario_side import Offered, data_seeds_of, sides_asked
+from fairlap.request.loss import CODE as E_LOSS
+from fairlap.request.loss import loss_in
 from fairlap.request.race_request import (
     MOST_BATCH,
     RaceRequest,
@@ -40,6 +43,7 @@ def works_asked(
 ) -> list[tuple[Work, Spec]]:
     """Every combination, each once, with its model. A combination that the model does not support is refused."""
     _require_training_settings(request)
+    _require_use_of_loss(request)
     found: list[tuple[Work, Spec]] = []
     unscaled: list[Work] = []
     for model in request.models:
@@ -58,6 +62,16 @@ def works_asked(
     if (request.optimizer or request.schedule) and not any(work.training for work in works):
         raise InvalidRequest("an optimizer and a schedule are for --mode train")
     return found
+
+
+def _require_use_of_loss(request: RaceRequest) -> None:
+    if request.loss is None:
+        return
+    loss_in(request.loss)
+    if set(modes_asked(request)) == {"infer"}:
+        raise InvalidRequest("--loss is for --mode grad and train", code=E_LOSS)
+    if built_in := [model for model in request.models if model == CALLABLE or not sources_named(request, model)]:
+        raise InvalidRequest(f"--loss is for a model of your own; {built_in[0]} has its own loss", code=E_LOSS)
 
 
 def sources_named(request: RaceRequest, model: str) -> list[Source]:
@@ -80,7 +94,7 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         trust=request.trust,
         among_others=len(request.models) > 1,
         metrics=_metrics(request),
-        labels=str(Path(request.labels).absolute()) if request.labels else "",
+        labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
     )
     shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
     return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
@@ -138,13 +152,41 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         trained = [(_with_training(request, work, spec), spec) for work, spec in offered]
         return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in trained]
     found = []
-    for source in sources:
+    for source, modes in _by_modes(request, sources):
         _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
         if source.batch not in (None, bundle.batch):
             raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")
-        works = _combinations(request, source.name, bundle.batch, batches=(bundle.batch,))
+        whole = msgspec.structs.replace(request, mode=modes)
+        works = _combinations(whole, source.name, bundle.batch, batches=(bundle.batch,))
         read = msgspec.structs.replace(source, files=bundle.files)
-        found += [(msgspec.structs.replace(work, source=read), bundle.spec) for work in works]
+        for work in works:
+            require_trainable(bundle, work)
+            with_source = msgspec.structs.replace(work, source=read)
+            found.append((_with_training(request, with_source, bundle.spec), bundle.spec))
+    return found
+
+
+def _by_modes(request: RaceRequest, sources: Sequence[Source]) -> list[tuple[Source, tuple[Mode, ...]]]:
+    """Name each source with the modes it is raced in: with a loss where it is differentiated, and its labels there."""
+    modes = modes_asked(request)
+    differentiated = tuple(mode for mode in modes if not MODES[mode].gives_outputs)
+    if not differentiated:
+        return [(source, modes) for source in sources]
+    found: list[tuple[Source, tuple[Mode, ...]]] = []
+    for source in sources:
+        kind = require_kind(source)
+        if kind.no_gradients or source.of_callables:
+            raise InvalidRequest(f"{source.shown} is raced in inference only: {kind.no_gradients}", code=NO_GRADIENTS)
+        if request.loss is None:
+            raise InvalidRequest(
+                f"--mode {differentiated[0]} of {source.shown} needs its loss: add --loss cross_entropy, mse or "
+                "module:function",
+                code=E_LOSS,
+            )
+        if "infer" in modes:
+            found.append((source, ("infer",)))
+        labels = str(Path(request.labels).absolute()) if request.labels else ""
+        found.append((msgspec.structs.replace(source, loss=loss_in(request.loss), labels=labels), differentiated))
     return found
 
 
@@ -161,7 +203,9 @@ def _metrics(request: RaceRequest) -> tuple[str, ...]:
     names = metrics_named(request)
     for name in names:
         require_installed(name)
-    if bool(names) != bool(request.labels) or (names and not request.inputs):
+    if names and request.loss is not None:
+        raise InvalidRequest("--metric scores inference; leave out --loss, or race it separately", code="E_METRIC")
+    if (request.loss is None and bool(names) != bool(request.labels)) or (names and not request.inputs):
         raise InvalidRequest("a metric takes --metric, --labels and --inputs together", code="E_METRIC")
     return names
 

@@ -115,6 +115,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     optimizer: Annotated[
         str | None, _about('In mode train: "sgd:lr=0.01,momentum=0.9" or "adamw:lr=0.001"; the model\'s by default.')
     ] = None
+    loss: Annotated[
+        str | None,
+        _about(
+            "In modes grad and train, of your own model: cross_entropy, mse, or a function of outputs and labels, "
+            "module:function."
+        ),
+    ] = None
     schedule: Annotated[
         str | None,
         _about('Of the learning rate: "cosine:steps=1000,warmup=100", "linear:steps=1000"; constant by default.'),
@@ -187,7 +194,9 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
     labels: Annotated[
         str | None,
-        _about("The right answers for the metrics, a .npy file with one for each item; for map, COCO's .json."),
+        _about(
+            "The right answers for the metrics or the loss, a .npy file with one for each item; for map, COCO's .json."
+        ),
     ] = None
     trust: Annotated[
         bool,

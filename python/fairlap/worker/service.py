@@ -310,7 +310,7 @@ def _route_of(framework: Framework, request: Prepare) -> Route | None:
 
     bundle = bundle_in(Path(request.workload))
     route = route_to(bundle, framework.name, framework.implementation)
-    if why := route.why_not_in(request.precision):
+    if why := route.why_not_in(request.precision, request.mode):
         raise Unsupported(f"{framework.name} cannot run {bundle.source.text}: {why}")
     return route
 

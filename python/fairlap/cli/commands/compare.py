@@ -75,6 +75,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     metavar="MODE,...",
     help="infer, grad, train.  [default: infer]",
 )
+@click.option("--loss", metavar="NAME", help="Of your own model: cross_entropy, mse or module:function.")
 @click.option("--optimizer", metavar="NAME:lr=...", help="sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")
 @click.option(
     "--schedule", metavar="NAME:steps=N", help="Of its learning rate: cosine:steps=1000,warmup=100 or linear."
@@ -130,7 +131,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     metavar="NAME,...",
     help="Score the answers: top1, f1, roc_auc, perplexity, mse, wer, map, ...",
 )
-@click.option("--labels", metavar="FILE", help="The right answers for --metric: .npy; for map, COCO's .json.")
+@click.option("--labels", metavar="FILE", help="The right answers for --metric or --loss: .npy; for map, .json.")
 @click.option(
     "--threads", type=WHOLE_NUMBERS, help="Threads of every contestant; 1,2 races both.  [default: all cores]"
 )

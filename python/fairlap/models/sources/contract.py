@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import msgspec
 import numpy as np
@@ -23,7 +23,10 @@ from fairlap.machine.sandbox import Starts
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
 from fairlap.request.source import Source
-from fairlap.request.work import Precision
+from fairlap.request.work import Mode, Precision
+
+if TYPE_CHECKING:
+    from fairlap.models.sources.learning.learner import Learner
 
 
 class SourceError(FairlapError):
@@ -55,11 +58,19 @@ class Route(msgspec.Struct, frozen=True):
     conversion_bytes: int | None = None
     holds_weights: bool = True  # by the model's names; else only the outputs prove that they are the same
     precisions: tuple[Precision, ...] = get_args(Precision)  # those that it can take the model to
+    no_gradients: str = ""  # why it cannot be differentiated on this route
+    no_training: str = ""  # why it cannot be trained on this route, although it may be differentiated
 
-    def why_not_in(self, precision: Precision) -> str:
-        """Empty where the framework gets the model in this precision."""
-        if self.why_not or precision in self.precisions:
+    def why_not_in(self, precision: Precision, mode: Mode = "infer") -> str:
+        """Empty where the framework gets the model in this precision and mode."""
+        if self.why_not:
             return self.why_not
+        if mode != "infer" and self.no_gradients:
+            return self.no_gradients
+        if mode == "train" and self.no_training:
+            return self.no_training
+        if precision in self.precisions:
+            return ""
         return f"the model stays in {' or '.join(self.precisions)} on this route ({self.name}); not in {precision}"
 
 
@@ -78,6 +89,7 @@ class Bundle(msgspec.Struct, frozen=True):
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256; see ``Source.files``
     dims: tuple[str, ...] = ()  # those of the source that the file has names for
     unnoticed: dict[Precision, tuple[str, ...]] = {}  # inputs that a check in this precision would not miss
+    no_training: str = ""  # why the model cannot be trained, although it has gradients
 
 
 Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
@@ -134,6 +146,7 @@ class SourceKind(ABC):
     title: ClassVar[str]  # for people
     suffixes: ClassVar[tuple[str, ...]] = ()
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
+    no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -158,6 +171,11 @@ class SourceKind(ABC):
     @abstractmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         """Read the model, and write what contestants need into the folder."""
+
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        """Of a model that is opened in the folder, by the loss of the source. It may be asked in any process."""
+        raise NotImplementedError
 
     @classmethod
     @abstractmethod

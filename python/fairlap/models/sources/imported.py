@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,17 +103,22 @@ class OnnxOnDisk:
 class Imported:
     """``conversion_s`` grows while the graph is read and built; importing the framework is not part of it.
 
-    ``own`` is for a graph that was converted, whose weights have other names than the model's.
+    ``own`` is for a graph that was converted, whose weights have other names than the model's. ``weight_names`` are
+    the model's names by those of the graph, where they are known; other arrays of the graph are then constants.
     """
 
-    def __init__(self, file: Path, framework: Any, *, own: bool = False) -> None:
+    def __init__(
+        self, file: Path, framework: Any, *, own: bool = False, weight_names: Mapping[str, str] | None = None
+    ) -> None:
         began_s = time.monotonic()
         self._graph = load_graph(file)
         self._own = own
+        self._weight_names = weight_names
         self._names = [tensor.name for tensor in self._graph.outputs]
         self._framework = framework
         self._floats = "float32"
         self._model: ImportedModel | None = None
+        self._constants: dict[str, Any] | None = None
         self.conversion_s = time.monotonic() - began_s
 
     def _built(self) -> ImportedModel:
@@ -129,24 +134,51 @@ class Imported:
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
         """Build a PyTorch or a TensorFlow module."""
-        model, weights = self._built(), self._graph.weights if self._own else weights
+        held = self.params(weights)
+        function = self._function()
         if self._framework == "torch":
-            return torch_module(model, model.prepare(weights), [each.name for each in self._graph.inputs], self._names)
-        return _tensorflow_module(model, model.prepare(weights), self._names)
+            return torch_module(function, held, [each.name for each in self._graph.inputs], self._names)
+        return _tensorflow_module(function, held, self._names)
 
     def params(self, weights: Arrays) -> dict[str, Any]:
-        return self._built().prepare(self._graph.weights if self._own else weights)
+        model = self._built()
+        if self._weight_names is None:
+            return model.prepare(self._graph.weights if self._own else weights)
+        names = self._weight_names
+        prepared = model.prepare(
+            {name: weights.get(names.get(name, ""), own) for name, own in self._graph.weights.items()}
+        )
+        if self._constants is None:  # here, since in a trace of JAX they would belong to the trace
+            self._constants = {name: array for name, array in prepared.items() if name not in names}
+        unused = {own: array for own, array in weights.items() if own not in names.values()}
+        return {**{own: prepared[name] for name, own in names.items()}, **unused}
 
-    def forward(self, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        found = self._built()(params, inputs)
+    def forward(
+        self, params: Mapping[str, Any], inputs: Mapping[str, Any], _statistics: Mapping[str, Any] | None = None
+    ) -> tuple[Any, ...]:
+        """Compute the outputs; what is not trained stays as it is, also in training."""
+        found = self._function()(params, inputs)
         return tuple(found[name] for name in self._names)
+
+    def _function(self) -> Callable[..., Mapping[str, Any]]:
+        """Take weights by the names that the model has for them."""
+        model, names = self._built(), self._weight_names
+        if names is None:
+            return model
+        constants = self._constants or {}
+
+        def function(held: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            return model({**constants, **{name: held[own] for name, own in names.items()}}, inputs)
+
+        return function
 
     def canonical(self, held: Any, array: Any = None) -> Any:
         """Back to the layout of the file: of a weight by its name, or of all parameters."""
         model = self._built()
+        in_graph = {own: name for name, own in (self._weight_names or {}).items()}
         if array is None:
-            return {name: model.original(name, np.asarray(each)) for name, each in held.items()}
-        return model.original(held, array)
+            return {name: model.original(in_graph.get(name, name), np.asarray(each)) for name, each in held.items()}
+        return model.original(in_graph.get(held, held), array)
 
 
 def torch_module(
@@ -170,6 +202,9 @@ def torch_module(
         def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
             return {name: getattr(self, place).detach() for name, place in self._places.items()}
 
+        def named_parameters(self, *_: Any, **__: Any) -> Iterator[tuple[str, Any]]:
+            return ((name, getattr(self, place)) for name, place in self._places.items())
+
         def forward(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
             held = {name: getattr(self, place) for name, place in self._places.items()}
             found = function(held, {**dict(zip(inputs, arguments, strict=False)), **named})
@@ -182,7 +217,7 @@ def torch_module(
     return Module().eval()
 
 
-def _tensorflow_module(model: ImportedModel, weights: Mapping[str, Any], outputs: list[str]) -> Any:
+def _tensorflow_module(model: Callable[..., Mapping[str, Any]], weights: Mapping[str, Any], outputs: list[str]) -> Any:
     import tensorflow as tf
 
     class Module(tf.Module):
@@ -190,7 +225,7 @@ def _tensorflow_module(model: ImportedModel, weights: Mapping[str, Any], outputs
             super().__init__()
             self.variables_by_name = {name: tf.Variable(array) for name, array in weights.items()}
 
-        def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        def __call__(self, inputs: Mapping[str, Any], *, training: bool = False) -> tuple[Any, ...]:
             found = model(self.variables_by_name, inputs)
             return tuple(found[name] for name in outputs)
 

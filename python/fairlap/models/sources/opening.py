@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from fairlap.machine.guardian import guarded
 from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
+from fairlap.models.arrays import Labels
 from fairlap.models.code_hash import hash_of_code
 from fairlap.models.metrics.metric import Output
 from fairlap.models.sources.bundle import (
@@ -34,7 +36,7 @@ from fairlap.models.sources.bundle import (
     write_bundle,
 )
 from fairlap.models.sources.confinement import confine_to, explained, replies
-from fairlap.models.sources.contract import Bundle, Opened, Proof, SourceError, SourceKind
+from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
 from fairlap.models.sources.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.inputs import (
     Sets,
@@ -47,6 +49,8 @@ from fairlap.models.sources.inputs import (
     of_tensors,
 )
 from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
+from fairlap.models.sources.learning.proof import Learnt, labels_of, proven, require_loss_that_fits
 from fairlap.models.sources.proof import (
     Outputs,
     ill_conditioned,
@@ -60,7 +64,7 @@ from fairlap.models.sources.proof import (
     unnoticed_notice,
 )
 from fairlap.models.sources.registry import place_of, require_kind
-from fairlap.models.spec import LABELS, Constant, Spec, Tensor, Weight
+from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Tensor, Weight
 from fairlap.models.task_metrics import require_labels
 from fairlap.request.source import Source
 
@@ -149,29 +153,56 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         given, items = batches_of(found.inputs, given, found.batch_axes)
     proof = _proof_of(order, found, given) if found.proof is None else found.proof(order.sets)
     exact = proof.references[next(iter(order.sets))]
+    spec = _spec_of(order.source, kind, found, exact)
+    learnt, routes, how = None, dict(found.routes), found.reference
+    if order.source.loss:
+        spec, learnt, routes, gradients = _learning(order, kind, found, proof, spec, folder)
+        how = f"{how}; gradients by {gradients}"
     safetensors.write(weights_file(folder), found.weights)
     for which, own in {**proof.sets, **proof.unanswered}.items():
-        safetensors.write(inputs_file(folder, which), own)
+        safetensors.write(inputs_file(folder, which), {**own, **_labels(learnt, which, next(iter(order.sets)))})
     for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
     if order.source.metrics:
         _write_data(order.source, found, given, items, exact, folder)
-    spec = _spec_of(order.source, kind, found, exact)
     bundle = Bundle(
         msgspec.structs.replace(order.source, files=()),
         place_of(kind),
         spec,
         _batch_of(found),
-        dict(found.routes),
-        found.reference,
+        routes,
+        how,
         (*found.notices, *casts, *proof.notices),
         proof.tolerances,
         items,
         files,
         found.dims,
         proof.unnoticed,
+        "" if learnt is None else learnt.no_training,
     )
     write_bundle(folder, bundle)
+
+
+def _learning(
+    order: Order, kind: type[SourceKind], found: Opened, proof: Proof, spec: Spec, folder: Path
+) -> tuple[Spec, Learnt, dict[str, Route], str]:
+    """Prove that the model can be differentiated and trained, and what cannot be done on which route."""
+    spec = replace(spec, loss=kind_of_loss(order.source.loss))
+    require_loss_that_fits(spec)
+    learner = kind.learner(order.source, folder)
+    labels = labels_of(order.source, spec, order.sets)
+    learnt = proven(learner, spec, found.weights, proof.sets, labels, found.forward)
+    weights = tuple(replace(weight, trained=weight.name in learnt.trained) for weight in spec.weights)
+    other = learnt.other_in_training
+    routes = {name: with_learning(route, order.source, other=other) for name, route in found.routes.items()}
+    return replace(spec, weights=weights, modes=LEARNS, precisions=("fp32",)), learnt, routes, learner.how
+
+
+def _labels(learnt: Learnt | None, which: str, first: str) -> dict[str, Labels]:
+    """Of the loss of mode "grad", which stay the same, and of each batch."""
+    if learnt is None or which not in learnt.labels:
+        return {}
+    return {LABELS: learnt.labels[first], BATCH_LABELS: learnt.labels[which]}
 
 
 def _proof_of(order: Order, found: Opened, given: Sets) -> Proof:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fairlap.errors import cause_of
@@ -29,6 +30,8 @@ from fairlap.models.spec import Dtype, Fill, Tensor
 from fairlap.request.source import Source
 
 ONNX_FILE, OPENVINO_FILE = "exported.onnx", "exported.xml"
+NAMES_FILE = "weight-names.json"  # of a model that is trained
+_HELD = "module."  # what the export puts before the names of what ``wrapped`` holds
 EXPORTED = "exported to ONNX by PyTorch"
 _OPENVINO = "from the ExportedProgram by OpenVINO"
 
@@ -68,6 +71,10 @@ def flattened(result: Any) -> list[tuple[str, Any]]:
     return [(f"{name}.{inner}" if inner else str(name), each) for name, own in pairs for inner, each in flattened(own)]
 
 
+def returns_tensors(result: Any) -> tuple[Any, ...]:
+    return tuple(each for _, each in flattened(result))
+
+
 def wrapped(found: TorchSource) -> Any:
     """Wrap the module to return a tuple of tensors, with the weights by the module's own names."""
     import torch
@@ -83,7 +90,7 @@ def wrapped(found: TorchSource) -> Any:
 
         def forward(self, **inputs: Any) -> tuple[Any, ...]:
             result = self.module(*[inputs[name] for name in by_place], **{name: inputs[name] for name in by_name})
-            return tuple(each for _, each in flattened(result))
+            return returns_tensors(result)
 
     by_place = found.by_place
     by_name = [name for name in found.example if name not in by_place]
@@ -108,14 +115,14 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     if not named:
         raise SourceError("the model returns no tensors; return one, or a tuple, list or dict of them")
     outputs = [name or "output" for name, _ in named]
-    routes = {"torch": found.native, **_exported(found, outputs, folder)}
+    routes = {"torch": found.native, **_exported(found, outputs, folder, learns=bool(source.loss))}
     ranges, axes, counted = _read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
     return Opened(
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         output_types={name: _dtype(name, each) for name, (_, each) in zip(outputs, named, strict=True)},
-        weights={name: tensor.detach().cpu().contiguous().numpy() for name, tensor in _float_tensors(module).items()},
+        weights={name: tensor.detach().cpu().contiguous().numpy() for name, tensor in float_tensors(module).items()},
         forward=_in_double(found, outputs),
         routes=routes,
         reference="the PyTorch module in float64",
@@ -138,10 +145,15 @@ def _require_float32(module: Any) -> None:
         raise SourceError(f"the model has weights of {names}; only models in float32 are raced: call .float() on it")
 
 
-def implementation_of_module(folder: Path, framework: str, load: Callable[[], TorchSource]) -> Any:
-    """``load`` gives the module again, in the process of a contestant."""
+def implementation_of_module(
+    folder: Path, framework: str, load: Callable[[], TorchSource], source: Source | None = None
+) -> Any:
+    """``load`` gives the module again, in the process of a contestant; ``source`` has its loss, if it is trained."""
+    learns = source is not None and bool(source.loss)
     if framework == "torch":
-        return _Native(load)
+        return _Native(load, source if learns else None)
+    if learns:
+        return Imported(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder))
     if framework == "openvino" and (folder / OPENVINO_FILE).is_file():
         return OnnxOnDisk(folder / OPENVINO_FILE)
     if framework in ("onnx", "openvino"):
@@ -150,8 +162,8 @@ def implementation_of_module(folder: Path, framework: str, load: Callable[[], To
 
 
 class _Native:
-    def __init__(self, load: Callable[[], TorchSource]) -> None:
-        self._load = load
+    def __init__(self, load: Callable[[], TorchSource], learnt: Source | None) -> None:
+        self._load, self._learnt = load, learnt
 
     def build(self, weights: Arrays) -> Any:
         """With the weights that all contestants have, also where the module draws its own."""
@@ -164,10 +176,15 @@ class _Native:
         if missing:
             raise SourceError(f"the model has no {min(missing)} any more; does it change between calls?")
         module.load_state_dict(held, strict=False)
-        return wrapped(found)
+        if self._learnt is None:
+            return wrapped(found)
+        from fairlap.models.sources.learning.torch_learner import trainable
+
+        return trainable(found, self._learnt)
 
 
-def _exported(found: TorchSource, outputs: list[str], folder: Path) -> dict[str, Route]:
+def _exported(found: TorchSource, outputs: list[str], folder: Path, *, learns: bool) -> dict[str, Route]:
+    """Export the module; where it ``learns``, without what folds its weights, whose names are kept."""
     import torch
 
     began_s = time.monotonic()
@@ -178,7 +195,13 @@ def _exported(found: TorchSource, outputs: list[str], folder: Path) -> dict[str,
         return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
     exported_s = time.monotonic() - began_s
     inputs = list(found.example)
-    onnx = _converted(lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE), exported_s)
+    onnx = _converted(lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE, fold=not learns), exported_s)
+    if learns:
+        imported = onnx if onnx.why_not else _importable(onnx, folder)
+        if not imported.why_not and (missing := write_weight_names(found.module, folder)):
+            imported = Route(why_not=f"PyTorch's export of it has no array {missing}")
+        route = _named(imported, f"{IMPORTED}, {EXPORTED}")
+        return dict.fromkeys(("jax", "tensorflow"), msgspec.structs.replace(route, holds_weights=True))
     openvino = _converted(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
     routes = {"onnx": _named(onnx, EXPORTED), "openvino": _named(openvino, _OPENVINO)}
     if openvino.why_not and not onnx.why_not:
@@ -215,17 +238,56 @@ def _importable(onnx: Route, folder: Path) -> Route:
     return onnx
 
 
-def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
+def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path, *, fold: bool = True) -> int:
     """From an ExportedProgram. Raises for an operator that does not exist."""
     import onnx
     import torch
 
-    found = torch.onnx.export(program, dynamo=True, verbose=False)
+    found = torch.onnx.export(program, dynamo=True, verbose=False, optimize=fold)
+    if not fold:
+        _simplify(found.model)
     model = found.model_proto
     _rename(model, inputs, outputs)
     onnx.save_model(model, file)
     onnx.checker.check_model(file)
     return file.stat().st_size
+
+
+def _simplify(model: Any) -> None:
+    """Fold what depends on no weight, such as sizes and sequences of parts; the weights stay as the module has them."""
+    from onnxscript.optimizer import fold_constants
+
+    def should_fold(node: Any) -> bool | None:
+        weights = (each for each in node.inputs if each is not None and each.is_initializer())
+        return False if any(each.dtype is not None and each.dtype.is_floating_point() for each in weights) else None
+
+    fold_constants(model, should_fold=should_fold)
+
+
+def write_weight_names(module: Any, folder: Path) -> str:
+    """Write the module's own name of each weight, by that of the export, which adds where the module was held.
+
+    A tensor that the module has under several names has the first one. Returns one that is missing in the export.
+    """
+    from fairlap.models.onnx_import.load import load_graph
+
+    first = {id(each): name for name, each in float_tensors(module).items()}
+    held = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+    names = {}
+    for name, array in load_graph(folder / ONNX_FILE).weights.items():
+        own = held.get(name.removeprefix(_HELD))
+        if own is not None and np.array_equal(own.detach().numpy(), array):
+            names[name] = first[id(own)]
+    (folder / NAMES_FILE).write_bytes(msgspec.json.encode(names))
+    trained = (name for name, each in module.named_parameters() if each.requires_grad and name in first.values())
+    return next((name for name in trained if name not in names.values()), "")
+
+
+def weight_names_in(folder: Path) -> dict[str, str]:
+    return msgspec.json.decode((folder / NAMES_FILE).read_bytes(), type=dict[str, str])
 
 
 def _rename(model: Any, inputs: list[str], outputs: list[str]) -> None:
@@ -289,7 +351,7 @@ def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], dict[str, int], Co
     return integer_bounds(model), batch_axes(model, input_values(model)), counted_work(model)
 
 
-def _float_tensors(module: Any) -> dict[str, Any]:
+def float_tensors(module: Any) -> dict[str, Any]:
     """Parameters and buffers of float32, shared ones once."""
     import torch
 
@@ -326,10 +388,9 @@ def _in_float32(source: TorchSource, outputs: list[str]) -> Forward:
     return forward
 
 
-def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
-    """``double()`` leaves casts to float32 in the code, so every operation's types are changed when it runs."""
+def in_double() -> Any:
+    """Compute in float64: ``double()`` leaves casts to float32 in the code, so types change when operations run."""
     import torch
-    from torch.func import functional_call
     from torch.utils._python_dispatch import TorchDispatchMode
 
     narrow = (torch.float32, torch.float16, torch.bfloat16)
@@ -344,6 +405,13 @@ def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
             result = func(*map(widened, args), **{key: widened(each) for key, each in (kwargs or {}).items()})
             return result.double() if isinstance(result, torch.Tensor) and result.dtype in narrow else result
 
+    return InDouble()
+
+
+def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
+    import torch
+    from torch.func import functional_call
+
     double = copy.deepcopy(source.module).double()
 
     def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
@@ -352,7 +420,7 @@ def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            with torch.no_grad(), InDouble():
+            with torch.no_grad(), in_double():
                 found = flattened(functional_call(double, held, source.places(given), source.named(given)))
         finally:
             torch.set_default_dtype(before)

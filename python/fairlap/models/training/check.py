@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +22,7 @@ from fairlap.models.training.in_bfloat16 import (
     trained_with_lost_sums,
 )
 from fairlap.models.training.mistakes import mistakes, nearest_mistake, what_it_did
+from fairlap.models.training.reference import NotComputed
 
 _SURELY_SEEN = 1.5  # in multiples of what is allowed
 
@@ -66,7 +68,11 @@ class TrainingCheck:
     @cached_property
     def mistakes(self) -> Mapping[str, Mapping[str, Array]]:
         """Where known mistakes end."""
-        return {what: end_of(other) for what, other in mistakes(self.exercise)}
+        found: dict[str, Mapping[str, Array]] = {}
+        for what, other in mistakes(self.exercise):
+            with suppress(NotComputed):  # a user's model may be bound to its batch
+                found[what] = end_of(other)
+        return found
 
     @cached_property
     def widened(self) -> Trained:

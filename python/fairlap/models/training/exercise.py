@@ -45,7 +45,7 @@ class Exercise:
     """The steps that are asked of a contestant."""
 
     spec: Spec
-    forward: Forward
+    forward: Any  # a reference's Forward, or OwnSlopes
     training: Training
     start: State
     batches: Sequence[Batch]

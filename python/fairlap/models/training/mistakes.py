@@ -12,7 +12,8 @@ import numpy as np
 
 from fairlap.models.rank_parts import part_of, parts_of
 from fairlap.models.training.exercise import Array, Exercise, Trained
-from fairlap.models.training.reference import LOSS, WEIGHT, Batch, FirstSlopes, Mistake
+from fairlap.models.training.own_mistakes import mistakes_of_own_code
+from fairlap.models.training.reference import LOSS, WEIGHT, Batch, FirstSlopes, Mistake, OwnSlopes
 from fairlap.request.training import AdamW, Schedule, Training
 
 _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and the way
@@ -33,11 +34,27 @@ def what_it_did(
     began, away = exercise.start.named(), _apart(found, expected, got)
     if all(np.array_equal(got.get(name, array), array) for name, array in began.items()) and away:
         return "it does not train at all"
+    rounds = exercise.precision != "fp32"  # then a weight may stay where a sum is lost
+    if not rounds and (frozen := _frozen(exercise, found, began, got)):
+        return f"it does not train {frozen}"
     near = _AS_NEAR if exercise.precision == "fp32" else _AS_NEAR_WHEN_ROUNDED
     for distance, what in sorted((_apart(found, taken, got), what) for what, taken in mistakes.items()):
         if distance < near * min(away, _apart(found, mistakes[what], expected)):
             return what
     return _longer_steps(exercise, expected, got)
+
+
+def _frozen(exercise: Exercise, found: Trained, began: Mapping[str, Array], got: Mapping[str, Array]) -> str:
+    """Name weights that stayed exactly as they were, where they should have moved by more than rounding explains."""
+    trained = [WEIGHT + weight.name for weight in exercise.spec.weights if weight.trained]
+    names = [
+        name.removeprefix(WEIGHT)
+        for name in trained
+        if name in got
+        and np.array_equal(got[name], began[name])
+        and np.linalg.norm(found.expected[name] - began[name]) > found.allowed[name]
+    ]
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
 
 def nearest_mistake(found: Trained, got: Mapping[str, Array], mistakes: Mapping[str, Mapping[str, Array]]) -> str:
@@ -83,11 +100,16 @@ def mistakes(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:
     yield from _of_the_batches(exercise)
     yield from _of_the_ranks(exercise)
     if exercise.spec.has_statistics():
+        forward = _as_in_inference(exercise.forward)
+        yield "it normalises by the running averages, as in inference", replace(exercise, forward=forward)
+    if isinstance(exercise.forward, OwnSlopes):
+        yield from mistakes_of_own_code(exercise)
 
-        def as_in_inference(weights: Any, inputs: Any, _statistics: Any) -> Any:
-            return exercise.forward(weights, inputs)
 
-        yield "it normalises by the running averages, as in inference", replace(exercise, forward=as_in_inference)
+def _as_in_inference(forward: Any) -> Any:
+    if isinstance(forward, OwnSlopes):
+        return forward.in_inference()
+    return lambda weights, inputs, _statistics: forward(weights, inputs)
 
 
 def _of_the_optimizer(exercise: Exercise) -> Iterator[tuple[str, Exercise]]:

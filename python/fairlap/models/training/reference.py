@@ -6,14 +6,16 @@ moved by what float32 rounds away. How far those end from the float64 ones says 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.errors import FairlapError
 from fairlap.models.arrays import Labels
 from fairlap.models.differentiation import gradients
 from fairlap.models.reference import loss_of
@@ -38,6 +40,7 @@ class Mistake:
 
     gradient_times: float = 1.0
     decay_in_gradient: float = 0.0
+    accumulates: bool = False  # the gradients of all steps so far
 
 
 @dataclass
@@ -63,6 +66,32 @@ class Slopes:
     loss: float
     gradients: dict[str, Array]
     averages: dict[str, Array]
+
+
+class NotComputed(FairlapError):
+    """The gradients of a user's model could not be computed. The message gives the reason."""
+
+    code = "E_SOURCE"
+
+
+class OwnSlopes(ABC):
+    """In place of a reference's ``forward``: gradients that something else than the chain rule here computes."""
+
+    @abstractmethod
+    def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
+        """Compute them in the precision of the weights, of the model as it is in training or in inference."""
+
+    def in_inference(self) -> OwnSlopes:
+        """Compute those of steps that leave the model as it is in inference."""
+        return _InInference(self)
+
+
+class _InInference(OwnSlopes):
+    def __init__(self, of: OwnSlopes) -> None:
+        self._of = of
+
+    def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
+        return self._of.slopes(weights, batch, training=False)
 
 
 class FirstSlopes:
@@ -120,6 +149,7 @@ def steps_of(
         state.step,
     )
     losses = []
+    sums: dict[str, Array] = {}
     with np.errstate(over="ignore", invalid="ignore"):
         for number, batch in enumerate(batches):
             compute = partial(_slopes, spec, forward, state, batch, dtype)
@@ -127,6 +157,9 @@ def steps_of(
                 slopes = compute()
             else:
                 slopes = first_slopes.of((start, batch, forward), np.dtype(dtype).name, compute)
+            if mistake.accumulates:
+                sums = {name: sums.get(name, dtype(0.0)) + array for name, array in slopes.gradients.items()}
+                slopes = replace(slopes, gradients=sums)
             _take(training, state, slopes if exchanged is None else exchanged(slopes), dtype, mistake)
             losses.append(slopes.loss)
     return losses, state
@@ -144,6 +177,8 @@ def _take(training: Training, state: State, slopes: Slopes, dtype: Any, mistake:
 
 def _slopes(spec: Spec, forward: Any, state: State, batch: Batch, dtype: Any) -> Slopes:
     inputs = {name: each.astype(dtype) if each.dtype.kind == "f" else each for name, each in batch.inputs.items()}
+    if isinstance(forward, OwnSlopes):
+        return forward.slopes(state.weights, Batch(inputs, batch.labels), training=True)
     trained = {weight.name: state.weights[weight.name] for weight in spec.weights if weight.trained}
     fixed = {name: array for name, array in state.weights.items() if name not in trained}
     averages: dict[str, Array] = {}

@@ -20,14 +20,16 @@ import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
+from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.opened_source import opened
+from fairlap.launch.own_slopes import slopes_of
 from fairlap.launch.runners import NoRoute
 from fairlap.machine.private_files import make_cache_folder
 from fairlap.machine.user_folders import work_cache
 from fairlap.models import safetensors
 from fairlap.models.arrays import Arrays, hash_of
-from fairlap.models.code_hash import hash_of_model_code
+from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to
 from fairlap.models.modes import MODES
 from fairlap.models.registry import find
@@ -39,21 +41,23 @@ from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, UNIT_ROUNDOFF, Spec, Tolerance
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise, as_trained, without_loss
+from fairlap.models.training.gradients import GradientCheck, GradientExercise
 from fairlap.models.training.in_bfloat16 import in_precision, trained_in_precision
-from fairlap.models.training.reference import Batch, State, state_named
+from fairlap.models.training.reference import Batch, OwnSlopes, State, state_named
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.start_weights import weights_of
 from fairlap.request.names import ContestantName
 from fairlap.request.source import Source
 from fairlap.request.training import STEPS_OF_AN_ANSWER
-from fairlap.request.work import Precision, Work
+from fairlap.request.work import Mode, Precision, Work
 
 SLOPES = "slopes"  # a row for each of the possible ones
 _CHANGED = 1000  # added to the seed: inputs that a contestant has not seen while it was made
 IN_TURN = ("inputs", "changed")  # inputs that take turns in the timed calls
 UNSEEN = ("unseen-0", "unseen-1", "unseen-2")  # inputs of the drawn calls
 _UNSEEN_FROM = 2000
+_SWAY_OF_OWN = 0.02  # every array of its gradients is compared with the reference, which allows as much at kinks
 _ROUNDINGS = 8  # of a number of usual size, that an element may be off by
 
 
@@ -68,6 +72,7 @@ class Materials:
     notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
     output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
     _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
+    _gradient_checks: dict[str, GradientCheck] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def tells_inputs_apart(self) -> bool:
@@ -130,7 +135,7 @@ class Materials:
 
     def reference(self, which: str) -> Arrays:
         """Compute the float64 answer once, and keep it for ever."""
-        if self.work.source is not None:
+        if self.work.source is not None and MODES[self.work.mode].gives_outputs:
             return safetensors.read(reference_file(self.folder, which))
         return self._kept(f"reference-{which}", lambda: mode_side(self.work.mode).reference(self, which))
 
@@ -139,11 +144,31 @@ class Materials:
         how = self.work.mode if training is None else f"{self.work.mode} {training.text}"
         if training is not None and precision != "fp32":
             how = f"{how} {precision}"
-        file = self.folder / f"{what}-{how}-{hash_of_model_code(self.package)[:16]}.safetensors"
+        code = hash_of_model_code(self.package) if self.work.source is None else hash_of_learning_code()
+        file = self.folder / f"{what}-{how}-{code[:16]}.safetensors"
         if not safetensors.is_whole(file):
             arrays = compute()
             safetensors.write(file, {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()})
         return safetensors.read(file)
+
+    @property
+    def own_slopes(self) -> OwnSlopes | None:
+        """The gradients of a user's model, which is no code of fairlap's; None for another."""
+        return None if self.work.source is None else slopes_of(self.folder)
+
+    def gradient_exercise(self, which: str) -> GradientExercise:
+        assert self.own_slopes is not None
+        work = self.workload(which)
+        return GradientExercise(self.own_slopes, self.weights, Batch(work.inputs, work.labels))
+
+    def gradient_check(self, which: str) -> GradientCheck | None:
+        """Of a user's model, array by array; None for another, whose slopes are compared."""
+        if self.own_slopes is None:
+            return None
+        if which not in self._gradient_checks:
+            found = as_trained(self.reference(which))
+            self._gradient_checks[which] = GradientCheck(self.gradient_exercise(which), found)
+        return self._gradient_checks[which]
 
     def exercise(self, which: str) -> Exercise:
         """Take the steps of an answer in mode "train", from the weights that were given."""
@@ -186,7 +211,7 @@ class Materials:
     def exercise_on(self, batches: Sequence[Batch], before: Arrays | None = None) -> Exercise:
         """Make steps on these batches, from the weights that were given or from the state ``before``."""
         given = State({name: np.asarray(array) for name, array in self.weights.items()})
-        forward = self.workload("inputs").implementation_of_reference().forward
+        forward = self.own_slopes or self.workload("inputs").implementation_of_reference().forward
         assert self.work.training is not None
         start = given if before is None else state_named(before)
         ranks = 1 if self.work.scale is None else self.work.scale.ranks
@@ -234,6 +259,8 @@ class Materials:
     @cached_property
     def sway(self) -> float:
         """How far rounding alone may move the slopes of the loss, relative to the slopes."""
+        if self.own_slopes is not None:
+            return _SWAY_OF_OWN
         possible = self.reference("inputs")[SLOPES]
         return float(np.abs(possible - possible[0]).max() / max(np.sqrt(np.mean(possible[0] ** 2)), 1e-300))
 
@@ -245,6 +272,14 @@ def require_offered(spec: Spec, work: Work) -> None:
         raise InvalidRequest(why)
     if work.precision not in spec.precisions:
         raise InvalidRequest(f"{work.model} has no precision {work.precision}; it has {', '.join(spec.precisions)}")
+
+
+def require_trainable(bundle: Bundle, work: Work) -> None:
+    if MODES[work.mode].trains and bundle.no_training:
+        raise InvalidRequest(
+            f"{work.model} cannot be trained: {bundle.no_training}; --mode grad takes the gradients of inference",
+            code="E_NOT_TRAINED",
+        )
 
 
 def materials_for(
@@ -295,6 +330,7 @@ def _of_source(
 ) -> Materials:
     folder, bundle = opened(source, seeds_of_inputs(data_seed), notify, passed)
     require_offered(bundle.spec, work)
+    require_trainable(bundle, work)
     allowed = bundle.tolerances.get(work.precision, {})
     return Materials(work, bundle.spec, str(folder), folder, _notices(bundle, work.precision), allowed)
 
@@ -306,6 +342,10 @@ def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:
         return bundle.notices
     kept = [notice for notice in bundle.notices if notice.code not in ("W_INPUT_UNNOTICED", "W_WEAK_PROOF")]
     return (*kept, *([unnoticed_notice(silent, precision, len(bundle.spec.inputs))] if silent else []))
+
+
+def _why_no_route(bundle: Bundle, framework: type[Framework], mode: Mode) -> str:
+    return route_to(bundle, framework.name, framework.implementation).why_not_in("fp32", mode)
 
 
 def without_route(contestants: Sequence[ContestantName], works: Sequence[Materials]) -> dict[ContestantName, NoRoute]:
@@ -320,7 +360,7 @@ def without_route(contestants: Sequence[ContestantName], works: Sequence[Materia
         reasons = [
             ""
             if materials.work.source is None
-            else route_to(bundle_in(materials.folder), framework.name, framework.implementation).why_not
+            else _why_no_route(bundle_in(materials.folder), framework, materials.work.mode)
             for materials in works
         ]
         if reasons and all(reasons):

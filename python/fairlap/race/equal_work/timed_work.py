@@ -202,7 +202,7 @@ class TimedWork:
         """Elements in another order are inputs that never occurred, with values as they should be."""
         arrays = safetensors.read(self._materials.inputs_file(UNSEEN[0]))
         names = {tensor.name: tensor.name for tensor in self._materials.spec.inputs}
-        if MODES[self._materials.work.mode].batches_have_labels and self._materials.spec.loss != "mean_square":
+        if MODES[self._materials.work.mode].batches_have_labels and BATCH_LABELS in arrays:
             names[LABELS] = BATCH_LABELS
         rng = np.random.default_rng([self._plan.seed, number])
         file = self._file.with_name("shuffled-inputs.safetensors")

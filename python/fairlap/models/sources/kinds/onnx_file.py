@@ -28,6 +28,7 @@ from fairlap.models.sources.imported import (
     right_answers,
 )
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
@@ -52,6 +53,7 @@ _DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Ran
 
 class OnnxFile(SourceKind):
     title = "ONNX"
+    no_gradients = ""
     suffixes = (".onnx",)
 
     @classmethod
@@ -71,6 +73,12 @@ class OnnxFile(SourceKind):
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
         return implementation_of_graph(folder, framework)
+
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        from fairlap.models.sources.learning.graph_learner import learner_of_graph
+
+        return learner_of_graph(folder / BOUND, kind_of_loss(source.loss))
 
 
 def _as_it_loads(model: Any, declared: list[Any]) -> Any:

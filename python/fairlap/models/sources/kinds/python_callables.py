@@ -29,6 +29,7 @@ _SEED_OF_FORM = 5000
 
 class PythonCallables(SourceKind):
     title = "Python callables"
+    no_gradients = "callables have no loss"
 
     @classmethod
     def recognises(cls, text: str) -> bool:

@@ -23,6 +23,7 @@ from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.jax_models import JaxSource, implementation_of_jax, opened_jax
 from fairlap.models.sources.keras_models import KerasModel, save_keras
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
+from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, kind_of_loss
 from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
 from fairlap.request.source import Source, is_callable_name
 
@@ -35,6 +36,7 @@ _WANTED = (
 
 class PythonFunction(SourceKind):
     title = "a Python function"
+    no_gradients = ""
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -65,7 +67,16 @@ class PythonFunction(SourceKind):
             return implementation_of_keras(folder / _KERAS_FILE, folder, framework, trust=True)
         if (folder / _JAX_MARK).is_file():
             return implementation_of_jax(folder, framework, _again(source, _jax_source))
-        return implementation_of_module(folder, framework, _again(source, _torch_source))
+        return implementation_of_module(folder, framework, _again(source, _torch_source), source)
+
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        from fairlap.models.sources.learning.torch_learner import learner_of_module
+
+        model = _torch_source(source, returned_by(source))
+        if model is None:
+            raise SourceError("gradients are taken of PyTorch modules that a function returns", code=NO_GRADIENTS)
+        return learner_of_module(model, source, kind_of_loss(source.loss))
 
 
 def returned_by(source: Source) -> Any:

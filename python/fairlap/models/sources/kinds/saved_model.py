@@ -42,6 +42,7 @@ _AGREES = 1e-3  # relative to the largest output: what another model would excee
 
 class SavedModelFolder(SourceKind):
     title = "SavedModel"
+    no_gradients = "a SavedModel is frozen for inference"
 
     @classmethod
     def recognises(cls, text: str) -> bool:

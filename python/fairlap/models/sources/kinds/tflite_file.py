@@ -30,6 +30,7 @@ _NO_CONVERSION = "there is no conversion from LiteRT's files"
 class TfliteFile(SourceKind):
     title = "LiteRT"
     suffixes = (".tflite",)
+    no_gradients = "a LiteRT file has operators for inference alone"
 
     @classmethod
     def check(cls, source: Source) -> None:

@@ -27,6 +27,10 @@ _FROM_SCRIPT = "from TorchScript by PyTorch's converter"
 class TorchFile(SourceKind):
     title = "PyTorch"
     suffixes = (".pt2", ".pt", ".pth", ".jit", ".torchscript")
+    no_gradients = (
+        "an exported or scripted file holds the model as it is in inference; "
+        "name module:function, which returns the module"
+    )
 
     @classmethod
     def check(cls, source: Source) -> None:

@@ -1,0 +1,101 @@
+"""The gradients of a user's model, computed in a process of their own: the reference of its training."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import subprocess
+import weakref
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.launch.opened_source import passed_to, process_of_source
+from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.models import safetensors
+from fairlap.models.sources.bundle import bundle_in
+from fairlap.models.sources.learning.serving import INPUT, WEIGHT, Ask, Begin, Computed, as_slopes
+from fairlap.models.spec import LABELS
+from fairlap.models.training.reference import Batch, NotComputed, OwnSlopes, Slopes
+
+Array = Any
+
+
+class SlopesOfSource(OwnSlopes):
+    """Starts its process when it is first asked; the process waits without using a core until it is asked again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._bundle = folder, bundle_in(folder)
+        self._trained = [weight.name for weight in self._bundle.spec.weights if weight.trained]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._scratch = ScratchFolder()
+        self._numbers = itertools.count()
+        ended = weakref.ref(self)
+        atexit.register(_close, ended)
+
+    def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
+        """Ask the process; raise NotComputed where it fails."""
+        given, answer = (
+            self._scratch.path / f"{name}-{next(self._numbers)}.safetensors" for name in ("given", "answer")
+        )
+        arrays = {WEIGHT + name: array for name, array in weights.items()}
+        arrays |= {INPUT + name: np.asarray(array) for name, array in batch.inputs.items()}
+        if batch.labels is not None:
+            arrays[LABELS] = batch.labels
+        safetensors.write(given, arrays)
+        outcome = self._computed(Ask(str(given), str(answer), training))
+        if outcome.error:
+            raise NotComputed(f"the reference of {self._bundle.source.text} failed: {outcome.error}")
+        found = as_slopes({name: np.array(array) for name, array in safetensors.read(answer).items()})
+        for file in (given, answer):
+            file.unlink()
+        return Slopes(found.loss, {name: found.gradients[name] for name in self._trained}, found.averages)
+
+    def _computed(self, ask: Ask) -> Computed:
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(msgspec.json.encode(ask) + b"\n")
+            process.stdin.flush()
+            return msgspec.json.decode(process.stdout.readline(), type=Computed)
+        except (OSError, *NOT_THE_DOCUMENT):
+            self.close()
+            text = self._bundle.source.text
+            raise NotComputed(f"the process that computes the gradients of {text} ended") from None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            source, files = self._bundle.source, tuple(path for path, _ in self._bundle.files)
+            self._process = process_of_source(
+                "fairlap.models.sources.learning.serving", errors=subprocess.DEVNULL, passed=passed_to(self._folder)
+            )
+            assert self._process.stdin is not None
+            begin = Begin(source, files, str(self._folder), str(self._scratch.path))
+            self._process.stdin.write(msgspec.json.encode(begin) + b"\n")
+        return self._process
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        self._scratch.remove()
+
+
+def _close(slopes: Callable[[], SlopesOfSource | None]) -> None:
+    if (found := slopes()) is not None:
+        found.close()
+
+
+@cache
+def slopes_of(folder: Path) -> SlopesOfSource:
+    return SlopesOfSource(folder)

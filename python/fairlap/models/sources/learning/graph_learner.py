@@ -1,0 +1,84 @@
+"""Gradients of an ONNX graph: the importer's operators in PyTorch, in float64, differentiated by ``torch.autograd``.
+
+What the graph computes there is compared with its reference in NumPy when it is opened.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.build import ImportedModel, build
+from fairlap.models.onnx_import.graph import Graph
+from fairlap.models.onnx_import.load import load_graph
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.learning.learner import Learner
+from fairlap.models.sources.learning.torch_learner import loss_of_first
+from fairlap.models.spec import Loss
+from fairlap.models.training.reference import Batch, Slopes
+from fairlap.request.loss import CODE
+
+_BY_BATCH = {"BatchNormalization", "Dropout"}
+
+
+def learner_of_graph(file: Path, kind: Loss) -> Learner:
+    """All floating-point arrays of the file are trained, but for the averages of its batch normalisation."""
+    graph = load_graph(file)
+    if kind == "own":
+        raise SourceError(
+            "a loss of your own is a function of one framework's tensors, and an ONNX file belongs to none; use "
+            "cross_entropy or mse",
+            code=CODE,
+        )
+    averages = {name for node in graph.nodes if node.operator == "BatchNormalization" for name in node.inputs[3:5]}
+    trained = tuple(name for name, array in graph.weights.items() if name not in averages and array.dtype == np.float32)
+    how = "torch.autograd through fairlap's importer in float64"
+    slopes = _SlopesOfGraph(graph, kind, trained)
+    return Learner(trained, slopes, how, _why_not_train(graph), unused_are_constants=True)
+
+
+def _why_not_train(graph: Graph) -> str:
+    found = sorted({node.operator for node in graph.nodes} & _BY_BATCH)
+    if not found:
+        return ""
+    return f"its {' and '.join(found)} would compute something else in training, and the file has them for inference"
+
+
+class _SlopesOfGraph:
+    def __init__(self, graph: Graph, kind: Loss, trained: tuple[str, ...]) -> None:
+        self._graph, self._kind, self._trained = graph, kind, trained
+        self._models: dict[str, ImportedModel] = {}
+
+    def _model(self, floats: str) -> ImportedModel:
+        if floats not in self._models:
+            try:
+                self._models[floats] = build(self._graph, "torch", floats=floats)
+            except ModuleNotFoundError:
+                raise SourceError("gradients of an ONNX file are computed with PyTorch; install torch") from None
+        return self._models[floats]
+
+    def __call__(self, weights: Arrays, batch: Batch, training: bool) -> Slopes:
+        wide = any(array.dtype == np.float64 for array in weights.values())
+        model = self._model("float64" if wide else "float32")
+        import torch
+
+        def tensor(array: Any) -> Any:
+            return torch.tensor(np.array(array))
+
+        held = {name: tensor(array) for name, array in weights.items()}
+        for name in self._trained:
+            held[name].requires_grad_(True)
+        found = model(held, {name: tensor(array) for name, array in batch.inputs.items()})
+        first = found[self._graph.outputs[0].name]
+        assert batch.labels is not None
+        loss = loss_of_first(first, tensor(batch.labels), self._kind)
+        gradients = torch.autograd.grad(loss, [held[name] for name in self._trained], allow_unused=True)
+        by_name = zip(self._trained, gradients, strict=True)
+        return Slopes(
+            float(loss.detach()),
+            {name: (torch.zeros_like(held[name]) if each is None else each).numpy() for name, each in by_name},
+            {},
+        )

@@ -1,0 +1,75 @@
+"""What a kind of source gives to be trained: its gradients by what its own framework differentiates with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from fairlap.errors import described
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.contract import Route, SourceError
+from fairlap.models.spec import Loss
+from fairlap.models.training.reference import Batch, Slopes
+from fairlap.request.loss import CODE, CROSS_ENTROPY, MSE
+from fairlap.request.source import Source
+
+NATIVE = "native"
+NO_GRADIENTS = "E_NO_GRADIENTS"
+KINDS: dict[str, Loss] = {CROSS_ENTROPY: "cross_entropy", MSE: "square_error"}
+
+SlopesOf = Callable[[Arrays, Batch, bool], Slopes]
+"""Of weights and a batch, in the precision that the weights have; the flag asks for the model as it is in training."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    trained: tuple[str, ...]  # names of the weights that training changes
+    slopes: SlopesOf
+    how: str  # the gradients are computed
+    why_not_train: str = ""  # although it has gradients
+    unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
+
+
+def kind_of_loss(text: str) -> Loss:
+    return KINDS.get(text, "own")
+
+
+def with_learning(route: Route, source: Source, *, other: bool) -> Route:
+    """Add why a conversion cannot be trained as the original is.
+
+    ``other`` says that the model computes something else in training than in inference.
+    """
+    if route.why_not or route.name == NATIVE:
+        return route
+    if kind_of_loss(source.loss) == "own":
+        why = f"the loss {source.loss} is a function of the model's own framework; cross_entropy and mse are for all"
+        return msgspec.structs.replace(route, no_gradients=why)
+    if other:
+        why = "the model computes something else in training, by batch normalisation or code, and is converted without"
+        return msgspec.structs.replace(route, no_training=why)
+    return route
+
+
+def own_loss(source: Source) -> Callable[[Any, Any], Any] | None:
+    """Find the user's function of outputs and labels, in the current folder first; None for a loss with a name."""
+    if source.loss in KINDS:
+        return None
+    module_name, _, path = source.loss.partition(":")
+    sys.path.insert(0, source.folder)
+    try:
+        found: Any = import_module(module_name)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (Exception, SystemExit) as error:
+        raise SourceError(f"--loss {source.loss} cannot be imported: {described(error)}", code=CODE) from error
+    finally:
+        sys.path.remove(source.folder)
+    if not callable(found):
+        raise SourceError(f"--loss {source.loss} is not a function of outputs and labels", code=CODE)
+    loss: Callable[[Any, Any], Any] = found
+    return loss

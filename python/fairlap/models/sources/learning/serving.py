@@ -1,0 +1,92 @@
+"""A process that computes the gradients of a user's model for the reference of its training.
+
+``python -m fairlap.models.sources.learning.serving`` reads a ``Begin``, then an ``Ask`` in each line of standard input,
+and prints a ``Computed`` for each of them. Arrays are exchanged as files. The parent never imports a framework, and a
+model that is not trusted is read in the sandbox in which it was opened.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fairlap.errors import FairlapError, described
+from fairlap.machine.guardian import guarded
+from fairlap.models import safetensors
+from fairlap.models.sources.confinement import confine_to, replies
+from fairlap.models.sources.learning.learner import Learner
+from fairlap.models.sources.registry import require_kind
+from fairlap.models.spec import LABELS
+from fairlap.models.training.reference import LOSS, Batch, Slopes
+from fairlap.request.source import Source
+
+WEIGHT, INPUT, GRADIENT, AVERAGE = "weight/", "input/", "gradient/", "average/"
+
+
+class Begin(msgspec.Struct, frozen=True):
+    source: Source
+    files: tuple[str, ...]
+    folder: str  # of the bundle
+    scratch: str  # where arrays are exchanged
+
+
+class Ask(msgspec.Struct, frozen=True):
+    given: str  # a file of weights, inputs and labels
+    answer: str  # a file to write
+    training: bool
+
+
+class Computed(msgspec.Struct, frozen=True):
+    error: str = ""
+
+
+def as_arrays(slopes: Slopes) -> dict[str, Any]:
+    found: dict[str, Any] = {LOSS: np.asarray(slopes.loss, np.float64)}
+    found |= {GRADIENT + name: array for name, array in slopes.gradients.items()}
+    return found | {AVERAGE + name: array for name, array in slopes.averages.items()}
+
+
+def as_slopes(arrays: Any) -> Slopes:
+    def under(prefix: str) -> dict[str, Any]:
+        return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+    return Slopes(float(arrays[LOSS]), under(GRADIENT), under(AVERAGE))
+
+
+def _answer(learner: Learner, ask: Ask) -> None:
+    arrays = safetensors.read(Path(ask.given))
+    weights = {name.removeprefix(WEIGHT): each for name, each in arrays.items() if name.startswith(WEIGHT)}
+    inputs = {name.removeprefix(INPUT): each for name, each in arrays.items() if name.startswith(INPUT)}
+    slopes = learner.slopes(weights, Batch(inputs, arrays.get(LABELS)), ask.training)
+    safetensors.write(Path(ask.answer), as_arrays(slopes))
+
+
+def main() -> None:
+    os.umask(0o077)
+    guarded(sys.stdout.fileno())
+    answers = replies()
+    begin = msgspec.json.decode(sys.stdin.buffer.readline(), type=Begin)
+    confine_to(begin.source, begin.files, Path(begin.folder), Path(begin.scratch))
+    learner: Learner | None = None
+    for line in sys.stdin.buffer:
+        try:
+            if learner is None:
+                learner = require_kind(begin.source).learner(begin.source, Path(begin.folder))
+            _answer(learner, msgspec.json.decode(line, type=Ask))
+            outcome = Computed()
+        except FairlapError as error:
+            outcome = Computed(str(error))
+        except Exception as error:  # of the user's code and of frameworks
+            outcome = Computed(described(error))
+        answers.write(msgspec.json.encode(outcome) + b"\n")
+        answers.flush()
+    os._exit(0)  # exit handlers of frameworks can hang
+
+
+if __name__ == "__main__":
+    main()

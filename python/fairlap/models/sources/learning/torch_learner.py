@@ -1,0 +1,123 @@
+"""Gradients of a PyTorch module by ``torch.autograd``, of the user's own code, in float64 or float32."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.learning.learner import Learner, own_loss
+from fairlap.models.sources.torch_models import TorchSource, flattened, float_tensors, in_double, returns_tensors
+from fairlap.models.spec import Loss
+from fairlap.models.training.reference import Batch, Slopes
+from fairlap.request.source import Source
+
+Own = Callable[[Any, Any], Any]
+
+
+def learner_of_module(found: TorchSource, source: Source, kind: Loss) -> Learner:
+    parameters = dict(found.module.named_parameters())
+    held = float_tensors(found.module)
+    trained = tuple(name for name in held if name in parameters and parameters[name].requires_grad)
+    slopes = _SlopesOfModule(found, kind, own_loss(source), trained)
+    return Learner(trained, slopes, "torch.autograd on the PyTorch module in float64", _why_not_train(found.module))
+
+
+def _why_not_train(module: Any) -> str:
+    for name, each in module.named_modules():
+        if getattr(each, "track_running_stats", False) and getattr(each, "momentum", 0.0) is None:
+            return f"{name} averages over all batches so far, since its momentum is None; give it one"
+    return ""
+
+
+class _SlopesOfModule:
+    def __init__(self, found: TorchSource, kind: Loss, own: Own | None, trained: tuple[str, ...]) -> None:
+        self._found, self._kind, self._own, self._trained = found, kind, own, trained
+        self._modules: dict[bool, Any] = {False: found.module, True: copy.deepcopy(found.module).double()}
+
+    def __call__(self, weights: Arrays, batch: Batch, training: bool) -> Slopes:
+        import torch
+        from torch.func import functional_call
+
+        wide = any(array.dtype == np.float64 for array in weights.values())
+        module = self._modules[wide].train(training)
+        held = {name: torch.tensor(np.array(array)) for name, array in weights.items()}
+        for name in self._trained:
+            held[name].requires_grad_(True)
+        given = {name: torch.tensor(np.array(batch.inputs[name])) for name in self._found.example}
+        labels = None if batch.labels is None else torch.tensor(np.array(batch.labels))
+        if wide and labels is not None and labels.is_floating_point():
+            labels = labels.double()
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64 if wide else torch.float32)
+        try:
+            with in_double() if wide else nullcontext():
+                returned = functional_call(module, held, self._found.places(given), self._found.named(given))
+                loss = loss_of_returned(returned, labels, self._kind, self._own)
+                gradients = torch.autograd.grad(loss, [held[name] for name in self._trained], allow_unused=True)
+        finally:
+            torch.set_default_dtype(before)
+            module.eval()
+        by_name = zip(self._trained, gradients, strict=True)
+        return Slopes(
+            float(loss.detach()),
+            {name: (torch.zeros_like(held[name]) if each is None else each).numpy() for name, each in by_name},
+            {name: each.detach().numpy() for name, each in held.items() if name not in self._trained},
+        )
+
+
+def loss_of_returned(returned: Any, labels: Any, kind: Loss, own: Own | None) -> Any:
+    """Compute the loss of what a module returned, in the type that it has."""
+    if own is not None:
+        return own(returned, labels)
+    first = flattened(returned)[0][1]
+    return loss_of_first(first, labels, kind)
+
+
+def loss_of_first(first: Any, labels: Any, kind: Loss) -> Any:
+    """By the formulas, without PyTorch's own losses, which contestants call."""
+    if kind == "square_error":
+        return (first - labels.to(first.dtype)).square().mean()
+    shares = first - first.logsumexp(dim=-1, keepdim=True)
+    return -shares.gather(-1, labels.long().unsqueeze(-1)).mean()
+
+
+def trainable(found: TorchSource, source: Source) -> Any:
+    """Make the module that contestants train: it takes inputs by place, and has weights by the module's own names."""
+    import torch
+
+    own, names = own_loss(source), list(found.example)
+
+    class Trainable(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = found.module
+
+        def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+            state: dict[str, Any] = self.module.state_dict()
+            return state
+
+        def named_parameters(self, *arguments: Any, **named: Any) -> Any:
+            return self.module.named_parameters(*arguments, **named)
+
+        def returned(self, *arguments: Any, **named: Any) -> Any:
+            given = {**dict(zip(names, arguments, strict=False)), **named}
+            return self.module(*found.places(given), **found.named(given))
+
+        def forward(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
+            return returns_tensors(self.returned(*arguments, **named))
+
+        def own_loss(self, labels: Any, *arguments: Any, **named: Any) -> Any:
+            assert own is not None
+            return own(self.returned(*arguments, **named), labels)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    Trainable.forward.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind) for name in ("self", *names)]
+    )
+    return Trainable()

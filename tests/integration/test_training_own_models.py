@@ -1,0 +1,52 @@
+"""A user's own model takes the same gradients and steps of training in every framework that gets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+for package in ("torch", "onnxscript", "jax", "optax", "tensorflow"):
+    pytest.importorskip(package, reason="`make test` installs it and runs this")
+
+import own_nets  # noqa: E402
+from fairlap.models.training.check import TrainingCheck  # noqa: E402
+from fairlap.models.training.gradients import (  # noqa: E402
+    GradientCheck,
+    GradientExercise,
+    gradients_expected,
+)
+from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
+from learning_sources import opened_here  # noqa: E402
+from own_model_contestants import STEPS, answers_of  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph")
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(Path(own_nets.__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(own_nets.__file__).parent), prepend=":")
+
+
+@pytest.mark.parametrize(
+    ("name", "training"),
+    [("convolutional", Training(Sgd(lr=0.1, momentum=0.9))), ("transformer", Training(AdamW(lr=0.01)))],
+)
+def test_gradients_and_steps_of_a_torch_module_are_right_everywhere(
+    name: str, training: Training, tmp_path: Path
+) -> None:
+    opened = opened_here(f"own_nets:{name}", "cross_entropy", tmp_path)
+    got = answers_of(opened.folder, training, tmp_path, *CONTESTANTS)
+    exercise = GradientExercise(opened.slopes, opened.weights, opened.batch())
+    gradients = GradientCheck(exercise, gradients_expected(exercise))
+    steps = TrainingCheck(opened.exercise(training, *[opened.batch(which) for which in STEPS]))
+    for contestant in CONTESTANTS:
+        apart, why = gradients.judged(got[contestant, "grad"])
+        assert (max(apart.values()) <= 1, why) == (True, ""), contestant
+        assert len(apart) == 1 + sum(weight.trained for weight in opened.bundle.spec.weights)
+        apart, why = steps.judged(got[contestant, "train"])
+        assert (max(apart.values()) <= 1, why) == (True, ""), contestant
