@@ -42,11 +42,11 @@ def found_by(contestant: str, precision: str = "fp32") -> dict[str, Any]:
     name = contestant_named(contestant)
     wanted = framework_named(name.framework).environment_for(Settings(1, name.variant))
     asked = {"framework": name.framework, "variant": name.variant, "mode": "infer", "precision": precision}
-    command = [sys.executable, str(PROGRAM), json.dumps({"model": MODEL, "threads": 1, **asked})]
+    command = [sys.executable, str(PROGRAM), json.dumps([{"model": MODEL, "threads": 1, **asked}])]
     done = subprocess.run(command, env={**os.environ, **wanted}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    [found] = json.loads(done.stdout)
+    return dict(found)
 
 
 @pytest.mark.slow

@@ -18,12 +18,11 @@ from fairlap.request.names import contestant_named
 from fairlap.request.scale import Scale
 from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
-from machine_marks import needs_proc
+from machine_marks import needs_package, needs_proc
 from one_block import processes_of_one_block
 from ranks_of_training import answer_of_last_rank, ends_of_ranks, exercise_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_package("sklearn")]
 
 CONTESTANTS = ("torch", "torch:fsdp", "jax", "tensorflow", "tensorflow:graph", "tensorflow:xla", "mpi")
 BATCH = 16  # of all ranks together

@@ -22,10 +22,9 @@ import pytest
 from fairlap.machine.processes import process_ids, process_stat
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import load_sweep
+from machine_marks import needs_package
 
-pytest.importorskip("ray", reason="needs ray, which `make test` installs")
-
-pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(600), needs_package("ray")]
 
 BLOCKS = 20
 REQUEST = f"""

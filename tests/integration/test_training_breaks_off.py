@@ -22,12 +22,11 @@ from fairlap.results.results import results_of
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.learning_data import data_to_learn
 from fairlap.scenarios.process_result import ProcessResult
-from machine_marks import needs_proc
+from machine_marks import needs_package, needs_proc
 from numpy_trainer import install_numpy_trainer
 from small_races import run_race, small_plan
 
-pytestmark = [needs_proc, pytest.mark.timeout(600)]
-pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+pytestmark = [needs_proc, pytest.mark.timeout(600), needs_package("sklearn")]
 
 EPOCH = 1438 // 64
 

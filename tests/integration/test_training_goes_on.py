@@ -25,9 +25,9 @@ from fairlap.request.work import Work
 from fairlap.scenarios.training_messages import Epoch, Restore
 from fairlap.worker.protocol import Prepare
 from framework_python import python_with, skip_unless_available
+from machine_marks import needs_package
 
-pytestmark = pytest.mark.timeout(600)
-pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+pytestmark = [pytest.mark.timeout(600), needs_package("sklearn")]
 
 BATCH, ITEMS = 16, 64
 TRAININGS = {

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from command_line import error_code
 from command_line import fairlap as run
+from machine_marks import needs_package
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), needs_package("sklearn")]
 
-pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
 ON = "torch,jax,tensorflow:graph"
 QUICK = ("--mode", "train", "--seconds", "0.1s", "--no-store", "--quiet", "--threads", 1, "--seed", 1)
 

@@ -38,9 +38,9 @@ class Message:
 
 
 def messages() -> list[Message]:
-    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
-    codes = _codes_of_errors([each for tree in trees.values() for each in ast.walk(tree)])
-    return sorted(each for path, tree in trees.items() for each in _in(path, tree, codes))
+    nodes = {path: list(ast.walk(ast.parse(path.read_text()))) for path in sorted(SOURCE.rglob("*.py"))}
+    codes = _codes_of_errors([each for found in nodes.values() for each in found])
+    return sorted(each for path, found in nodes.items() for each in _in(path, found, codes))
 
 
 def _codes_of_errors(nodes: list[ast.AST]) -> dict[str, str]:
@@ -65,11 +65,13 @@ def _codes_of_errors(nodes: list[ast.AST]) -> dict[str, str]:
     return codes
 
 
-def _in(path: Path, tree: ast.AST, codes: dict[str, str]) -> Iterator[Message]:
-    for node in ast.walk(tree):
+def _in(path: Path, nodes: list[ast.AST], codes: dict[str, str]) -> Iterator[Message]:
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name != WARNING and name not in USAGE and name not in codes:
+            continue
         place = f"{path.relative_to(SOURCE)}:{node.lineno}"
         texts = [_template(each) for each in node.args]
         if name == WARNING and len(node.args) > 1:

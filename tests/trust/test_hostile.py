@@ -124,7 +124,9 @@ def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
 
 
 @pytest.mark.parametrize("framework", ["torch", "onnxruntime", "jax", "openvino"])
-@pytest.mark.parametrize(("model", "mode"), [("convnet", "infer"), ("mlp", "infer"), ("mlp", "grad")])
+@pytest.mark.parametrize(
+    ("model", "mode"), [("convnet", "infer"), pytest.param("mlp", "infer", marks=pytest.mark.slow), ("mlp", "grad")]
+)
 def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode) -> None:
     if find_spec(framework) is None:
         pytest.skip(f"{framework} is not installed; `make test` installs it")

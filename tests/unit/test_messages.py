@@ -7,26 +7,30 @@ from collections.abc import Callable
 
 import pytest
 from fairlap.explanations import explanations
-from messages import AVOIDED, messages
+from messages import AVOIDED, Message, messages
 
-MESSAGES = messages()
-WHOLE = [each for each in MESSAGES if each.is_whole]
 LONGEST = 330  # characters of the template: about two lines of a terminal once it is filled in
 
 
-def test_the_source_is_read_whole() -> None:
-    assert len(MESSAGES) > 900
-    assert {"E_REQUEST", "E_SOURCE", "E_STORE_FULL", "W_FEW_SAMPLES", "W_BUSY_MACHINE"} <= {x.code for x in MESSAGES}
+@pytest.fixture(scope="module")
+def every() -> list[Message]:
+    """Read when a test needs them: that takes seconds, and every process of the tests imports this file."""
+    return messages()
 
 
-def test_every_code_is_explained() -> None:
+def test_the_source_is_read_whole(every: list[Message]) -> None:
+    assert len(every) > 900
+    assert {"E_REQUEST", "E_SOURCE", "E_STORE_FULL", "W_FEW_SAMPLES", "W_BUSY_MACHINE"} <= {x.code for x in every}
+
+
+def test_every_code_is_explained(every: list[Message]) -> None:
     explained = set(explanations())
-    missing = {each.code for each in MESSAGES if each.code} - explained
+    missing = {each.code for each in every if each.code} - explained
     assert not missing
 
 
 @pytest.mark.parametrize("rule", ["avoided", "long", "ends", "begins", "spaces"])
-def test_every_message_keeps_to_the_form(rule: str) -> None:
+def test_every_message_keeps_to_the_form(rule: str, every: list[Message]) -> None:
     rules: dict[str, Callable[[str], object]] = {
         "avoided": lambda text: AVOIDED.search(text),
         "long": lambda text: len(text) > LONGEST or text.count("\n") > 1,
@@ -35,4 +39,4 @@ def test_every_message_keeps_to_the_form(rule: str) -> None:
         "spaces": lambda text: "  " in text,
     }
     broken = rules[rule]
-    assert [f"{each.place}: {each.text}" for each in WHOLE if broken(each.text)] == []
+    assert [f"{each.place}: {each.text}" for each in every if each.is_whole and broken(each.text)] == []

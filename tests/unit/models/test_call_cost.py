@@ -109,7 +109,11 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "model", ["attention", "characters", "conv2d", "gemm", "gpt2_decode", "gpt2_prefill", "mlp", "mnist", "tabular"]
+    "model",
+    [
+        *("attention", "characters", "conv2d", "gemm", "gpt2_decode", "mlp", "mnist", "tabular"),
+        pytest.param("gpt2_prefill", marks=pytest.mark.slow),
+    ],
 )
 def test_the_reference_multiplies_as_often_as_published(model: str) -> None:
     work = workload_of(model, batch=2)

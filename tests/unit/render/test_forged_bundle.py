@@ -21,18 +21,38 @@ PAGE, METHOD, CARD = "page.html", "METHOD.md", "model-card.md"
 SCRIPT = b"<script>alert('owned')</script></body>"
 
 
+@pytest.fixture(scope="module")
+def store_with_a_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """One run for all tests, which only read the store."""
+    path = tmp_path_factory.mktemp("store") / "runs.sqlite"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FAIRLAP_STORE", str(path))
+        return path, store_measured_run()
+
+
 @pytest.fixture
-def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+def stored(store_with_a_run: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    path, run = store_with_a_run
+    monkeypatch.setenv("FAIRLAP_STORE", str(path))
     monkeypatch.chdir(tmp_path)
-    return store_measured_run()
+    return run
+
+
+@pytest.fixture(scope="module")
+def bundle_with_page(store_with_a_run: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    pytest.importorskip("altair", reason="pages need it")
+    path, run = store_with_a_run
+    file = tmp_path_factory.mktemp("bundle") / "x.fairlap"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FAIRLAP_STORE", str(path))
+        output("bundle", run, "-o", file)
+    return file.read_bytes()
 
 
 @pytest.fixture
-def bundle(stored: str) -> dict[str, bytes]:
-    pytest.importorskip("altair", reason="pages need it")
-    output("bundle", stored, "-o", "x.fairlap")
-    return parts_of(Path("x.fairlap").read_bytes())
+def bundle(stored: str, bundle_with_page: bytes) -> dict[str, bytes]:
+    Path("x.fairlap").write_bytes(bundle_with_page)
+    return parts_of(bundle_with_page)
 
 
 def _verified(content: bytes) -> tuple[int, dict[str, Any]]:

@@ -1,4 +1,8 @@
-"""What a chart is, and the axes and colours that charts share. Altair is imported when the first chart is made."""
+"""What a chart is, and the axes and colours that charts share. Altair is imported when the first chart is made.
+
+A chart holds placeholders instead of data and colours. What depends on no run is therefore made once in a process:
+Altair takes some 60 ms for each, most of it to check the specification. No reader may change a specification.
+"""
 
 from __future__ import annotations
 

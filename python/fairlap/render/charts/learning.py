@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fairlap.render.charts.chart import Chart, coloured, named, spec_of
@@ -9,6 +10,7 @@ from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK
 
 
+@cache
 def learning(field: str, title: str, note: str) -> Chart:
     """``field`` is "seconds" or "steps"."""
     alt = altair()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from fairlap.render.charts.chart import Chart, coloured, measured_axis, named, spec_of
 from fairlap.render.charts.chart_tables import LINES_OF_LOAD
 from fairlap.render.charts.libraries import altair
@@ -11,6 +13,7 @@ _DASHES = ([2, 2], [7, 3], [1, 0], [10, 3, 2, 3])
 _LATENCY = "ns:Q"
 
 
+@cache
 def latency_against_rate() -> Chart:
     alt = altair()
     axis = measured_axis("duration", "latency")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from fairlap.render.charts.chart import Chart, by_batch, coloured, named, size_text, spec_of
 from fairlap.render.charts.libraries import altair
 
 
+@cache
 def memory_by_batch() -> Chart:
     alt = altair()
     base = alt.Chart(named("batches")).transform_calculate(shown=size_text("datum.peak_bytes"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fairlap.render.charts.chart import (
@@ -21,12 +22,14 @@ from fairlap.render.charts.libraries import altair
 from fairlap.render.charts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
 
 
+@cache
 def judged_by_batch(judged: JudgedAxis) -> Chart:
     shown = altair().Tooltip("shown:N", title=judged.by)
     title = f"{judged.by[:1].upper()}{judged.by[1:]} by batch size"
     return _by_batch("judged_by_batch", title, "judged", judged.axis, shown, {"shown": judged.shown})
 
 
+@cache
 def batch_sweep() -> Chart:
     axis = measured_axis("rate", "items per second")
     shown = altair().Tooltip("throughput:Q", title="items per second", format=",.4~r")
@@ -55,6 +58,7 @@ def _by_batch(key: str, title: str, field: str, axis: Any, shown: Any, calculate
     )
 
 
+@cache
 def latency_against_throughput() -> Chart:
     alt = altair()
     base = alt.Chart(named("figures")).transform_calculate(shown="format(datum.p99_ns / 1e6, '.4~r') + ' ms'")
@@ -83,6 +87,7 @@ def latency_against_throughput() -> Chart:
     )
 
 
+@cache
 def cold_and_warm() -> Chart:
     alt = altair()
     y = by_contestant()
@@ -117,6 +122,7 @@ def cold_and_warm() -> Chart:
     )
 
 
+@cache
 def memory() -> Chart:
     alt = altair()
     y = by_contestant()
@@ -152,6 +158,7 @@ def memory() -> Chart:
     )
 
 
+@cache
 def single_value(key: str, title: str, note: str, axis: str) -> Chart:
     """Energy, power, cost: a dot with its interval."""
     alt = altair()
@@ -170,6 +177,7 @@ def single_value(key: str, title: str, note: str, axis: str) -> Chart:
     return Chart(key, title, note, ("figures",), spec, section="resources")
 
 
+@cache
 def errors(with_tolerance: bool) -> Chart:
     alt = altair()
     y = by_contestant()
@@ -220,6 +228,7 @@ def errors(with_tolerance: bool) -> Chart:
     )
 
 
+@cache
 def both_conditions(judged: JudgedAxis) -> Chart:
     alt = altair()
     y = by_contestant()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from fairlap import quantity_text
@@ -79,6 +80,7 @@ def _lines_of(work_result: WorkResult, roofs: Roofs, intensities: list[float]) -
             }
 
 
+@cache
 def roofline() -> Chart:
     alt = altair()
     scale = alt.Scale(type="log", nice=False, padding=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from fairlap.render.charts.chart import Chart, coloured, named, spec_of
@@ -174,6 +175,7 @@ def _measured(x: Any, y: Any, name: str, kinds: Any) -> list[Any]:
     return [lines, spans, dots]
 
 
+@cache
 def exchange_share() -> Chart:
     alt = altair()
     x = alt.X("ranks:O", axis=alt.Axis(title="ranks", labelAngle=0))

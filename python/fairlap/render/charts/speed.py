@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fairlap.render.charts.chart import (
@@ -22,6 +23,7 @@ from fairlap.render.charts.look import CONTESTANTS, INK, MUTED, PAPER
 _NO_SAMPLES = "This chart needs raw samples, which are not stored with this run."
 
 
+@cache
 def ranked_intervals(judged: JudgedAxis) -> Chart:
     """Dots above, the interval below them, so that neither hides the other."""
     alt = altair()
@@ -61,6 +63,7 @@ def ranked_intervals(judged: JudgedAxis) -> Chart:
     )
 
 
+@cache
 def percentiles() -> Chart:
     alt = altair()
     y = by_contestant()
@@ -102,10 +105,12 @@ def percentiles() -> Chart:
     )
 
 
+@cache
 def curves_of_processes() -> Chart:
     return _curves("curves", "Share of processes", "processes' medians", "step-after")
 
 
+@cache
 def curves_of_all_samples(there: bool) -> Chart:
     if not there:
         return left_out("sample_curves", "Share of calls", _NO_SAMPLES)
@@ -128,6 +133,7 @@ def _curves(table: str, title: str, of: str, drawn: Any) -> Chart:
     return Chart(table, title, note, (table,), spec_of(lines.properties(height=240)), keyed=True)
 
 
+@cache
 def over_time(there: bool) -> Chart:
     if not there:
         return left_out(

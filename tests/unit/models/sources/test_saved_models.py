@@ -18,9 +18,10 @@ from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to
 from fairlap.race.equal_work.answers import answer_error, require_weights
 from fairlap.request.source import shapes_in
+from machine_marks import needs_package
 from onnx_files import drawn, materials_of, opened, source_of
 
-pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
+pytestmark = needs_package("tensorflow")
 
 WIDTH, CLASSES = 8, 4
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from fairlap.errors import FairlapError
 from keras_files import lookup
+from machine_marks import needs_package
 from onnx_files import opened, source_of
 
-pytestmark = pytest.mark.slow
-pytest.importorskip("keras", reason="`make test` installs it and runs this")
+pytestmark = [pytest.mark.slow, needs_package("keras")]
 
 
 class _Touches:

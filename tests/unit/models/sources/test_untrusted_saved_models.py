@@ -12,9 +12,10 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.models.sources.tensorflow_operators import read_saved_model, require_harmless
 from hostile_files import saved_model_that, saved_model_that_reads, saved_model_that_writes
+from machine_marks import needs_package
 from onnx_files import opened, source_of
 
-pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
+pytestmark = needs_package("tensorflow")
 
 
 def refusal(folder: Path) -> FairlapError:

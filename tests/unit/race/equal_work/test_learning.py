@@ -28,10 +28,11 @@ from fairlap.scenarios.learning.race import learning_data
 from fairlap.scenarios.learning.race.held_out_answers import score_of_answers
 from fairlap.scenarios.learning.race.learning import Learner, require_learnable, require_plan
 from fairlap.scenarios.training_messages import Epoch, EpochTrained
+from machine_marks import needs_package
 from msgspec.structs import replace as replaced
 from small_races import small_plan
 
-pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
+pytestmark = needs_package("sklearn")
 
 TRAINING = Training(Sgd(lr=0.05, momentum=0.9))
 BATCH = 32
