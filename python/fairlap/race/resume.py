@@ -12,6 +12,8 @@ from fairlap.race.equal_work.learning_data import require_same_data
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Plan
+from fairlap.race.run import Run
+from fairlap.race.stopping import ended_by_rule
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 
@@ -30,6 +32,15 @@ def whole_blocks(plan: Plan, processes: Sequence[ProcessResult]) -> list[Process
 
 def all_blocks_ran(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
     return {process.block for process in whole_blocks(plan, processes)} == {block.number for block in plan.blocks}
+
+
+def why_over(run: Run) -> str:
+    """Why a run that has ended needs no further block, or may have none; empty where something is missing in it."""
+    if not search_is_over(run.plan, run.processes):
+        return ""
+    if all_blocks_ran(run.plan, run.processes):
+        return "it has run all its blocks"
+    return ended_by_rule(run.ended_early)
 
 
 def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:

@@ -137,7 +137,7 @@ def results_of(
         bases = work_blocks(run.plan, run.processes, conditions)
         tables = [basis.table for basis in bases if basis.table is not None]
         comparisons = verdict.judge(tables, design=design_of(run.plan, tables)) if tables else ()
-        found += [work_result_of(basis, comparisons) for basis in bases]
+        found += [replace(work_result_of(basis, comparisons), continued_after=run.continued_after) for basis in bases]
     scaling = scaling_of(run.plan, found)
     return Results(
         run,
