@@ -108,7 +108,7 @@ def _planned(
     from fairlap.race.plan import load_plan
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.plan_reach import allow
-    from fairlap.race.resume import require_same_sources
+    from fairlap.race.resume import require_same_sources, with_files_here
     from fairlap.store.run_sources import require_contestant
 
     if options.resume is None and options.plan_file is None:
@@ -129,7 +129,7 @@ def _planned(
         plan = resumed.run.plan
     else:
         assert options.plan_file is not None
-        plan = load_plan(options.plan_file)
+        plan = with_files_here(load_plan(options.plan_file))
         require_allowed(plan, str(options.plan_file), trust=trust)
         require_same_sources(plan, notify, given.get("pass_env", ()))
         if of_race.budget is not None:

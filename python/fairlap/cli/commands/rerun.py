@@ -48,11 +48,12 @@ def command(
     from fairlap.frameworks.command import require_programs
     from fairlap.race.plan import with_blocks
     from fairlap.race.processes.chosen_rounds import with_rounds_of
-    from fairlap.race.resume import require_same_sources
+    from fairlap.race.resume import require_same_sources, with_files_here
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
 
     then, _ = run_named(run)
+    then.plan = with_files_here(then.plan)
     require_allowed(then.plan, f"the plan of {run}", trust=bool(trust))
     _require_cores(then)
     notify = progress_notes(quiet=quiet).announce
