@@ -59,7 +59,7 @@ def _by_batch(
     x = by_batch()
     y = alt.Y(f"{field}:Q", scale=scale, axis=axis)
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
-        x=x, y=alt.Y(f"{field}_low:Q"), y2=f"{field}_high:Q", color=contestant_only()
+        x=x, y=alt.Y(f"{field}_low:Q"), y2=f"{field}_high:Q", color=coloured()
     )
     lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
         x=x, y=y, color=coloured(), tooltip=["contestant:N", "batch:Q", shown]

@@ -19,6 +19,7 @@ from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
 _COLUMN_OF_KEY = 130
+_OF_A_PART = ("data", "layer", "title", "description", "width", "height")  # data that all layers share stand above them
 
 Record = Mapping[str, Any]
 
@@ -55,7 +56,7 @@ def _stacked(specs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     datasets: dict[str, Any] = {}
     for number, spec in enumerate(specs):
         datasets |= {f"{number} {name}": records for name, records in spec["datasets"].items()}
-        own = {key: value for key, value in spec.items() if key in ("layer", "title", "description", "width", "height")}
+        own = {key: value for key, value in spec.items() if key in _OF_A_PART}
         parts.append(_with_data_of(number, own))
     independent = {"scale": dict.fromkeys(("color", "x", "y"), "independent")}
     whole = {key: value for key, value in specs[0].items() if key in ("$schema", "config", "padding")}

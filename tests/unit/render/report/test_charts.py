@@ -175,6 +175,10 @@ def test_the_picture_of_several_batches_is_a_curve_of_the_times_and_one_of_the_m
     subtitles = [text for text in texts if text.startswith("mlp") and "controlled" in text]
     assert len(set(subtitles)) == 1
     assert "batch 1, 2, 4, 8, 16" in subtitles[0]
+    assert {"1", "2", "4", "8", "16", "1 ms", "2 ms"} <= set(texts)  # the axes have the figures
+    marks = ElementTree.fromstring(main_chart(shown, png=False)).iter("{http://www.w3.org/2000/svg}path")
+    assert sum("peak memory: " in mark.get("aria-label", "") for mark in marks) >= 10
+    assert {"torch", "jax"} <= set(texts)  # which line is whose
     one = _texts(main_chart(results_of(run_of(batches=(4,)), "r"), png=False))
     assert not any("by batch size" in text for text in one)
 
@@ -184,7 +188,9 @@ def test_a_chart_over_batches_is_written_once_with_all_of_them_in_its_subtitle(t
     for key in ("judged_by_batch", "sweep", "peak_by_batch"):
         [name] = [name for name in written if name.endswith(f"{key}.svg")]
         assert name == f"mlp-infer-fp32-{key}.svg"
-        assert any("batch 4, 8 " in text for text in _texts((tmp_path / name).read_bytes()))
+        texts = _texts((tmp_path / name).read_bytes())
+        assert any("batch 4, 8 " in text for text in texts)
+        assert {"torch", "jax"} <= set(texts)
     assert len([name for name in written if name.endswith("-intervals.svg")]) == 2
 
 
