@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -260,3 +261,38 @@ def test_a_recipe_has_the_model_and_its_plan_runs_from_there(
     model.unlink()
     again = run("compare", "--plan", tmp_path / "again" / "plan.json", "--trust", "--quiet", "--no-store", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.slow
+def test_a_bundle_is_rerun_with_the_model_by_its_hash_from_the_current_folder(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    inputs = tmp_path / "x.npz"
+    np.savez(inputs, ids=np.arange(12).reshape(2, 6), mask=np.eye(2, 6, dtype=np.int64))
+    short = ("--blocks", "2", "--seconds", "0.05", "--threads", "1", "--quiet")
+    done = run("compare", model, "--on", "onnxruntime", "--inputs", inputs, *short)
+    assert done.returncode == 0, done.stderr
+    assert run("bundle", "last", "-o", tmp_path / "m.fairlap", "--no-page").returncode == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    model.rename(tmp_path / "moved.onnx")
+    inputs.rename(elsewhere / "x.npz")
+    again = ("rerun", tmp_path / "m.fairlap", "--trust", "--quiet", "-o", "again.json")
+    missing = run(*again)
+    assert (missing.returncode, error_code(missing)) == (2, "E_MODEL_FILE")
+    assert digest in missing.stderr
+    masked_lookup(elsewhere / "m.onnx", table=np.ones((ROWS, 32), np.float32))
+    assert error_code(run(*again)) == "E_SOURCE_CHANGED"
+    (elsewhere / "m.onnx").write_bytes(b"no model at all")
+    assert error_code(run(*again)) == "E_SOURCE_CHANGED"
+    (tmp_path / "moved.onnx").rename(elsewhere / "m.onnx")
+    done = run(*again)
+    assert done.returncode == 0, done.stderr
+    source = json.loads((elsewhere / "again.json").read_bytes())["plan"]["works"][0]["source"]
+    assert dict(source["files"])[str(elsewhere / "m.onnx")] == digest
+    assert source["inputs"] == str(elsewhere / "x.npz")
+    same = run("diff", tmp_path / "m.fairlap", "again.json", "--json")
+    assert json.loads(same.stdout)["differences"], same.stdout

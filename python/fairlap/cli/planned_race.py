@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from fairlap.cli.option_groups import grouped
 from fairlap.cli.output import print_line, progress_notes
@@ -107,7 +108,7 @@ def _planned(
     from fairlap.race.plan import load_plan
     from fairlap.race.plan_from_request import plan_of
     from fairlap.race.plan_reach import allow
-    from fairlap.race.resume import require_same_sources
+    from fairlap.race.resume import require_same_sources, with_files_here
     from fairlap.store.run_sources import require_contestant
 
     if options.resume is None and options.plan_file is None:
@@ -124,12 +125,15 @@ def _planned(
         if not store:
             raise InvalidRequest("a resumed run is stored; leave --no-store out", code="E_RESUME")
         resumed = resumable(options.resume, notify, given.get("pass_env", ()), trust=trust)
+        of_race = _with_budget_left(of_race, resumed)
         plan = resumed.run.plan
     else:
         assert options.plan_file is not None
-        plan = load_plan(options.plan_file)
+        plan = with_files_here(load_plan(options.plan_file))
         require_allowed(plan, str(options.plan_file), trust=trust)
         require_same_sources(plan, notify, given.get("pass_env", ()))
+        if of_race.budget is not None:
+            plan = msgspec.structs.replace(plan, budget_s=float(of_race.budget))
     return _Planned(plan, checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json), resumed)
 
 
@@ -141,15 +145,41 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
     if models or excess:
         named = f"--{excess[0].removesuffix('_bytes').replace('_', '-')}" if excess else "MODEL"
         named = {"--contestants": "--on"}.get(named, named)
-        raise InvalidRequest(f"a saved plan decides this already; leave {named} out")
+        instead = "race RUN again with `fairlap rerun RUN --blocks N`" if named == "--blocks" else "draw a new plan"
+        raise InvalidRequest(f"a saved plan decides this already; leave {named} out, or {instead}")
     return RaceOptions(**given)
+
+
+def _with_budget_left(options: RaceOptions, resumed: StoredRun) -> RaceOptions:
+    """Require a budget for a run that had ended by a rule, and give any other what is left of its own."""
+    from fairlap.cli.run_race import LEAST_BUDGET_S
+    from fairlap.race.resume import all_blocks_ran
+
+    run, run_id = resumed.run, resumed.run_id
+    again = f"`fairlap rerun {run_id}` races it again"
+    if resumed.had_ended and all_blocks_ran(run.plan, run.processes):
+        raise InvalidRequest(
+            f"{run_id} has run all its blocks, and a verdict that is known cannot get more; {again}, with --blocks N "
+            "as many as you like",
+            code="E_RESUME",
+        )
+    if options.budget is not None:
+        return options
+    if resumed.had_ended:
+        raise InvalidRequest(
+            f"{run_id} has ended: {resumed.had_ended}; {again}, and --budget 60s continues it", code="E_RESUME"
+        )
+    if run.plan.budget_s is None:
+        return options
+    left_s = max(run.plan.budget_s - run.wall_s.get("whole", 0.0), LEAST_BUDGET_S)
+    return msgspec.structs.replace(options, budget=left_s)
 
 
 def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...], *, trust: bool) -> StoredRun:
     """Load a stored run with its whole blocks, since blocks of two machines or two sets of data do not make one run."""
     from fairlap.cli.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
-    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks
+    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks, why_over
     from fairlap.store.shared.sender import open_with
     from fairlap.store.tables import require_no_sweep
 
@@ -162,7 +192,7 @@ def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...],
         run_id = store.id_of(name)
         store.ask(require_no_sweep, run_id)
         store.require_ended(run_id)
-        run = store.load(run_id)
+        run, state = store.load(run_id), store.state(run_id)
     here = machine_facts()
     differ = [f"{fact} was {run.machine.get(fact)}, is {here.get(fact)}" for fact in _SAME
               if run.machine.get(fact) != here.get(fact)]  # fmt: skip
@@ -176,7 +206,7 @@ def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...],
             f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",
             code="E_RESUME",
         )
-    return StoredRun(run, run_id)
+    return StoredRun(run, run_id, why_over(run) if state == "finished" else "")
 
 
 def warn_of_too_few_blocks(plan: Plan, notify: Callable[[str], None], of: str = "") -> None:

@@ -13,7 +13,7 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.progress import Progress
-from fairlap.race.run import Run
+from fairlap.race.run import Run, with_continuation
 from fairlap.results.results import Results
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -26,10 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """An interrupted run that is resumed, with its whole blocks."""
+    """An interrupted run that is resumed, with its whole blocks; or one that had ended, and why, to be continued."""
 
     run: Run
     run_id: str
+    had_ended: str = ""
+
+    @property
+    def continued_after(self) -> tuple[int, ...]:
+        """After how many blocks it had ended each time that it was continued, this time included."""
+        before = self.run.continued_after
+        return (*before, len({process.block for process in self.run.processes})) if self.had_ended else before
 
 
 def named_sender() -> Sender | None:
@@ -68,7 +75,8 @@ class Recorder:
         with self._reported("the store cannot be opened, so this run will not be stored", resuming=resumed is not None):
             store = open_store(store_path())
             if resumed:
-                self._recording = store.resume(resumed.run_id, resumed.run.processes)
+                ended_early = with_continuation("", resumed.continued_after)
+                self._recording = store.resume(resumed.run_id, resumed.run.processes, ended_early)
             else:
                 self._recording = store.begin(run.plan, run.machine, run.began_at, run.roofs)
         if self._trouble:

@@ -30,9 +30,9 @@ from fairlap.race.kept_plan import plan_to_keep
 from fairlap.race.plan import Plan
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
-from fairlap.race.run import Run, roofs_for
+from fairlap.race.run import Run, roofs_for, with_continuation
 from fairlap.race.scenario_side import race_sides, sides_asked
-from fairlap.race.stopping import Ending
+from fairlap.race.stopping import Ending, is_out_of_time
 from fairlap.render.outputs import Format, write_all
 from fairlap.render.terminal import text_of
 from fairlap.request.race_request import RaceOptions, RaceRequest
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-_LEAST_BUDGET_S = 0.1
+LEAST_BUDGET_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,14 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         began_at = resumed.run.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
         roofs = resumed.run.roofs if resumed else roofs_for(plan, before_race.announce, before_race.say)
     run = Run(plan_to_keep(plan), [], machine_facts(), {}, began_at, roofs=roofs)
-    ending = Ending(plan, target=output.options.target, budget_s=output.options.budget)
+    had_ended = resumed.had_ended if resumed else ""
+    continued = resumed.continued_after if resumed else ()
+    ending = Ending(
+        plan,
+        target=output.options.target,
+        budget_s=output.options.budget,
+        past_decision=bool(had_ended) and not is_out_of_time(had_ended),
+    )
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = Recorder(run, resumed, progress) if output.store else None
     record = recorder.record if recorder else _discard
@@ -148,11 +155,12 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     run.processes, run.profiles, run.compilations = race.processes, findings.profiles, findings.compilations
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
-        progress.say(f"resumed with {plan.counted(len(race.processes))}")
+        verb = "continued" if had_ended else "resumed"
+        progress.say(f"{verb} with {plan.counted(len(race.processes))}")
 
     def update() -> None:
         run.wall_s = {name: seconds + earlier_s.get(name, 0.0) for name, seconds in race.shares().items()}
-        run.ended_early = race.ended_early
+        run.ended_early = with_continuation(race.ended_early, continued)
 
     def save_so_far() -> None:
         """Run files survive a kill. Whether they can be written is reported at the end."""
@@ -263,7 +271,7 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
     arguments += ["--quiet"] if output.quiet else []
     arguments += ["--json"] if output.as_json else []
     if budget_left_s is not None:
-        arguments += ["--budget", f"{max(budget_left_s, _LEAST_BUDGET_S):.1f}s"]
+        arguments += ["--budget", f"{max(budget_left_s, LEAST_BUDGET_S):.1f}s"]
     return f"resume with: {shlex.join(arguments)}"
 
 

@@ -44,6 +44,27 @@ class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             raise click.BadParameter(str(error), ctx, param) from error
 
 
+class RunOrFile(Parsed):
+    """A run by its id, or a run file; a bundle is checked here, and is then read as the run file that is in it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(value))
+        if path.is_file() and not (ctx and ctx.resilient_parsing) and _begins_as_archive(path):
+            from fairlap.render.bundle.run_part import checked_run_of
+            from fairlap.store.run_file import hand_over
+
+            hand_over(path, checked_run_of(path))
+        return value
+
+
+def _begins_as_archive(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\3\4"
+    except OSError:  # reported where the file is read
+        return False
+
+
 def one_or_more(*offered: str) -> Parsed:
     """Parse some of the offered names, separated by commas."""
 
@@ -119,7 +140,7 @@ CONTESTANTS = Parsed(Contestants, "a,b,...", completions.contestants)
 MODEL = Parsed(str, "model", completions.models)
 MODEL_OR_FILE = Parsed(str, "model|file", completions.models, or_file=True)
 RUN = Parsed(str, "run", completions.runs)
-RUN_OR_FILE = Parsed(str, "run|file", completions.runs, or_file=True)
+RUN_OR_FILE = RunOrFile(str, "run|file", completions.runs, or_file=True)
 NAMES = Parsed(_names, "name,...")
 WHOLE_NUMBERS = Parsed(_whole_numbers, "n,...")
 NUMBER_OR_AUTO = Parsed(_number_or_auto, "n|auto")

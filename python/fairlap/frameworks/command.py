@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,11 @@ from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, Contes
 _ONLY_MODEL = "callable"
 LONGEST_RUN_S = 300.0  # of the one run whose output is what all must print
 _MOST_PROGRAM_BYTES = 256 * 2**20  # of a program whose hash names it
+_LAUNCHER = re.compile(
+    r"(python|pypy|perl|ruby|node|deno|bun|lua|luajit|php|Rscript|julia|java|dotnet|(ba|da|z|k|fi)?sh|busybox|env|nice|"
+    r"taskset|numactl|chrt|timeout|time|stdbuf|setarch|xargs|uv|uvx|poetry|pipx|conda|docker|podman)[\d.]*t?"
+)
+"""Programs that run another one, or a script, by the names of their files."""
 _LAST_BYTES = 4096  # of what a failed command printed
 
 
@@ -73,7 +79,7 @@ class CommandLine(Framework):
             words = words_of(wanted.options[RUN])
             folder, output = wanted.options.get(FOLDER, ""), wanted.options.get(OUTPUT, "")
             program = program_of(words, folder)
-            self._version = _version(program)
+            self._version = version_of(words, folder)
             report = OwnReport(words, wanted.options[REPORTED]) if REPORTED in wanted.options else None
             keeps_output = bool(output) or (report is not None and report.is_printed)
             words = words if report is None else report.words
@@ -256,14 +262,31 @@ def _use_of(run: CommandRun, report: OwnReport | None) -> UseOfRuns:
     return UseOfRuns(run_small)
 
 
-def _version(program: Path) -> str:
-    """Hash the program, so that two builds of it differ."""
-    if program.stat().st_size > _MOST_PROGRAM_BYTES:
-        return f"{program.stat().st_size} bytes"
+def version_of(words: Sequence[str], folder: str) -> str:
+    """Hash the program, so that two builds of it differ; of an interpreter or launcher, the file that it runs too.
+
+    It is empty for one that runs no file: alone, the hash of ``python`` says nothing about ``python -c ...``.
+    """
+    program = program_of(words, folder)
+    if not (_is_launcher(program.name) or _is_launcher(words[0])):
+        return _hash_text(program)
+    others = (Path(folder, word) for word in words[1:] if not _is_launcher(word))
+    script = next((file for file in others if file.is_file()), None)
+    return f"{_hash_text(program)}+{_hash_text(script).removeprefix('sha256:')}" if script else ""
+
+
+def _is_launcher(word: str) -> bool:
+    return _LAUNCHER.fullmatch(Path(word).name) is not None
+
+
+def _hash_text(file: Path) -> str:
     try:
-        return f"sha256:{hashlib.sha256(program.read_bytes()).hexdigest()[:12]}"
+        size = file.stat().st_size
+        if size <= _MOST_PROGRAM_BYTES:
+            return f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
     except OSError:  # executable, but not readable
-        return f"{program.stat().st_size} bytes"
+        pass
+    return f"{file.stat().st_size} bytes"
 
 
 def _named(output: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,7 @@ from fairlap.request.source import with_paths
 from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
 from fairlap.scenarios.contract import Scenario, scenario_of
+from fairlap.scenarios.process_result import Started
 from fairlap.secrets import json_without_secrets
 from fairlap.verdict import ERROR_RATE, Gate
 
@@ -37,6 +39,9 @@ _MOST_HASH_SEED = 4294967295
 
 _Limit = Annotated[float, Meta(ge=0, le=7 * 86_400)]
 """Of seconds. A plan may be another's, who would have a machine run for good."""
+
+
+_Positive = Annotated[float, Meta(gt=0)]
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -73,7 +78,7 @@ class Block(msgspec.Struct, frozen=True):
     data_seed: int = 0  # draws weights and inputs
     # Alone, so that nothing else runs while a process imports and compiles; or side by side, which is quicker. In the
     # second block, those that took long to compile start alone all the same, to compile with full caches.
-    started: Literal["alone", "together"] = "alone"
+    started: Started = "alone"
     rounds: int | None = None  # chosen in the race where it is not known
 
 
@@ -119,6 +124,8 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     pass_env: tuple[str, ...] = ()  # names of secret variables that contestants get; the values are nowhere
     scenario_settings: dict[str, str] = msgspec.field(default_factory=dict)  # of scenarios that installed packages add
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
+    budget_s: _Positive | None = None  # of the race, unless it is given another one; None: the usual one, if any
+    target: _Positive | None = None  # the half-width, as a share, of every interval at which the race may end
 
     @property
     def headline(self) -> Conditions:
@@ -251,22 +258,10 @@ def draw_plan(
     kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
     seeds = _balanced(rng, data_seeds, blocks)
     for number in range(blocks):
-        rng.shuffle(kinds)
-        for kind in kinds:
-            for work in rng.sample(range(len(works)), len(works)):
-                drawn.append(
-                    Block(
-                        number=len(drawn),
-                        work=work,
-                        conditions=kind,
-                        order=tuple(rng.sample(range(len(contestants)), len(contestants))),
-                        hash_seed=rng.randint(0, _MOST_HASH_SEED),
-                        padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
-                        cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
-                        data_seed=seeds[number],
-                        started="together" if until_decided and number > 0 else "alone",
-                    )
-                )
+        started: Started = "together" if until_decided and number > 0 else "alone"
+        drawn += _round(
+            rng, works, kinds, len(contestants), threads, available_cores, seeds[number], started, first=len(drawn)
+        )
     return Plan(
         contestants=contestants,
         works=works,
@@ -277,6 +272,35 @@ def draw_plan(
         available_cores=available_cores,
         **fields,
     )
+
+
+def _round(
+    rng: random.Random,
+    works: Sequence[Work],
+    kinds: list[Conditions],
+    contestants: int,
+    threads: int,
+    available_cores: tuple[int, ...],
+    data_seed: int,
+    started: Started,
+    first: int,
+) -> Iterator[Block]:
+    """Draw a block of every work under all kinds of conditions, and shuffle the kinds; ``first`` is its number."""
+    rng.shuffle(kinds)
+    for kind in kinds:
+        for work in rng.sample(range(len(works)), len(works)):
+            yield Block(
+                number=first,
+                work=work,
+                conditions=kind,
+                order=tuple(rng.sample(range(contestants), contestants)),
+                hash_seed=rng.randint(0, _MOST_HASH_SEED),
+                padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
+                cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
+                data_seed=data_seed,
+                started=started,
+            )
+            first += 1
 
 
 def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
@@ -293,6 +317,34 @@ def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
 
     blocks = tuple(msgspec.structs.replace(block, cores=drawn(block)) for block in plan.blocks)
     return msgspec.structs.replace(plan, blocks=blocks, available_cores=available_cores)
+
+
+def with_blocks(plan: Plan, blocks: int) -> Plan:
+    """Change how many blocks each work has: the first ones stay, and further ones are drawn from the same seed.
+
+    It then runs all of them: a budget, a target or a decision would end it by another rule.
+    """
+    require_blocks(blocks)
+    kinds: list[Conditions] = list(dict.fromkeys(block.conditions for block in plan.blocks))
+    a_round = len(plan.works) * len(kinds)
+    kept = list(plan.blocks[: blocks * a_round])
+    cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
+    while len(kept) < blocks * a_round:
+        rng = random.Random(f"{plan.seed} blocks {len(kept)}")
+        used = Counter(block.data_seed for block in kept)
+        data_seed = min(rng.sample(plan.data_seeds, len(plan.data_seeds)), key=used.__getitem__)
+        kept += _round(
+            rng,
+            plan.works,
+            kinds,
+            len(plan.contestants),
+            plan.threads,
+            cores,
+            data_seed,
+            plan.blocks[-1].started,
+            len(kept),
+        )
+    return msgspec.structs.replace(plan, blocks=tuple(kept), until_decided=False, budget_s=None, target=None)
 
 
 def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> list[int]:

@@ -108,6 +108,8 @@ def plan_of(
         pass_env=request.pass_env,
         scenario_settings=request.scenario_settings,
         **of_scenarios,
+        budget_s=None if request.budget is None else float(request.budget),
+        target=None if request.target is None else float(request.target),
     )
     require_sandboxable(drawn)
     return drawn

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
 
 from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
+from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.fed_check import data_for
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.plan import Plan
+from fairlap.race.run import Run
 from fairlap.race.scenario_side import race_sides
+from fairlap.race.stopping import ended_by_rule
+from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, with_paths
+from fairlap.request.work import StartWeights
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
 
@@ -32,6 +41,15 @@ def all_blocks_ran(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
     return {process.block for process in whole_blocks(plan, processes)} == {block.number for block in plan.blocks}
 
 
+def why_over(run: Run) -> str:
+    """Why a run that has ended needs no further block, or may have none; empty where something is missing in it."""
+    if not search_is_over(run.plan, run.processes):
+        return ""
+    if all_blocks_ran(run.plan, run.processes):
+        return "it has run all its blocks"
+    return ended_by_rule(run.ended_early)
+
+
 def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
     """For the smallest memory and the largest batch of everyone who finished, where they were asked for."""
     finished = {
@@ -46,6 +64,59 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
         finished <= {(process.contestant, process.work) for process in processes if getattr(process, name)}
         for name in asked
     )
+
+
+def with_files_here(plan: Plan) -> Plan:
+    """Take recorded files that are not at their place from the current folder, where they have the same name there.
+
+    Raises SourceError for a file that is in neither place, or has another hash there.
+    """
+    works = tuple(
+        msgspec.structs.replace(
+            work,
+            source=None if work.source is None else _source_here(work.source),
+            start=None if work.start is None else _start_here(work.start),
+        )
+        for work in plan.works
+    )
+    return plan if works == plan.works else msgspec.structs.replace(plan, works=works)
+
+
+def _source_here(source: Source) -> Source:
+    roots = [path for path in (source.path.removeprefix(PREFIX_OF_TRANSFORMERS), source.inputs, source.labels) if path]
+    moved = {path: _found(path, digest, roots) for path, digest in source.files if not Path(path).exists()}
+    if not moved:
+        return source
+    moved |= {root: str(Path.cwd() / Path(root).name) for root in roots if "/" in root and not Path(root).exists()}
+    if not Path(source.folder).is_dir():
+        moved[source.folder] = str(Path.cwd())
+    return with_paths(source, lambda path: moved.get(path, path))
+
+
+def _start_here(start: StartWeights) -> StartWeights:
+    if Path(start.path).exists():
+        return start
+    return msgspec.structs.replace(start, path=_found(start.path, start.sha256, []))
+
+
+def _found(path: str, digest: str, roots: Sequence[str]) -> str:
+    """Find a file by its name in the current folder; in a folder of that name where a whole folder was recorded."""
+    root = next((root for root in roots if path.startswith(f"{root}/")), "")
+    name = f"{Path(root).name}{path.removeprefix(root)}" if root else Path(path).name
+    here = Path.cwd() / name
+    if not here.is_file():
+        raise SourceError(
+            f"{path} is not here, nor {name} in the current folder; put the file with SHA-256 {digest} there",
+            code="E_MODEL_FILE",
+        )
+    with here.open("rb") as file:
+        now = hashlib.file_digest(file, "sha256").hexdigest()
+    if now != digest:
+        raise SourceError(
+            f"{here} is not the {path} of the plan: its SHA-256 is {now}, and that was {digest}",
+            code="E_SOURCE_CHANGED",
+        )
+    return str(here)
 
 
 def require_same_sources(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from fairlap.race.settings_search import SettingsSearch
 from fairlap.scenarios.process_result import ProcessResult, checked
 
 RUN_FORMAT = 3
+_CONTINUED = "continued after block "
 
 
 class Run(msgspec.Struct):
@@ -38,6 +39,18 @@ class Run(msgspec.Struct):
     def searches(self) -> tuple[SettingsSearch, ...]:
         """For the settings of contestants such as torch:best; part of the plan, so that it can be run again."""
         return self.plan.searches
+
+    @property
+    def continued_after(self) -> tuple[int, ...]:
+        """After how many blocks the run had ended, each time that it was continued after its verdict was known."""
+        numbers = self.ended_early.partition(_CONTINUED)[2]
+        return tuple(int(part) for part in numbers.split(", ") if part.isdecimal())
+
+
+def with_continuation(reason: str, after: Sequence[int]) -> str:
+    """Add to why a run ended after which numbers of blocks it had ended before, and was continued."""
+    numbers = ", ".join(map(str, after))
+    return "; ".join(part for part in (reason, f"{_CONTINUED}{numbers}" if numbers else "") if part)
 
 
 def checked_run(run: Run) -> Run:

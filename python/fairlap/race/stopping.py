@@ -22,21 +22,35 @@ _NEVER = ("not_installed", "unsupported")  # however often it is tried
 _CHANCES = 2  # blocks in which it may turn out that there is something to compare
 LEAST_OF_A_REQUEST_S = 20.0
 DECIDED = "every comparison is decided"
+_NARROW = "every interval is about as narrow as asked"
+_OUT_OF_TIME = ("it took ", "another block would not have fitted")
 
 
 class Ending:
     """Asked after each block. A race ends only between rounds, so that every work has had as many blocks.
 
     ``target`` is the half-width wanted of every interval, as a share; the rule sees each block's figures sorted.
+    Where neither it nor a budget is given, they are those of the plan. ``past_decision``: a decided race gets more
+    blocks, so that only its budget or its last block ends it.
     A race until decided that was given no budget has the default one, or longer while it has too few blocks to claim
     anything: a large model compiles for most of a minute, and no verdict is of no use.
     """
 
-    def __init__(self, plan: Plan, *, target: float | None = None, budget_s: float | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        target: float | None = None,
+        budget_s: float | None = None,
+        past_decision: bool = False,
+    ) -> None:
         rounds = _rounds(plan, plan.blocks)
+        target = plan.target if target is None else target
+        budget_s = plan.budget_s if budget_s is None else budget_s
         self._plan = plan
         self._rule: verdict.StoppingRule | None = None
-        if target is not None:
+        self._past_decision = past_decision
+        if target is not None and not past_decision:
             self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
         self._patient = plan.until_decided and budget_s is None
         usual_s, self._longest_s = plan.budgets_s
@@ -84,7 +98,7 @@ class Ending:
             return ""
         if processes and all(each.outcome in _NEVER for each in processes):
             return "no contestant can run here"
-        if self._plan.until_decided:
+        if self._plan.until_decided and not self._past_decision:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}
             if self._decided(bases.values()):
@@ -95,9 +109,9 @@ class Ending:
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
         budget_s = self.longest_s if rounds < self._fewest_blocks else self._budget_s
         if budget_s is not None and elapsed_s > budget_s:
-            return f"it took {elapsed_s:,.0f} s, and its budget was {budget_s:g} s"
+            return f"{_OUT_OF_TIME[0]}{elapsed_s:,.0f} s, and its budget was {budget_s:g} s"
         if budget_s is not None and elapsed_s + next_round_s > budget_s:
-            return f"another block would not have fitted into {budget_s:g} s"
+            return f"{_OUT_OF_TIME[1]} into {budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:
             return ""
         tables = [each.table for each in work_blocks(self._plan, processes, self._plan.headline)]
@@ -105,7 +119,7 @@ class Ending:
         if len(advice) < len(tables) or not all(each.stop for each in advice):
             return ""
         widest = max(each.half_width for each in advice)
-        return f"every interval is about as narrow as asked (± {quantity_text.share(widest)})"
+        return f"{_NARROW} (± {quantity_text.share(widest)})"
 
     def _next_round_s(self, elapsed_s: float, rounds: int, blocks: int, kept: int) -> float:
         """Estimate that the next round takes as long as the last one.
@@ -134,6 +148,17 @@ class Ending:
         if any(len(kind) < len(self._plan.works) for kind in tables):
             return False
         return not any(design_of(self._plan, kind).ended_blind for kind in tables)
+
+
+def ended_by_rule(reason: str) -> str:
+    """Why a race ended, as it was recorded, where it had enough or no time left; empty where data or a disk failed."""
+    first = reason.partition(";")[0]
+    return first if first == DECIDED or first.startswith((_NARROW, *_OUT_OF_TIME)) else ""
+
+
+def is_out_of_time(reason: str) -> bool:
+    """Whether the budget ended the race, blind to its figures."""
+    return reason.startswith(_OUT_OF_TIME)
 
 
 def _has_a_pair(basis: WorkBlocks) -> bool:

@@ -156,6 +156,8 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
         lines.append(f"! {work_result.mixed.text}")
     if work_result.unknown_settings:
         lines.append(f"! {work_result.unknown_settings.text}")
+    if work_result.continued:
+        lines.append(f"! {work_result.continued.text}")
     if work_result.curves_apart:
         lines.append(f"! {work_result.curves_apart.text}")
     return lines

@@ -116,7 +116,7 @@ def _notices(work: WorkResult) -> Iterator[Notice]:
     if work.why_no_verdict:
         yield Notice(work.basis.no_verdict_code, f"no verdict: {work.why_no_verdict}")
     busy = None if work.basis.no_verdict_code else work.busy  # the reason for no verdict says the same
-    for each in (busy, work.mixed, work.unknown_settings, work.curves_apart):
+    for each in (busy, work.mixed, work.unknown_settings, work.curves_apart, work.continued):
         if each is not None:
             yield each
     for compared in work.comparisons:

@@ -138,7 +138,7 @@ def results_of(
         tables = [basis.table for basis in bases if basis.table is not None]
         design = design_of(run.plan, tables) if tables else verdict.Design()
         comparisons = verdict.judge(tables, alpha=run.plan.alpha, design=design) if tables else ()
-        found += [work_result_of(basis, comparisons) for basis in bases]
+        found += [replace(work_result_of(basis, comparisons), continued_after=run.continued_after) for basis in bases]
     scaling = scaling_of(run.plan, found)
     return Results(
         run,

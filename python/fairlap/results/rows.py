@@ -390,6 +390,7 @@ def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]
     """Each once; what holds for all processes comes first."""
     for_all = (
         work_result.busy,
+        work_result.continued,
         work_result.curves_apart,
         work_result.mixed,
         work_result.unknown_settings,

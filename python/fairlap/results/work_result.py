@@ -25,6 +25,7 @@ from fairlap.scenarios.contract import Judged, Unqualified, of_time_ns
 from fairlap.scenarios.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 
 PAGE_FAULTS = "page_faults"
+_ERROR_RATE = 0.05  # of one judgement; those of several add up (Bonferroni)
 _MOST_SCATTER = 2.0  # as of the ratios of blocks
 
 
@@ -135,6 +136,7 @@ class WorkResult:
     comparisons: tuple[verdict.Comparison, ...] = ()
     standing: verdict.Standing | None = None
     rows: tuple[Row, ...] = ()  # one for each contestant, in their order
+    continued_after: tuple[int, ...] = ()  # blocks of the run, each time that it was continued after it had ended
 
     @property
     def work(self) -> Work:
@@ -168,6 +170,21 @@ class WorkResult:
         if not stolen.is_worth_saying:
             return None
         return Notice("W_BUSY_MACHINE", f"{stolen.what}; times and ratios are those under this load only")
+
+    @property
+    def continued(self) -> Notice | None:
+        """A warning when a claim rests on blocks that were added after the run had ended without it."""
+        if not self.continued_after:
+            return None
+        before = sum(block < self.continued_after[0] for block in self.blocks.kept)
+        if not any((each.decided_after_blocks or 0) > before for each in self.comparisons):
+            return None
+        most = _ERROR_RATE * (1 + len(self.continued_after))
+        text = (
+            f"the run ended without this verdict and was continued, so equals are called different in up to "
+            f"{quantity_text.share(most)} of such runs; a rerun has {quantity_text.share(_ERROR_RATE)} again"
+        )
+        return Notice("W_CONTINUED", text)
 
     @cached_property
     def curves_apart(self) -> Notice | None:

@@ -120,12 +120,20 @@ def load_run_file(path: Path) -> RunFile:
     return run
 
 
+_handed_over: dict[Path, bytes] = {}
+
+
+def hand_over(path: Path, document: bytes) -> None:
+    """Give the run document of a file of another format, such as a bundle that was checked, to all that read it."""
+    _handed_over[path] = document
+
+
 _AnyRun = TypeVar("_AnyRun", bound=Run)
 
 
 def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
     try:
-        content = content_of(path)
+        content = _handed_over.get(path) or content_of(path)
         run = msgspec.json.decode(content, type=kind)
         checked_run(run)
     except OSError as error:

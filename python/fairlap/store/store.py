@@ -110,14 +110,17 @@ class Store:
             insert_run(db, run_id, "running", run)
         return Recording(self, run_id, lock)
 
-    def resume(self, run: str, before: Sequence[ProcessResult]) -> Recording:
-        """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped."""
+    def resume(self, run: str, before: Sequence[ProcessResult], ended_early: str = "") -> Recording:
+        """Record more processes of an interrupted run. ``before`` are those of its whole blocks; others are dropped.
+
+        ``ended_early`` is what stays known of earlier ends while it runs.
+        """
         run = self.id_of(run)
         with self._writing_alone(run) as (db, lock):
             stored = self.load(run)
             if len(whole_blocks(stored.plan, stored.processes)) != len(before):
                 raise InvalidRequest(f"another process has resumed the run {run} in the meantime; resume it again")
-            db.execute("UPDATE runs SET state = 'running' WHERE id = ?", (run,))
+            db.execute("UPDATE runs SET state = 'running', ended_early = ? WHERE id = ?", (ended_early, run))
             db.execute("DELETE FROM rows WHERE run = ?", (run,))
             remove_other_blocks(db, self._number(run), {process.block for process in before})
         return Recording(self, run, lock)

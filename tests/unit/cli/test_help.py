@@ -25,6 +25,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.explanations import explanations
 from fairlap.launch import environments as envs
 from fairlap.store.store import open_store
+from fairlap.verdict import Verdict
 from runs_in_store import keep_whole
 from saved_runs import saved_run
 
@@ -221,6 +222,14 @@ def test_every_code_in_the_package_has_a_section_and_every_section_a_code() -> N
 def test_a_code_is_explained_also_in_brackets_and_small_letters() -> None:
     assert explain("e_request").output == explain("[E_REQUEST]").output
     assert json.loads(explain("E_REQUEST", "--json").output)["text"] == explanations()["E_REQUEST"]
+
+
+@pytest.mark.parametrize("word", ["verdict", "faster", "Slower", "equivalent", "claim", "fastest"])
+def test_the_words_of_a_verdict_are_explained(word: str) -> None:
+    found = json.loads(explain(word, "--json").output)
+    assert found["code"] == "VERDICT"
+    assert all(each.value in found["text"].lower() for each in Verdict)
+    assert "fairlap rerun" in found["what_to_do"]
 
 
 def test_without_a_code_all_are_listed() -> None:

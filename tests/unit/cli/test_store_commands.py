@@ -11,6 +11,7 @@ import pytest
 from command_line import error_code, fairlap, invoke, output, refusal
 from fairlap.cli.commands.rerun import _differences
 from fairlap.engine.measurement import Notice
+from fairlap.explanations import paragraphs_of_a_claim
 from fairlap.machine.facts import machine_facts
 from fairlap.race.run import Run
 from fairlap.render.terminal import text_of
@@ -101,6 +102,19 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     assert more.startswith(text.rstrip("\n"))
     assert "mlp · infer · fp32 · batch 4 · torch · logits: 1.0e-07 relative" in more
     assert "[E_CRASH]\n  | frame one\n  | frame two" in more
+
+
+def test_a_run_is_shown_with_how_sure_its_verdict_is_and_what_would_refute_it() -> None:
+    run_id = kept()
+    lines = output("show", run_id).split("how sure this is\n")[1].splitlines()
+    [found] = json.loads(output("show", run_id, "--json"))["work_results"][0]["comparisons"]
+    assert found["p_adjusted"] == pytest.approx(2 / 2**8)  # eight blocks of one sign
+    assert "p = 0.0078" in lines[0]
+    assert "95 %" in lines[0]
+    assert [line.strip() for line in lines[1:4]] == list(paragraphs_of_a_claim())
+    assert len(paragraphs_of_a_claim()) == 3
+    alone = output("show", kept(a_run(listed="torch")))
+    assert "how sure this is" not in alone
 
 
 def test_settings_that_differ_between_scales_are_shown_for_each_scale() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.command import CommandFailed, CommandLine, OtherOutput, fingerprint, output_of
+from fairlap.frameworks.command import CommandFailed, CommandLine, OtherOutput, fingerprint, output_of, version_of
 from fairlap.frameworks.contract import Contestant, Settings, Unsupported
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
@@ -124,3 +125,22 @@ def test_two_builds_of_a_program_have_two_versions(tmp_path: Path) -> None:
         framework.prepare(work(), settings, lambda name: nullcontext())
         versions.append(framework.version())
     assert len(set(versions)) == 2
+
+
+def test_what_an_interpreter_or_launcher_runs_is_part_of_the_version(tmp_path: Path) -> None:
+    def short(file: Path) -> str:
+        return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text("pass")
+    other.write_text("print(1)")
+    python = Path(sys.executable).resolve()
+    assert version_of([sys.executable, "one.py"], str(tmp_path)) == f"sha256:{short(python)}+{short(one)}"
+    assert version_of([sys.executable, "-X", "dev", str(other), str(one)], "").endswith(f"+{short(other)}")
+    assert version_of(["env", "A=1", sys.executable, str(one)], "") == version_of(["env", str(one)], "") != ""
+    assert version_of([sys.executable, "-c", "pass"], str(tmp_path)) == ""
+    assert version_of(["sh", "-c", "exit 0"], str(tmp_path)) == ""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert version_of(["./program", "one.py"], str(tmp_path)) == f"sha256:{short(program)}"

@@ -6,9 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan
+from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan, with_blocks
 from fairlap.race.processes.block_worker import CONTROLLED_MEMORY, environment_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
@@ -139,3 +140,27 @@ def test_controlled_processes_have_the_memory_settings_and_as_found_ones_do_not(
         assert len(variables["FAIRLAP_PADDING"]) == block.padding_bytes
         assert variables["OMP_NUM_THREADS"] == "2"
         assert variables["ORT_DISABLE_TELEMETRY"] == "1"
+
+
+@pytest.mark.parametrize("conditions", ["controlled", "both"])
+def test_further_blocks_follow_the_first_ones_and_are_the_same_each_time(
+    conditions: Conditions | Literal["both"],
+) -> None:
+    plan = msgspec.structs.replace(drawn(blocks=4, conditions=conditions, data_seeds=(0, 1, 2)), budget_s=8.0)
+    more = with_blocks(plan, 10)
+    assert more.blocks[: len(plan.blocks)] == plan.blocks
+    assert [block.number for block in more.blocks] == list(range(len(plan.blocks) * 10 // 4))
+    counted = Counter((block.work, block.conditions) for block in more.blocks)
+    assert set(counted.values()) == {10}
+    assert {block.data_seed for block in more.blocks[len(plan.blocks) :]} == {0, 1, 2}
+    assert len({block.order for block in more.blocks[len(plan.blocks) :]}) > 1
+    assert more == with_blocks(plan, 10)
+    assert (more.budget_s, more.seed, more.works) == (None, plan.seed, plan.works)
+    assert with_blocks(more, 4).blocks == plan.blocks
+
+
+def test_a_number_of_blocks_takes_the_place_of_a_decision() -> None:
+    few = with_blocks(drawn(blocks=40, until_decided=True), 5)
+    assert (len(few.blocks), few.until_decided) == (10, False)
+    with pytest.raises(InvalidRequest):
+        with_blocks(few, 0)

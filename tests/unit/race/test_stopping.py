@@ -7,6 +7,7 @@ import math
 import random
 from itertools import count
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
@@ -181,3 +182,30 @@ def test_a_race_in_which_nothing_can_run_ends_after_its_first_round(until_decide
     assert ended_after(Ending(planned), planned, processes)[0] == 2
     processes[0][0].outcome = "crash"
     assert ended_after(Ending(planned), planned, processes)[0] > 2
+
+
+def test_the_plan_has_the_budget_and_the_target_of_its_race_unless_others_are_given() -> None:
+    planned = msgspec.structs.replace(plan(until_decided=True), budget_s=8.0)
+    assert Ending(planned).longest_s == 8.0
+    assert Ending(planned, budget_s=3.0).longest_s == 3.0
+    wide = msgspec.structs.replace(plan(), target=0.02)
+    assert ended_after(Ending(wide), wide, processes_around(wide, 0.002))[0] == 12
+
+
+def test_a_decided_race_that_gets_more_to_do_is_ended_by_its_budget_alone() -> None:
+    planned = plan(until_decided=True)
+    processes = processes_around(planned, 0.3)
+    number, reason = ended_after(Ending(planned, budget_s=1e6), planned, processes)
+    assert stopping.ended_by_rule(reason) == stopping.DECIDED
+    assert number < len(planned.blocks)
+    going_on = Ending(planned, budget_s=1e6, past_decision=True)
+    assert ended_after(going_on, planned, processes) == (len(planned.blocks), "")
+
+
+def test_why_a_race_ended_is_known_from_what_was_recorded() -> None:
+    planned = plan()
+    spent = Ending(planned, budget_s=1e-9).reason(planned.blocks[:1], processes_around(planned, 0.02)[0])
+    assert stopping.is_out_of_time(spent)
+    assert stopping.ended_by_rule(spent) == spent
+    assert stopping.ended_by_rule(f"{stopping.DECIDED}; continued after block 7") == stopping.DECIDED
+    assert stopping.ended_by_rule("cannot read data.npy: No such file or directory") == ""

@@ -302,3 +302,26 @@ def test_what_cannot_be_done_is_refused_with_a_code(stored: str, tmp_path: Path)
     assert refusal("verify", "plain.json").code == "E_BUNDLE"
     assert refusal("verify", "nothing.fairlap").code == "E_BUNDLE"
     assert not (tmp_path / "x.fairlap").exists()
+
+
+def test_a_bundle_is_read_as_a_run_file_where_nothing_in_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("six.fairlap").write_bytes(bundle())
+    Path("eight.fairlap").write_bytes(bundle(8))
+    for name in ("six", "eight"):
+        Path(f"{name}.json").write_bytes(parts_of(Path(f"{name}.fairlap").read_bytes())[RUN])
+    for command in (["diff"], ["across"], ["gate", "--margin", "5%"]):
+        of_files = invoke(*command, "six.json", "eight.json")
+        of_bundles = invoke(*command, "six.fairlap", "eight.fairlap")
+        assert of_bundles.exit_code == of_files.exit_code, of_bundles.output
+        assert of_bundles.stdout.replace(".fairlap", ".json") == of_files.stdout
+    assert json.loads(output("export", "six.fairlap", "--json"))["rows"]
+    Path("changed.fairlap").write_bytes(packed(with_sample(1.01)))
+    for arguments in (("rerun", "changed.fairlap"), ("diff", "six.fairlap", "changed.fairlap")):
+        assert refusal(*arguments).code == "E_BUNDLE_CHANGED"
+    with zipfile.ZipFile("other.zip", "w") as other:
+        other.writestr("a", "b")
+    assert refusal("report", "other.zip", "-o", "page.html").code == "E_BUNDLE"
+    assert refusal("bundle", "six.fairlap", "-o", "again.fairlap").code == "E_BUNDLE"

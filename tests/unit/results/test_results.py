@@ -203,3 +203,14 @@ def test_the_terminal_claims_no_ratio_where_the_rows_have_none() -> None:
         claimed = [row.ratio is not None for row in found.rows if row.contestant == "torch"]
         assert claimed == [blocks > 1]
         assert bool(re.search(r"\b2[.\d]*×", text_of(found))) is (blocks > 1)
+
+
+def test_a_claim_of_a_run_that_was_continued_after_it_had_ended_without_it_says_so() -> None:
+    def codes(continued_after: int, blocks: int = 12) -> set[str]:
+        processes = race(2e6, 1e6, blocks)
+        run = Run(plan(blocks), processes, {}, {}, ended_early=f"x; continued after block {continued_after}")
+        return {warning.code for row in results_of(run).rows for warning in row.warnings}
+
+    assert "W_CONTINUED" in codes(4)  # a fixed number of blocks is judged at its end
+    assert "W_CONTINUED" not in codes(12)
+    assert "W_CONTINUED" not in codes(3, blocks=5)  # too few to claim anything

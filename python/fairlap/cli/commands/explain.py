@@ -14,6 +14,7 @@ from fairlap.explanations import explanations, next_step
 from fairlap.printed_document import PrintedDocument
 
 _MOST_OF_A_LINE = 90
+_OF_VERDICTS = ("FASTER", "FASTEST", "SLOWER", "EQUIVALENT", "CLAIM", "OUTCOME", "WINNER")  # words of a table
 
 
 class ExplainedCode(PrintedDocument, frozen=True, tag="fairlap.code/1"):
@@ -37,8 +38,8 @@ def _first_sentence(text: str) -> str:
     examples="""
 fairlap explain E_OUTPUT
     Say what a code means and what to do.
-fairlap explain inconclusive
-    Say what a race without a winner showed.
+fairlap explain verdict
+    Say what the outcomes mean, and what would refute one.
 """,
 )
 @click.argument("code", required=False)
@@ -52,6 +53,7 @@ def command(code: str | None, as_json: bool) -> None:
         print_json(AllCodes(known)) if as_json else click.echo("\n".join(lines))
         return
     name = code.strip("[]").upper()
+    name = "VERDICT" if name in _OF_VERDICTS else name
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3) or [each for each in known if name in each]
         hint = f"did you mean {' or '.join(near)}?" if near else "`fairlap explain` lists all codes"

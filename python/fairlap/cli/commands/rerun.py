@@ -11,7 +11,7 @@ from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.output import print_note, progress_notes
 from fairlap.cli.output_options import race_options
 from fairlap.cli.plan_trust import TRUST, require_allowed
-from fairlap.cli.values import RUN_OR_FILE
+from fairlap.cli.values import DURATION, RUN_OR_FILE
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
@@ -21,29 +21,39 @@ if TYPE_CHECKING:
     "rerun",
     cls=Command,
     sections=RACE_SECTIONS,
-    essential="baseline trust output store quiet json",
+    essential="baseline trust budget blocks output store quiet json",
     examples="""
 fairlap rerun last
     Repeat the newest run, in the same order and with the same seeds.
+fairlap rerun last --blocks 40
+    Repeat it with more blocks.
 """,
 )
 @click.argument("run", type=RUN_OR_FILE, metavar="RUN|FILE")
 @TRUST
+@click.option("--budget", type=DURATION, help="Race for DURATION at most.  [default: that of the run]")
+@click.option("--blocks", type=int, help="Run so many blocks: the first ones of the run, then more of its seed.")
 @race_options
-def command(run: str, trust: bool | None, store: bool, quiet: bool, as_json: bool, **given: Any) -> None:
+def command(
+    run: str, trust: bool | None, blocks: int | None, store: bool, quiet: bool, as_json: bool, **given: Any
+) -> None:
     """Run the plan of a run again, in the same order and with the same seeds, and show first what changed since.
 
     RUN is `last`, the id of a stored run or its beginning; FILE is a run file. What a plan from elsewhere reaches
     is shown, and it runs only with --trust.
     """
+    import msgspec
+
     from fairlap.cli.run_race import checked_output, run_race
     from fairlap.frameworks.command import require_programs
+    from fairlap.race.plan import with_blocks
     from fairlap.race.processes.chosen_rounds import with_rounds_of
-    from fairlap.race.resume import require_same_sources
+    from fairlap.race.resume import require_same_sources, with_files_here
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
 
     then, _ = run_named(run)
+    then.plan = with_files_here(then.plan)
     require_allowed(then.plan, f"the plan of {run}", trust=bool(trust))
     _require_cores(then)
     notify = progress_notes(quiet=quiet).announce
@@ -52,6 +62,10 @@ def command(run: str, trust: bool | None, store: bool, quiet: bool, as_json: boo
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})
     plan = with_rounds_of(then.plan, then.processes)
+    if blocks is not None:
+        plan = with_blocks(plan, blocks)
+    if options.budget is not None:
+        plan = msgspec.structs.replace(plan, budget_s=float(options.budget))
     output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
     require_programs(plan.contestants)
     raise SystemExit(run_race(plan, output))

@@ -63,6 +63,11 @@ def main_chart_of(charts: Sequence[Chart]) -> Chart:
     return by_key[_INTERVALS] if load is None or load.absent else load
 
 
+def main_charts_by_batch(charts: Sequence[Chart]) -> list[Chart]:
+    """Choose the charts of one model at several batches: what it is ranked by, and its memory."""
+    return [chart for chart in charts if chart.key in ("judged_by_batch", "peak_by_batch") and not chart.absent]
+
+
 def _empty(chart: Chart) -> Chart:
     return left_out(
         chart.key, chart.title, "No process reported this, so the chart is left out.", section=chart.section
@@ -119,7 +124,9 @@ def _sweep(shown: Results, axis: JudgedAxis) -> list[Chart]:
     groups = [group_of(work) for work in shown.works()]
     if len(set(groups)) == len(groups):
         return []
-    return [other_charts.judged_by_batch(axis), other_charts.batch_sweep()]
+    has_peaks = any(row.peak_memory_bytes for _, _, row in shown.every_row())
+    charts = [other_charts.judged_by_batch(axis), other_charts.batch_sweep()]
+    return [*charts, other_charts.peak_by_batch()] if has_peaks else charts
 
 
 def _energy_and_cost(shown: Results) -> list[Chart]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -36,13 +37,32 @@ def batch_sweep() -> Chart:
     return _by_batch("sweep", "Throughput by batch size", "throughput", axis, shown, {})
 
 
-def _by_batch(key: str, title: str, field: str, axis: Any, shown: Any, calculated: dict[str, str]) -> Chart:
+def peak_by_batch() -> Chart:
+    """From zero, since most of it is there at every batch."""
     alt = altair()
+    axis = alt.Axis(title="peak memory of a process", labelExpr=size_text("datum.value"), tickCount=5)
+    found = _by_batch(
+        "peak_by_batch",
+        "Peak memory by batch size",
+        "peak_bytes",
+        axis,
+        alt.Tooltip("shown:N", title="peak memory"),
+        {"shown": size_text("datum.peak_bytes")},
+        scale=alt.Scale(zero=True),
+    )
+    return replace(found, note="With 95 % intervals. Batch sizes are on a logarithmic axis.", section="resources")
+
+
+def _by_batch(
+    key: str, title: str, field: str, axis: Any, shown: Any, calculated: dict[str, str], scale: Any = None
+) -> Chart:
+    alt = altair()
+    scale = scale or alt.Scale(type="log", nice=False, padding=10)
     base = alt.Chart(named("figures")).transform_calculate(**calculated)
     x = by_batch()
-    y = alt.Y(f"{field}:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=axis)
+    y = alt.Y(f"{field}:Q", scale=scale, axis=axis)
     bands = base.mark_rule(strokeWidth=5, opacity=0.35).encode(
-        x=x, y=alt.Y(f"{field}_low:Q"), y2=f"{field}_high:Q", color=contestant_only()
+        x=x, y=alt.Y(f"{field}_low:Q"), y2=f"{field}_high:Q", color=coloured()
     )
     lines = base.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=50)).encode(
         x=x, y=y, color=coloured(), tooltip=["contestant:N", "batch:Q", shown]

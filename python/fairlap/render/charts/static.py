@@ -10,27 +10,44 @@ from typing import Any
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.render.charts.chart import Chart
 from fairlap.render.charts.chart_tables import chart_tables, group_of
-from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
+from fairlap.render.charts.charts_of_run import charts_of, main_chart_of, main_charts_by_batch
 from fairlap.render.charts.libraries import STILL_FONT, png_of, svg_of, vl_convert
 from fairlap.render.charts.look import LIGHT, filled_in
+from fairlap.request.work import Work
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 
 _WIDTH = 720
 _COLUMN_OF_KEY = 130
+_OF_A_PART = ("data", "layer", "title", "description", "width", "height")  # data that all layers share stand above them
 
 Record = Mapping[str, Any]
 
 
 def main_chart(shown: Results, *, png: bool) -> bytes:
-    """Draw the times of all processes or latency against rate, for each work under the verdict's conditions."""
+    """Draw the times of all processes or latency against rate, for each work under the verdict's conditions.
+
+    Several batches of one model are a curve of the times and one of the memory instead.
+    """
     tables = chart_tables(shown)
-    chart = main_chart_of(charts_of(shown, tables))
-    specs = [static_spec(chart, shown, shown.of_work(work)[0], tables) for work in shown.works()]
+    charts = charts_of(shown, tables)
+    main, by_batch = main_chart_of(charts), main_charts_by_batch(charts)
+    specs = []
+    for works in _same_but_for_batch(shown).values():
+        for work in works[:1] if len(works) > 1 and by_batch else works:
+            drawn_of_it = by_batch if len(works) > 1 and by_batch else [main]
+            specs += [static_spec(chart, shown, shown.of_work(work)[0], tables) for chart in drawn_of_it]
     drawn = [spec for spec in specs if spec is not None]
     if not drawn:
         raise FairlapError("there is nothing to draw: no process finished")
     return picture(drawn[0] if len(drawn) == 1 else _stacked(drawn), png=png)
+
+
+def _same_but_for_batch(shown: Results) -> dict[str, list[Work]]:
+    groups: dict[str, list[Work]] = {}
+    for work in shown.works():
+        groups.setdefault(group_of(work), []).append(work)
+    return groups
 
 
 def _stacked(specs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -39,7 +56,7 @@ def _stacked(specs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     datasets: dict[str, Any] = {}
     for number, spec in enumerate(specs):
         datasets |= {f"{number} {name}": records for name, records in spec["datasets"].items()}
-        own = {key: value for key, value in spec.items() if key in ("layer", "title", "description", "width", "height")}
+        own = {key: value for key, value in spec.items() if key in _OF_A_PART}
         parts.append(_with_data_of(number, own))
     independent = {"scale": dict.fromkeys(("color", "x", "y"), "independent")}
     whole = {key: value for key, value in specs[0].items() if key in ("$schema", "config", "padding")}
@@ -63,7 +80,10 @@ def picture(spec: dict[str, Any], *, png: bool) -> bytes:
 
 
 def write_charts(shown: Results, folder: Path) -> list[Path]:
-    """Every chart as SVG and PNG, for each work under the conditions of the verdict. Returns the paths."""
+    """Write every chart as SVG and PNG, for each work under the conditions of the verdict, and return the paths.
+
+    One over batches is written once for all of them.
+    """
     vl_convert()  # raises where it is missing
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,14 +91,19 @@ def write_charts(shown: Results, folder: Path) -> list[Path]:
         raise InvalidRequest(f"cannot write charts to {folder}: {error.strerror}", code="E_FILE") from None
     tables = chart_tables(shown)
     written = []
+    groups = _same_but_for_batch(shown)
     for work in shown.works():
         work_result = shown.of_work(work)[0]
         for chart in charts_of(shown, tables):
+            over_batches = chart.scope == "batches" and len(groups[group_of(work)]) > 1
+            if over_batches and work != groups[group_of(work)][0]:
+                continue
             spec = static_spec(chart, shown, work_result, tables)
             if spec is None:
                 continue
             svg = svg_of(spec)
-            stem = folder / f"{_file_name(work.label)}-{chart.key}"
+            whose = group_of(work) if over_batches else work.label
+            stem = folder / f"{_file_name(whose)}-{chart.key}"
             for path, content in (
                 (stem.with_name(f"{stem.name}.svg"), svg.encode()),
                 (stem.with_name(f"{stem.name}.png"), png_of(svg)),
@@ -101,7 +126,8 @@ def static_spec(
     """Combine the chart with its data, ready to draw; None where there is no data."""
     if chart.absent:
         return None
-    works = {work.label for work in shown.works() if group_of(work) == group_of(work_result.work)}
+    in_group = _same_but_for_batch(shown)[group_of(work_result.work)]
+    works = {work.label for work in in_group}
     data = {name: [r for r in tables[name] if _wanted(r, chart, work_result, works)] for name in chart.tables}
     if not data[chart.tables[0]]:
         return None
@@ -119,6 +145,9 @@ def static_spec(
         spec.setdefault("height", len(names) * chart.row_height)
         spec |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}, "datasets": data}
     subtitle = f"{shown.run.plan.title_of(work_result.work)} · {work_result.conditions}"
+    if chart.scope == "batches":
+        batches = ", ".join(f"{work.batch:,}" for work in sorted(in_group, key=lambda work: work.batch))
+        subtitle = subtitle.replace(f" · batch {work_result.work.batch}", f" · batch {batches}", 1)
     title = {"text": chart.title, "subtitle": subtitle, "anchor": "start", "offset": 14}
     return spec | {
         "title": title,

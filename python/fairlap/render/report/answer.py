@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fairlap import quantity_text, verdict
+from fairlap.render.judged import judged_text
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.results.other_quantities import QUANTITIES_OF_RUNS, is_of_a_scenario
 from fairlap.results.results import Results
+from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict.warnings import TooFewBlocks
 
@@ -13,6 +15,8 @@ from fairlap.verdict.warnings import TooFewBlocks
 def headline(work_result: WorkResult) -> str:
     """Names a winner only where it was shown to be faster than all others."""
     standing = work_result.standing
+    if (alone := _alone(work_result)) is not None:
+        return f"{alone.contestant}: {judged_text(alone)}"
     if standing is None:
         return "No verdict"
     if standing.winner is not None:
@@ -31,13 +35,31 @@ def headline(work_result: WorkResult) -> str:
     return f"The fastest is one of {verdict.listed(first)}; which one is inconclusive"
 
 
+def headline_of_one(shown: Results) -> str:
+    """Write a sentence about the only contestant at the first and the last of several works; empty for any other."""
+    works = [shown.of_work(work)[0] for work in shown.works()]
+    rows = [row for row in map(_alone, works) if row is not None]
+    if len(works) < 2 or len(rows) < len(works):
+        return ""
+    ends = [f"{judged_text(row)} at batch {row.batch:,}" for row in (rows[0], rows[-1])]
+    return f"{rows[0].contestant} alone, so nothing is compared: {' to '.join(ends)}"
+
+
+def _alone(work_result: WorkResult) -> Row | None:
+    """Of a race of one contestant that has a figure; it has no verdict because it asks for none."""
+    if len(work_result.rows) != 1 or work_result.basis.no_verdict_code or not work_result.contestants[0].ranked:
+        return None
+    return work_result.rows[0] if work_result.rows[0].judged else None
+
+
 def answer(shown: Results, work_result: WorkResult) -> Markup:
     """Render the answer for one work under the conditions of the verdict."""
+    why = work_result.why_no_verdict
     return tag(
         "div",
         tag("p", breaking(headline(work_result)), class_="headline"),
         tag("p", _basis(shown, work_result), class_="basis"),
-        tag("p", f"No verdict: {work_result.why_no_verdict}.", class_="note") if work_result.why_no_verdict else None,
+        tag("p", f"No verdict: {why}.", class_="note") if why and _alone(work_result) is None else None,
         _order_differs(shown, work_result),
         _busy(work_result),
         tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,

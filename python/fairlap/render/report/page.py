@@ -20,7 +20,7 @@ from fairlap.render.charts.labels import chart_text, chart_texts
 from fairlap.render.charts.libraries import vega_script
 from fairlap.render.plan_command import command_of
 from fairlap.render.report import circumstances
-from fairlap.render.report.answer import answer, headline
+from fairlap.render.report.answer import answer, headline, headline_of_one
 from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
@@ -154,6 +154,7 @@ def _answers(shown: Results) -> Markup:
         "section",
         tag("h2", "The answer"),
         _why_it_ended(shown.run),
+        tag("p", sentence, class_="headline") if (sentence := headline_of_one(shown)) else None,
         overview,
         _nothing(shown),
         (_of_work(work, answer(shown, shown.of_work(work)[0])) for work in works),

@@ -9,7 +9,8 @@ from fairlap.models.call_cost import CallCost
 from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
-from fairlap.render.charts.static import write_charts
+from fairlap.render.charts.static import main_chart, write_charts
+from fairlap.render.report.page import page_of
 from fairlap.render.report.page_data import packed
 from fairlap.request.units import Share
 from fairlap.results.results import results_of
@@ -160,3 +161,44 @@ def test_contestants_keep_eight_colours_apart_on_both_papers() -> None:
 def test_a_text_that_comes_again_is_written_once_and_absent_stays_absent() -> None:
     island = packed([{"a": SCRIPT, "n": 1.0}, {"a": SCRIPT, "n": None}, {"a": ENDING}])
     assert island == {"length": 3, "columns": {"a": {"of": [SCRIPT, ENDING], "at": [0, 0, 1]}, "n": [1.0, None, None]}}
+
+
+def _texts(svg: bytes) -> list[str]:
+    return [text.strip() for text in ElementTree.fromstring(svg).itertext() if text.strip()]
+
+
+def test_the_picture_of_several_batches_is_a_curve_of_the_times_and_one_of_the_memory() -> None:
+    shown = results_of(run_of(batches=(1, 2, 4, 8, 16)), "r")
+    texts = _texts(main_chart(shown, png=False))
+    titles = [text for text in texts if "by batch size" in text and "." not in text]
+    assert len(set(titles)) == 2
+    subtitles = [text for text in texts if text.startswith("mlp") and "controlled" in text]
+    assert len(set(subtitles)) == 1
+    assert "batch 1, 2, 4, 8, 16" in subtitles[0]
+    assert {"1", "2", "4", "8", "16", "1 ms", "2 ms"} <= set(texts)  # the axes have the figures
+    marks = ElementTree.fromstring(main_chart(shown, png=False)).iter("{http://www.w3.org/2000/svg}path")
+    assert sum("peak memory: " in mark.get("aria-label", "") for mark in marks) >= 10
+    assert {"torch", "jax"} <= set(texts)  # which line is whose
+    one = _texts(main_chart(results_of(run_of(batches=(4,)), "r"), png=False))
+    assert not any("by batch size" in text for text in one)
+
+
+def test_a_chart_over_batches_is_written_once_with_all_of_them_in_its_subtitle(tmp_path: Path) -> None:
+    written = {path.name for path in write_charts(results_of(run_of(batches=(4, 8)), "r"), tmp_path)}
+    for key in ("judged_by_batch", "sweep", "peak_by_batch"):
+        [name] = [name for name in written if name.endswith(f"{key}.svg")]
+        assert name == f"mlp-infer-fp32-{key}.svg"
+        texts = _texts((tmp_path / name).read_bytes())
+        assert any("batch 4, 8 " in text for text in texts)
+        assert {"torch", "jax"} <= set(texts)
+    assert len([name for name in written if name.endswith("-intervals.svg")]) == 2
+
+
+def test_the_page_of_one_contestant_opens_with_its_figures_and_not_with_a_missing_verdict() -> None:
+    run = run_of(("torch",), batches=(1, 2, 4, 8, 16))
+    answer = page_of(results_of(run, "r")).partition('id="answer"')[2].partition("</section>")[0]
+    opening = re.findall(r'<p class="headline">(.*?)</p>', answer)[0]
+    assert {"torch", "batch 1", "batch 16"} <= {part for part in ("torch", "batch 1", "batch 16") if part in opening}
+    assert "No verdict" not in answer
+    two = page_of(results_of(run_of(("torch", "jax"), batches=(1, 2), blocks=1), "r"))
+    assert "No verdict" in two

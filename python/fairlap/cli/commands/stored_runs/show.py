@@ -17,8 +17,10 @@ from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
+    from fairlap.results.results import Results
     from fairlap.scenarios.process_result import ProcessResult
     from fairlap.store.search import State
+    from fairlap.verdict import Comparison
 
 
 @click.command(
@@ -67,7 +69,7 @@ def command(
         return
     parts = [_head(run_id, state, saved)]
     if saved.processes:
-        parts += [text_of(results, in_full=True), joined_lines(_beneath(saved))]
+        parts += [text_of(results, in_full=True), *_claims(results), joined_lines(_beneath(saved))]
     if errors:
         parts.append(joined_lines(_errors(saved)))
     click.echo("\n\n".join(parts))
@@ -82,6 +84,34 @@ def _head(run_id: str, state: State, saved: Run) -> str:
     if saved.ended_early:
         lines.append(f"ended: {saved.ended_early}")
     return joined_lines(lines)
+
+
+def _claims(results: Results) -> list[str]:
+    """Say how sure the verdicts of the fastest are, what they rest on and what would refute them."""
+    from fairlap.explanations import paragraphs_of_a_claim
+
+    lines = []
+    for work in results.works():
+        found = results.of_work(work)[0]
+        first = found.standing.places[0].contestant if found.standing else ""
+        lines += [f"  {_claim(each)}" for each in found.comparisons if first in (each.a, each.b)]
+    return (
+        [joined_lines(["how sure this is", *lines, *(f"  {text}" for text in paragraphs_of_a_claim())])]
+        if lines
+        else []
+    )
+
+
+def _claim(compared: Comparison) -> str:
+    from fairlap.verdict import Verdict, sentence
+
+    equivalent = compared.verdict is Verdict.EQUIVALENT
+    interval = compared.equivalence_interval if equivalent else compared.interval
+    p = compared.p_equivalent_adjusted if equivalent else compared.p_adjusted
+    confidence, level = quantity_text.share(1 - interval.level, 3), quantity_text.share(compared.level)
+    tested = f"interval at {confidence}, p = {quantity_text.number(p, 2)}, tested at {level}"
+    undecided = "inconclusive: " if compared.verdict is Verdict.INCONCLUSIVE else ""
+    return f"{undecided}{sentence(compared)}; {tested}"
 
 
 def _beneath(saved: Run) -> list[str]:
