@@ -91,7 +91,8 @@ def _source_here(source: Source) -> Source:
     }
     if not moved:
         return source
-    moved |= {root: str(Path.cwd() / Path(root).name) for root in roots if "/" in root and not Path(root).exists()}
+    folders = [root for root in roots if any(path.startswith(f"{root}/") for path in moved)]
+    moved |= {root: str(Path.cwd() / Path(root).name) for root in folders}
     if not Path(source.folder).is_dir():
         moved[source.folder] = str(Path.cwd())
     return with_paths(source, lambda path: moved.get(path, path))
