@@ -48,13 +48,18 @@ class RunOrFile(Parsed):
     """A run by its id, or a run file; a bundle is checked here, and is then read as the run file that is in it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(str(value))
-        if path.is_file() and not (ctx and ctx.resilient_parsing) and _begins_as_archive(path):
-            from fairlap.render.bundle.run_part import checked_run_of
-            from fairlap.store.run_file import hand_over
-
-            hand_over(path, checked_run_of(path))
+        if not (ctx and ctx.resilient_parsing):
+            hand_over_bundle(Path(str(value)))
         return value
+
+
+def hand_over_bundle(path: Path) -> None:
+    """Check the bundle, if it is one, and have it read as a run file from here on."""
+    if path.is_file() and _begins_as_archive(path):
+        from fairlap.render.bundle.run_part import checked_run_of
+        from fairlap.store.run_file import hand_over
+
+        hand_over(path, checked_run_of(path))
 
 
 def _begins_as_archive(path: Path) -> bool:

@@ -67,9 +67,9 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 
 
 def with_files_here(plan: Plan) -> Plan:
-    """Take recorded files that are not at their place from the current folder, where they have the same name there.
+    """Take recorded files that are not at their place from the current folder, by name and SHA-256.
 
-    Raises SourceError for a file that is in neither place, or has another hash there.
+    ``require_same_sources`` refuses those that are in neither place, after the plan is trusted.
     """
     works = tuple(
         msgspec.structs.replace(
@@ -83,40 +83,63 @@ def with_files_here(plan: Plan) -> Plan:
 
 
 def _source_here(source: Source) -> Source:
-    roots = [path for path in (source.path.removeprefix(PREFIX_OF_TRANSFORMERS), source.inputs, source.labels) if path]
-    moved = {path: _found(path, digest, roots) for path, digest in source.files if not Path(path).exists()}
+    roots = _roots(source)
+    moved = {
+        path: str(_place_here(path, roots))
+        for path, digest in source.files
+        if not Path(path).exists() and _hash_of(_place_here(path, roots)) == digest
+    }
     if not moved:
         return source
-    moved |= {root: str(Path.cwd() / Path(root).name) for root in roots if "/" in root and not Path(root).exists()}
+    folders = [root for root in roots if any(path.startswith(f"{root}/") for path in moved)]
+    moved |= {root: str(Path.cwd() / Path(root).name) for root in folders}
     if not Path(source.folder).is_dir():
         moved[source.folder] = str(Path.cwd())
     return with_paths(source, lambda path: moved.get(path, path))
 
 
 def _start_here(start: StartWeights) -> StartWeights:
-    if Path(start.path).exists():
+    here = _place_here(start.path, [])
+    if Path(start.path).exists() or _hash_of(here) != start.sha256:
         return start
-    return msgspec.structs.replace(start, path=_found(start.path, start.sha256, []))
+    return msgspec.structs.replace(start, path=str(here))
 
 
-def _found(path: str, digest: str, roots: Sequence[str]) -> str:
-    """Find a file by its name in the current folder; in a folder of that name where a whole folder was recorded."""
+def _roots(source: Source) -> list[str]:
+    return [path for path in (source.path.removeprefix(PREFIX_OF_TRANSFORMERS), source.inputs, source.labels) if path]
+
+
+def _place_here(path: str, roots: Sequence[str]) -> Path:
+    """Name a file's place in the current folder: in a folder of that name where a whole folder was recorded."""
     root = next((root for root in roots if path.startswith(f"{root}/")), "")
-    name = f"{Path(root).name}{path.removeprefix(root)}" if root else Path(path).name
-    here = Path.cwd() / name
-    if not here.is_file():
+    return Path.cwd() / (f"{Path(root).name}{path.removeprefix(root)}" if root else Path(path).name)
+
+
+def _hash_of(file: Path) -> str:
+    """Hash a regular file; empty where there is none that can be read."""
+    try:
+        if not file.is_file():
+            return ""
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _require_files(source: Source) -> None:
+    """Raise SourceError for a recorded file that is not at its place, with what to do about it."""
+    for path, digest in source.files:
+        if Path(path).exists():
+            continue
+        here = _place_here(path, _roots(source))
+        if now := _hash_of(here):
+            raise SourceError(
+                f"{path} is not here, and {here} is another file: its SHA-256 is {now}, not {digest}",
+                code="E_SOURCE_CHANGED",
+            )
         raise SourceError(
-            f"{path} is not here, nor {name} in the current folder; put the file with SHA-256 {digest} there",
-            code="E_MODEL_FILE",
+            f"{path} is not here, nor {here}; put the file with SHA-256 {digest} there", code="E_MODEL_FILE"
         )
-    with here.open("rb") as file:
-        now = hashlib.file_digest(file, "sha256").hexdigest()
-    if now != digest:
-        raise SourceError(
-            f"{here} is not the {path} of the plan: its SHA-256 is {now}, and that was {digest}",
-            code="E_SOURCE_CHANGED",
-        )
-    return str(here)
 
 
 def require_same_sources(
@@ -128,6 +151,8 @@ def require_same_sources(
     SourceError or InvalidRequest.
     """
     for work in plan.works:
+        if work.source is not None:
+            _require_files(work.source)
         for side in race_sides():
             side.require_unchanged(work)
         if work.source is not None or work.start is not None:

@@ -171,10 +171,10 @@ def test_versions_are_offered_that_have_an_environment(monkeypatch: pytest.Monke
 
 def test_stored_runs_are_offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    assert offered("show", "") == []
+    assert "last" not in offered("show", "")
     with open_store() as store:
         run = keep_whole(store, saved_run({"torch": 1e6, "jax": 2e6}))
-    assert offered("show", "") == ["last", run]
+    assert offered("show", "")[:2] == ["last", run]
     assert run in offered("diff", "last", run[:4])
     assert offered("compare", "--resume", "la") == ["last"]
 

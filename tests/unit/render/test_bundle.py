@@ -324,4 +324,13 @@ def test_a_bundle_is_read_as_a_run_file_where_nothing_in_it_was_changed(
     with zipfile.ZipFile("other.zip", "w") as other:
         other.writestr("a", "b")
     assert refusal("report", "other.zip", "-o", "page.html").code == "E_BUNDLE"
-    assert refusal("bundle", "six.fairlap", "-o", "again.fairlap").code == "E_BUNDLE"
+    output("bundle", "six.fairlap", "-o", "again.fairlap", "--no-page", "--price", "1EUR/h")
+    assert verify(Path("again.fairlap").read_bytes(), "again").is_whole
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    output("runs", "import", "six.fairlap")
+    assert refusal("runs", "import", "changed.fairlap").code == "E_BUNDLE_CHANGED"
+    output("bundle", "last", "-o", "stored.fairlap", "--no-page")  # with its samples
+    found, stored = (json.loads(output("show", name, "--json")) for name in ("six.fairlap", "last"))
+    assert found["processes"] == stored["processes"]
+    assert found["state"] == stored["state"] == "finished"
+    assert output("show", "six.fairlap").splitlines()[2:] == output("show", "last").splitlines()[2:]

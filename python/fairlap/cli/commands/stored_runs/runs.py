@@ -13,7 +13,7 @@ import click
 
 from fairlap.cli.output import print_error, print_json, print_line, print_note
 from fairlap.cli.output_options import JSON
-from fairlap.cli.values import DATE, RUN
+from fairlap.cli.values import DATE, RUN, hand_over_bundle
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def export(run: str, file: Path) -> None:
 @command.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 def import_(files: tuple[Path, ...]) -> None:
-    """Store the runs of run files, written by `fairlap runs export` or, without samples, by `-o FILE.json`.
+    """Store the runs of bundles and run files, written by `fairlap runs export` or, without samples, by `-o FILE.json`.
 
     Nothing of a run is executed. What the plan of one from elsewhere reaches is shown; running that plan again asks for
     --trust.
@@ -89,6 +89,7 @@ def import_(files: tuple[Path, ...]) -> None:
 
     with open_store() as store:
         for file in files:
+            hand_over_bundle(file)
             run = store.import_from(file)
             print_line(f"stored {run}")
             if print_reach(store.plan_and_machine(run)[0]):

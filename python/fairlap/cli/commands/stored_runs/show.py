@@ -12,12 +12,13 @@ from fairlap import quantity_text
 from fairlap.cli.help import Command
 from fairlap.cli.output import print_json
 from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
-from fairlap.cli.values import RUN
+from fairlap.cli.values import RUN_OR_FILE
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
     from fairlap.results.results import Results
+    from fairlap.results.row import Row
     from fairlap.scenarios.process_result import ProcessResult
     from fairlap.store.search import State
     from fairlap.verdict import Comparison
@@ -31,7 +32,7 @@ fairlap show last
     Show the newest run again.
 """,
 )
-@click.argument("run", type=RUN, metavar="RUN")
+@click.argument("run", type=RUN_OR_FILE, metavar="RUN|FILE")
 @click.option("--errors", is_flag=True, help="Show numerical errors and the last output of lost processes.")
 @PRICE_OPTION
 @REQUIRE
@@ -47,19 +48,19 @@ def command(
     output: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Show a stored run: the answer, machine, settings and warnings. RUN is `last`, an id or its beginning."""
+    """Show a run: the answer, how sure it is, machine, settings and warnings.
+
+    RUN is `last`, the id of a stored run or its beginning; FILE is a run file or a bundle.
+    """
     from fairlap.results.decision.question import question_of, with_decision
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
-    from fairlap.store.store import open_store
+    from fairlap.store.run_file import run_document
 
     question, priced = question_of(require or "", use or ""), price_named(price) if price else None
-    with open_store(reading=True) as store:
-        run_id = store.id_of(run)
-        saved, state, rows = store.load(run_id), store.state(run_id), store.rows(run_id)
+    saved, run_id, state, rows = _found(run)
     from fairlap.render.outputs import write
     from fairlap.render.terminal import text_of
-    from fairlap.store.run_file import run_document
 
     results = with_decision(results_of(saved, run_id, price=priced), question)
     for path, chosen in writable(output):
@@ -73,6 +74,19 @@ def command(
     if errors:
         parts.append(joined_lines(_errors(saved)))
     click.echo("\n\n".join(parts))
+
+
+def _found(name: str) -> tuple[Run, str, State, list[Row] | None]:
+    """Find the run of a file or of the store, with its id, its state and its rows; None of a file that has none."""
+    from fairlap.store.run_file import load_run_file, state_of
+    from fairlap.store.store import open_store
+
+    if Path(name).exists():
+        file = load_run_file(Path(name))
+        return file, file.id, state_of(file), file.rows or None
+    with open_store(reading=True) as store:
+        run_id = store.id_of(name)
+        return store.load(run_id), run_id, store.state(run_id), store.rows(run_id)
 
 
 def _head(run_id: str, state: State, saved: Run) -> str:
