@@ -48,7 +48,7 @@ def test_routes_are_listed_with_the_reasons_of_those_that_are_missing(model: Pat
         (("--shapes", "ids"), "E_SHAPES"),
         (("--dims", "batch=2,sequence=6", "--inputs", "none.npz"), "E_SOURCE_INPUTS"),
         (("--dims", "batch=2,sequence=6", "--data", "none.npy"), "E_DATA"),
-        (("--dims", "batch=2,sequence=6", "--mode", "grad"), "E_REQUEST"),
+        (("--dims", "batch=2,sequence=6", "--mode", "grad"), "E_LOSS"),
     ],
 )
 def test_a_request_that_cannot_be_raced_is_one_line_with_a_code(
