@@ -55,10 +55,12 @@ class Regret(msgspec.Struct, frozen=True):
     """How much slower the kept code may be than the fastest change that was tried."""
 
     at_most: Annotated[float, _about("As a share of the fastest change's time; 0 where none can be faster.")]
+    kept: Annotated[int, _about("Changes that were kept; without one, the kept code is the base.")]
     tried: Annotated[int, _about("Tries that this bounds.")]
     fastest: Annotated[int | None, _about("The try that may be faster by so much; null where none may.")]
     unbounded: Annotated[
-        int, _about("Tries that were discarded too soon for a bound: each is not faster, wrongly in 2.5 % of them.")
+        int,
+        _about("Tries that ended too soon for a bound. Those discarded are not faster, wrongly in 2.5 % of them."),
     ]
     level: Annotated[float, _about("The chance that the bound is wrong.")]
 

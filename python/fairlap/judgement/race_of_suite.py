@@ -24,7 +24,7 @@ from fairlap.frameworks.command import require_programs
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, Quantity
 from fairlap.judgement.judgement import BenchmarkSpeedup, Judgement, decided
 from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table
-from fairlap.judgement.wording import interval_ends, judgement_of
+from fairlap.judgement.wording import interval_ends, judgement_of, next_after, ratio_word
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.plan import Plan
@@ -118,10 +118,13 @@ def judged_suite(
     judgement = msgspec.structs.replace(judgement, benchmarks=_benchmarks(suite, logs, found))
     fewest = verdict.fewest_blocks_over_suite(len(logs), question.level, ended=ended)
     if found.slower:
-        return msgspec.structs.replace(judgement, reason="benchmark_slower", message=_slower_text(suite, found))
+        return msgspec.structs.replace(
+            judgement, reason="benchmark_slower", message=_slower_text(suite, found, question.quantity)
+        )
     if found.mean.decision == "undecided" and mean.size < fewest:
         message = f"too few blocks to show a slowdown of any benchmark, which takes {fewest}"
-        return msgspec.structs.replace(judgement, reason="too_few_blocks", message=message)
+        following = next_after(fewest, found.mean.blocks_needed, seconds / mean.size)
+        return msgspec.structs.replace(judgement, reason="too_few_blocks", message=message, next=following)
     return judgement
 
 
@@ -170,10 +173,11 @@ def _benchmarks(suite: PlannedSuite, logs: Logs, found: verdict.CandidateOverSui
     )
 
 
-def _slower_text(suite: PlannedSuite, found: verdict.CandidateOverSuite) -> str:
+def _slower_text(suite: PlannedSuite, found: verdict.CandidateOverSuite, quantity: Quantity) -> str:
     texts = []
     for name in found.slower:
         each = found.benchmarks[name]
         speedup = quantity_text.ratio_interval(each.speedup, each.interval.low, each.interval.high)
-        texts.append(f"{name} is slower by more than {quantity_text.share(suite.bounds[name], 3)}: speedup {speedup}")
+        bound = quantity_text.share(suite.bounds[name], 3)
+        texts.append(f"{name} is worse by more than {bound}: {ratio_word(quantity)} {speedup}")
     return "; ".join(texts)

@@ -27,8 +27,9 @@ def regret(ledger: Ledger) -> Regret | None:
     known = {number: bound for number, bound in bounds.items() if math.isfinite(bound)}
     worst = max(known, key=known.__getitem__, default=None)
     at_most = max(0.0, known[worst] - 1) if worst is not None else 0.0
-    tried = len(compared) - len(rivals) + len(known)
-    return Regret(at_most, tried, worst if at_most else None, len(rivals) - len(known), _OF_BOTH_ENDS)
+    kept = len(compared) - len(rivals)
+    unbounded = len(rivals) - len(known)
+    return Regret(at_most, kept, kept + len(known), worst if at_most else None, unbounded, _OF_BOTH_ENDS)
 
 
 def _may_be_kept(each: Try) -> bool:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from fairlap import quantity_text, verdict
 from fairlap.judgement.judge_request import Quantity
 from fairlap.judgement.judgement import Judgement, Next, Reason, SpeedupInterval, decided
@@ -93,9 +95,20 @@ def _next(reason: Reason, found: Candidate, level: float, seconds_each: float) -
     if needed is None:
         advice = quieter if noisy else "no gain is in sight; give --gain so that small changes are discarded sooner"
         return Next(None, None, advice)
-    seconds = needed * seconds_each
-    advice = f"judge it again with --budget {math.ceil(seconds)}s, for about {quantity_text.count(needed, 'block')}"
-    return Next(needed, seconds, f"{advice}; {quieter}" if noisy else advice)
+    again = next_after(needed, None, seconds_each)
+    return msgspec.structs.replace(again, advice=f"{again.advice}; {quieter}") if noisy else again
+
+
+def next_after(fewest: int, needed: int | None, seconds_each: float) -> Next:
+    """Advise so many blocks, and at least the fewest that can decide."""
+    blocks = max(fewest, needed or 0)
+    seconds = blocks * seconds_each
+    advice = f"judge it again with --budget {math.ceil(seconds)}s, for about {quantity_text.count(blocks, 'block')}"
+    return Next(blocks, seconds, advice)
+
+
+def ratio_word(quantity: Quantity) -> str:
+    return _WORDS[quantity].ratio
 
 
 def interval_ends(interval: Interval) -> SpeedupInterval:

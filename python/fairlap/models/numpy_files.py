@@ -55,8 +55,8 @@ def why_not_read(path: Path) -> str:
 
 
 def _announced_bytes(file: IO[bytes]) -> int:
-    """Of one array; 0 where there is no header, which NumPy refuses."""
+    """Of one array; 0 for one of objects, or without a header, which NumPy refuses."""
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, kind = read(file, max_header_size=_MOST_HEADER_BYTES)
-    return int(kind.itemsize) * math.prod(int(size) for size in shape)
+    return 0 if kind.hasobject else int(kind.itemsize) * math.prod(int(size) for size in shape)

@@ -159,6 +159,10 @@ def _require_whole(path: Path, race: RaceOfSuite, own: dict[str, object]) -> Non
         raise InvalidRequest(f"{path}: {race.name}: give one of call, command, models and commands", code=E_SUITE)
     if race.kind == "contestants" and not (race.contestants or race.commands):
         raise InvalidRequest(f"{path}: {race.name}: contestants is missing", code=E_SUITE)
+    if race.call and not race.call.replace(":", ".").strip(".").count("."):
+        raise InvalidRequest(
+            f"{path}: {race.name}: call = {race.call!r} names no module; write package.module:function", code=E_SUITE
+        )
     wrong = {"call": ("reported", "same_output"), "command": ("inputs", "reference")}
     for way, names in wrong.items():
         if given := next((name for name in names if way in ways and own.get(name)), ""):
@@ -168,8 +172,9 @@ def _require_whole(path: Path, race: RaceOfSuite, own: dict[str, object]) -> Non
 def _require_known(option: str, given: Sequence[str], known: Sequence[str]) -> None:
     for each in given:
         if each not in known:
-            near = difflib.get_close_matches(each, known, n=1) or list(dict.fromkeys(known))[:5]
-            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            near = difflib.get_close_matches(each, known, n=1)
+            has = f"; it has {', '.join(list(dict.fromkeys(known))[:5])}" if known else ""
+            hint = f"; did you mean {near[0]}?" if near else has
             raise InvalidRequest(f"{option}: the suite has no {each!r}{hint}", code=E_SUITE)
 
 

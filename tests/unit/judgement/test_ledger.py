@@ -178,12 +178,12 @@ def test_the_regret_is_what_an_undecided_change_may_be_faster_by_than_the_kept_c
     written(path, ("a", "b", "undecided", maybe))
     alone = regret(read_ledger(path))
     assert alone is not None
-    assert (alone.fastest, alone.tried, alone.unbounded) == (1, 1, 0)
+    assert (alone.fastest, alone.kept, alone.tried, alone.unbounded) == (1, 0, 1, 0)
     assert 0.01 < alone.at_most < 0.1
     written(path, ("a", "c", "keep", FASTER))
     kept = regret(read_ledger(path))
     assert kept is not None
-    assert (kept.at_most, kept.fastest, kept.tried) == (0.0, None, 2)
+    assert (kept.at_most, kept.fastest, kept.kept, kept.tried) == (0.0, None, 1, 2)
 
 
 def test_a_change_that_was_discarded_after_few_blocks_is_counted_as_unbounded(tmp_path: Path) -> None:

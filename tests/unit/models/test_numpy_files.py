@@ -83,3 +83,10 @@ def test_a_header_that_lies_ends_in_one_line(tmp_path: Path, shape: tuple[int, .
 def test_many_zeros_in_a_small_file_are_read(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "x.npz", x=np.zeros((8, 3, 224, 224), np.float32))
     assert given_inputs(str(tmp_path / "x.npz"), "")[0]["x"].shape == (8, 3, 224, 224)
+
+
+def test_an_array_of_objects_is_left_to_numpy_which_says_so(tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", np.array(["a", 1, None], dtype=object), allow_pickle=True)
+    assert why_not_read(tmp_path / "labels.npy") == ""
+    with pytest.raises(ValueError, match="allow_pickle"):
+        np.load(tmp_path / "labels.npy")

@@ -88,6 +88,7 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
         ('[[race]]\nname = "a"\n', "E_SUITE"),
         ('[[race]]\nname = "a"\nmodels = ["mlp"]\n', "E_SUITE"),
         (CALL + "same_output = true\n", "E_SUITE"),
+        ('[[race]]\nname = "a"\ncall = "without_a_module"\n', "E_SUITE"),
         ('[[race]]\nname = "a"\ncommand = "./b"\ninputs = "m:draw"\n', "E_SUITE"),
         ('output = ["a.json"]\n' + CALL, "E_SUITE"),
         ("trust = true\n" + CALL, "E_SOURCE_TRUST"),

@@ -152,8 +152,13 @@ def _benchmark_text(each: BenchmarkSpeedup) -> str:
 def _regret_text(bound: Regret) -> str:
     from fairlap import quantity_text
 
+    code = "the kept code" if bound.kept else "no change is kept; the base"
+    more = f"; {bound.unbounded} more ended too soon to be bounded" if bound.unbounded else ""
+    if not bound.tried:
+        ended = quantity_text.count(bound.unbounded, "change")
+        return f"no bound on how much faster a change may be than the base: {ended} ended too soon"
     sure = f"({1 - bound.level:.0%} confidence)"
     among = f"the {quantity_text.count(bound.tried, 'change')} tried"
-    slower = f"at most {quantity_text.share(bound.at_most)} slower than the fastest of {among}"
-    text = f"the kept code is {slower} {sure}" if bound.at_most else f"the kept code is the fastest of {among} {sure}"
-    return f"{text}; {bound.unbounded} more were discarded too soon to be bounded" if bound.unbounded else text
+    if not bound.at_most:
+        return f"{code} is the fastest of {among} {sure}{more}"
+    return f"{code} is at most {quantity_text.share(bound.at_most)} slower than the fastest of {among} {sure}{more}"
