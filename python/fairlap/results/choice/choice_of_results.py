@@ -99,7 +99,7 @@ def choice_of(
         reason=answer.reason,
         message=answer.message,
         exit_status=EXIT_STATUSES[answer.reason],
-        blocks=0 if timed.table is None else timed.table.blocks,
+        blocks=timed.rounds,
         seconds=results.run.wall_s.get("whole", 0.0),
     )
 

@@ -26,6 +26,7 @@ Names = Mapping[tuple[str, str], str]
 @dataclass(frozen=True)
 class TimeTable:
     table: verdict.BlockTable | None
+    rounds: int  # in which every candidate has a time
     why_none: str = ""
     code: str = ""
 
@@ -36,21 +37,25 @@ def time_table(results: Results, names: Names) -> TimeTable:
     A table of too few rounds has ratios, and shows no difference.
     """
     plan, columns, quantities = results.run.plan, {}, {}
+    refused: tuple[str, str] | None = None
     rounds = _round_of_block(plan)
     works = [each for each in headline_results(results) if each.basis.ranked]
     for each in works:
         why, code = why_not_claimable(plan, each.basis)
-        if code:
-            return TimeTable(None, why, code)
+        if code and refused is None:
+            refused = why, code
         for contestant, (quantity, by_block) in _figures(each).items():
             name = names[each.work.label, contestant]
             columns[name] = {rounds[block]: ns / each.work.batch for block, ns in by_block.items()}
             quantities[name] = quantity
+    whole = sorted(set.intersection(*(set(own) for own in columns.values()))) if columns else []
+    if refused is not None:
+        return TimeTable(None, len(whole), *refused)
     if len(columns) < 2:
-        return TimeTable(None, f"{quantity_text.count(len(columns), 'candidate')} can be ranked; a verdict needs two")
-    whole = sorted(set.intersection(*(set(own) for own in columns.values())))
+        ranked = quantity_text.count(len(columns), "candidate")
+        return TimeTable(None, len(whole), f"{ranked} can be ranked; a verdict needs two")
     if len(whole) < _FEWEST_ROUNDS:
-        return TimeTable(None, f"{quantity_text.count(len(whole), 'whole round')}; a verdict needs two")
+        return TimeTable(None, len(whole), f"{quantity_text.count(len(whole), 'whole round')}; a verdict needs two")
     figures = {
         name: verdict.Figures(quantities[name], [own[number] for number in whole]) for name, own in columns.items()
     }
@@ -58,9 +63,9 @@ def time_table(results: Results, names: Names) -> TimeTable:
     try:
         table = verdict.block_table(figures, workload="time of an item", interchangeable=alone)
     except verdict.UnlikeQuantities as error:
-        return TimeTable(None, str(error), error.code)
+        return TimeTable(None, len(whole), str(error), error.code)
     few = verdict.too_few_blocks(table.blocks, len(table.contestants), interchangeable=alone)
-    return TimeTable(table) if few is None else TimeTable(table, str(few), few.code)
+    return TimeTable(table, len(whole), *(("", "") if few is None else (str(few), few.code)))
 
 
 def _round_of_block(plan: Plan) -> dict[int, int]:
