@@ -28,8 +28,8 @@ def difference_text(found: Difference, *, named: bool = True) -> str:
 
 def runs_text(compared: RunsCompared) -> str:
     lines = [difference_text(each) for each in compared.differences]
-    lines += [f"{text}; not compared" for text in compared.unmatched]
-    return joined_lines(lines) if lines else "the two runs have nothing in common"
+    lines += [one_line(f"{text}; not compared") for text in compared.unmatched]
+    return "\n".join(lines) or "the two runs have nothing in common"
 
 
 def _verdict(found: Difference, named: bool) -> str:

@@ -212,7 +212,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked), alpha=plan.alpha)
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
-        why = f"{complete_blocks}: it takes two to compare, and six to claim a difference"
+        longer = "a longer --budget" if plan.until_decided else "more --blocks"
+        why = f"{complete_blocks}: it takes two to compare, and six to claim a difference; give {longer}"
         return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:

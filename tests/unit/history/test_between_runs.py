@@ -36,6 +36,12 @@ def test_a_slowdown_far_above_the_allowance_is_shown() -> None:
     assert "slower: 1.2" in runs_text(compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch": 1.2e6})))
 
 
+def test_warnings_have_lines_of_their_own() -> None:
+    text = runs_text(compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch": 1.2e6}, seed=1)))
+    assert "\\u000a" not in text
+    assert any(line.startswith("    ! ") for line in text.splitlines())
+
+
 def test_a_change_as_small_as_the_machine_may_make_is_not_claimed() -> None:
     [found] = compare_saved_runs(saved_run({"torch": 1e6}), saved_run({"torch": 1.008e6}, seed=1)).differences
     assert found.regression.change in (Change.INCONCLUSIVE, Change.EQUIVALENT)

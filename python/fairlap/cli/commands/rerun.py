@@ -68,7 +68,10 @@ def command(
         plan = msgspec.structs.replace(plan, budget_s=float(options.budget))
     output = checked_output(plan, options, store=store, quiet=quiet, as_json=as_json)
     require_programs(plan.contestants)
-    raise SystemExit(run_race(plan, output))
+    status = run_race(plan, output)
+    if store:
+        print_note(f"compare it with `fairlap diff {run} last`")
+    raise SystemExit(status)
 
 
 def _require_cores(then: Run) -> None:

@@ -45,7 +45,10 @@ def _refuse_unknown_names(
         raise DimensionsUnbound(f"no input is named {', '.join(unknown)}; the inputs are {', '.join(names)}")
     known = {dim.dim_param for each in inputs for dim in each.type.tensor_type.shape.dim if dim.dim_param}
     if unknown := [name for name in dimensions if name not in known]:
-        has = f"it has {', '.join(sorted(known))}" if known else "all its dimensions are fixed"
+        bound = [_bound(each, {}, None) for each in inputs]
+        fixed = all(None not in sizes for sizes in bound)
+        nameless = "all its dimensions are fixed" if fixed else "; ".join(_what_to_bind(inputs, bound))
+        has = f"it has {', '.join(sorted(known))}" if known else nameless
         raise DimensionsUnbound(f"the model has no dimension named {', '.join(unknown)}; {has}")
     for name, size in [*dimensions.items(), *((name, size) for name, sizes in shapes.items() for size in sizes)]:
         if size < 1:

@@ -54,6 +54,17 @@ def test_the_refusal_has_a_line_that_binds_all_sizes_when_it_is_pasted(tmp_path:
     assert len(bundle.spec.inputs[0].shape) == len(shape)
 
 
+def test_a_name_for_a_size_without_one_is_answered_with_a_line_to_paste(tmp_path: Path) -> None:
+    path = relu(tmp_path / "m.onnx", ["?", 2048])
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(path, "batch=8"), tmp_path)
+    assert "--shapes x:1x2048" in str(refused.value)
+    path = relu(tmp_path / "m.onnx", [2, 2048])
+    with pytest.raises(FairlapError) as refused:
+        opened(source_of(path, "batch=8"), tmp_path)
+    assert "--shapes" not in str(refused.value)
+
+
 def test_a_line_to_paste_gives_one_size_to_what_two_inputs_share(tmp_path: Path) -> None:
     node = onnx.helper.make_node("Concat", ["x", "y"], ["out"], axis=1)
     path = one_node(tmp_path / "m.onnx", node, {"x": (FLOAT, ["batch", "?"]), "y": (FLOAT, ["batch", "length"])})
