@@ -109,7 +109,8 @@ class Ending:
         next_round_s = self._next_round_s(elapsed_s, rounds, len(ran), kept)
         budget_s = self.longest_s if rounds < self._fewest_blocks else self._budget_s
         if budget_s is not None and elapsed_s > budget_s:
-            return f"{_OUT_OF_TIME[0]}{elapsed_s:,.0f} s, and its budget was {budget_s:g} s"
+            first = f", or up to {self._longest_s:g} s for the first blocks" if self._patient else ""
+            return f"{_OUT_OF_TIME[0]}{elapsed_s:,.0f} s, and its budget was {budget_s:g} s{first}"
         if budget_s is not None and elapsed_s + next_round_s > budget_s:
             return f"{_OUT_OF_TIME[1]} into {budget_s:g} s"
         if self._rule is None or rounds < MINIMUM_BLOCKS:

@@ -139,7 +139,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option(
     "--budget",
     type=DURATION,
-    help="Race until all is decided, or for DURATION.  [default: 60s]",
+    help="Race until all is decided, or for DURATION.  [default: 60s to 150s]",
 )
 @click.option(
     "--only-winner", is_flag=True, default=None, help="Compare only the fastest with the others: decided sooner."

@@ -82,7 +82,7 @@ fairlap load convnet --on torch,jax --scenario offline
 @click.option(
     "--budget",
     type=DURATION,
-    help="Race until all is decided, or for DURATION.  [default: 5m]",
+    help="Race until all is decided, or for DURATION.  [default: 5m to 15m]",
 )
 @click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
 @click.option(
