@@ -197,7 +197,7 @@ fairlap self-test convnet --on torch --slowdown 2%
 @click.argument("model", type=MODEL, metavar="MODEL")
 @click.option("--on", "contestant", required=True, type=CONTESTANT, help="Contestant to race against itself.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs.")
-@click.option("--budget", type=DURATION, help="Go on until decided, or for DURATION, in each run.  [default: 60s to 150s]")
+@click.option("--budget", type=DURATION, help="Each run: until decided, or for DURATION.  [default: 60s to 150s]")
 @click.option("--blocks", type=click.IntRange(6, 1_000), help="Run a fixed number of blocks instead.")
 @click.option("--slowdown", type=SHARE, help="Slow one of them down by SHARE, and count how often it is found.")
 @click.option("--to-score", type=SHARE, help="Train until SHARE of held-out items is right; compare the times.")
