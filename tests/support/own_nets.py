@@ -73,6 +73,11 @@ def convolutional() -> Returned:
     return _with_images(Convolutional())
 
 
+def perceptron() -> Returned:
+    torch.manual_seed(0)
+    return nn.Linear(4, 3), (torch.randn(2, 4),)
+
+
 def normalised() -> Returned:
     torch.manual_seed(0)
     return _with_images(Convolutional(batch_norm=True))

@@ -16,6 +16,7 @@ from fairlap.models.spec import UNIT_ROUNDOFF
 from fairlap.models.training.exercise import TIMES_THE_ROUNDING, Array, Trained, distances
 from fairlap.models.training.own_mistakes import first_half
 from fairlap.models.training.reference import LOSS, Batch, NotComputed, OwnSlopes, Slopes
+from fairlap.models.training.sameness import are_same
 
 GRADIENT = "grad/"
 _NUDGED_RUNS, _NUDGED_RUNS_AT_KINKS = 2, 6
@@ -33,9 +34,23 @@ class GradientExercise:
     batch: Batch
 
     def taken(self, dtype: type = np.float64) -> dict[str, Array]:
+        return _named(self._slopes(dtype))
+
+    def taken_twice(self) -> dict[str, Array]:
+        """Refuse a reference that differs from itself, since what a contestant may be off by would grow with that."""
+        slopes = self._slopes(np.float64)
+        if not are_same(slopes, self._slopes(np.float64)):
+            raise NotComputed(
+                "the loss or its gradients are others each time for the same inputs, so nothing can be compared with "
+                "them; remove what draws random numbers or keeps a state from the loss",
+                code="E_SOURCE_RANDOM",
+            )
+        return _named(slopes)
+
+    def _slopes(self, dtype: type) -> Slopes:
         weights: dict[str, Array] = {name: array.astype(dtype) for name, array in self.weights.items()}
         inputs = {n: each.astype(dtype) if each.dtype.kind == "f" else each for n, each in self.batch.inputs.items()}
-        return _named(self.reference.slopes(weights, Batch(inputs, self.batch.labels), training=False))
+        return self.reference.slopes(weights, Batch(inputs, self.batch.labels), training=False)
 
     def nudged(self, seed: int, roundings: float) -> GradientExercise:
         """Move weights and inputs by so many of float32's roundings."""
@@ -56,7 +71,7 @@ def _named(slopes: Slopes) -> dict[str, Array]:
 
 
 def gradients_expected(exercise: GradientExercise) -> Trained:
-    expected = exercise.taken()
+    expected = exercise.taken_twice()
     others = [exercise.taken(np.float32), *(exercise.nudged(seed, 1.0).taken() for seed in range(_NUDGED_RUNS))]
     farthest, whole = _farthest(expected, others), _whole(expected)
     unit = UNIT_ROUNDOFF["fp32"]

@@ -29,6 +29,7 @@ from fairlap.models.sources.imported import (
 )
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
+from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
@@ -66,6 +67,8 @@ class OnnxFile(SourceKind):
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, shapes_of(given, [value.name for value in values], source))
+        if source.loss:
+            give_statistics_their_own_arrays(model)
         found = opened_graph(model, source, folder, Route("native"), values)
         names = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
         return replace(found, dims=tuple(name for name, _ in source.dims if name in names))

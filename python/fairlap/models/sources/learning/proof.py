@@ -18,14 +18,15 @@ from fairlap.models.reference import loss_of
 from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.sources.learning.learner import Learner
-from fairlap.models.sources.proof import InFloat64, outputs_of
+from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
 from fairlap.models.spec import LABELS, Loss, Spec
 from fairlap.models.training.reference import Batch, Slopes
+from fairlap.models.training.sameness import are_same
 from fairlap.request.loss import CODE
 from fairlap.request.source import Source
 
 NOT_TRAINED = "E_NOT_TRAINED"  # a model that can be differentiated, and not trained
-_SAME = 1e-9  # relative, of two evaluations in float64
+_SAME = 1e-9  # relative, of two computations of one loss in float64
 _AGREES = 1e-3  # of the usual slope: what a difference quotient of float64 is off by, near kinks too
 _STEP = 1e-5  # of a weight's usual size, and smaller ones, which cross fewer kinks
 _DIRECTIONS = 3
@@ -111,6 +112,11 @@ def proven(
     wide = dict(InFloat64(weights))
     first, second = [Batch(dict(InFloat64(sets[which])), labels.get(which)) for which in list(sets)[:2]]
     slopes = _slopes(learner, wide, first)
+    if not are_same(slopes, _slopes(learner, wide, first)):
+        raise DrawsNumbers(
+            "the loss or its gradients are others each time for the same inputs: the loss, or a backward pass of your "
+            "own, draws random numbers or keeps a state; remove that, or start from the same seed in each call"
+        )
     if spec.loss != "own":
         _require_agreement(slopes, spec.loss, spec.outputs[0].name, wide, first, forward, learner.trained)
     others = _slopes(learner, wide, second)
@@ -131,18 +137,11 @@ def proven(
 
 def _in_training(learner: Learner, weights: Arrays, batch: Batch, in_inference: Slopes) -> Learnt:
     once, again = _slopes(learner, weights, batch, training=True), _slopes(learner, weights, batch, training=True)
-    if not _same(once, again):
+    if not are_same(once, again):
         why = "it draws random numbers in training, as dropout does, and frameworks draw others; set them to 0"
         return Learnt((), {}, why)
     moves = any(not np.array_equal(array, weights[name]) for name, array in once.averages.items())
-    return Learnt((), {}, other_in_training=moves or not _same(once, in_inference))
-
-
-def _same(one: Slopes, other: Slopes) -> bool:
-    pairs = [(np.asarray(one.loss), np.asarray(other.loss))]
-    pairs += [(array, other.gradients[name]) for name, array in one.gradients.items()]
-    scale = max(float(np.abs(array).max(initial=0.0)) for array, _ in pairs)
-    return all(np.abs(a - b).max(initial=0.0) <= _SAME * scale for a, b in pairs)
+    return Learnt((), {}, other_in_training=moves or not are_same(once, in_inference))
 
 
 def _slopes(learner: Learner, weights: Arrays, batch: Batch, *, training: bool = False) -> Slopes:
