@@ -90,6 +90,7 @@ class Bundle(msgspec.Struct, frozen=True):
     dims: tuple[str, ...] = ()  # those of the source that the file has names for
     unnoticed: dict[Precision, tuple[str, ...]] = {}  # inputs that a check in this precision would not miss
     no_training: str = ""  # why the model cannot be trained, although it has gradients
+    own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
 
 
 Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
@@ -137,6 +138,7 @@ class Opened:
     # Draws its own inputs and proves answers to them, given the seed of each set; else inputs are drawn by their fills.
     proof: Callable[[Mapping[str, int]], Proof] | None = None
     precisions: tuple[Precision, ...] = get_args(Precision)
+    own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
     items: int | None = None  # in one call, where the sizes of inputs do not say
 
 

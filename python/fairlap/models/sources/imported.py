@@ -93,6 +93,12 @@ def computes_in(graph: Graph) -> tuple[str, ...]:
     return (*sorted(floats), *sorted(steps))
 
 
+def own_types(graph: Graph) -> tuple[str, ...]:
+    """Name the types of few bits in which the file computes or holds weights."""
+    held = {str(array.dtype) for array in graph.weights.values()}
+    return tuple(sorted(held.intersection(_FEW_BITS).union(computes_in(graph))))
+
+
 class OnnxOnDisk:
     """For frameworks that read ONNX themselves."""
 

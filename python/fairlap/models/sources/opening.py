@@ -179,6 +179,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         found.dims,
         proof.unnoticed,
         "" if learnt is None else learnt.no_training,
+        found.own_types,
     )
     write_bundle(folder, bundle)
 

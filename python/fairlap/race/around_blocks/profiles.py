@@ -101,10 +101,12 @@ def _profiled(profiling: Profiling, block: Block, materials: Materials, runner: 
         left.unlink(missing_ok=True)
     with block_worker(block, runner, limits) as worker:
         prepared = worker.prepare(request_for(plan, materials, runner), within_s=limits.prepare_s)
-        answers.require_settings(prepared.in_force, plan.threads_of(materials.work), materials.work.precision)
+        threads, own_types = plan.threads_of(materials.work), materials.own_types
+        answers.require_settings(prepared.in_force, threads, materials.work.precision, own_types)
         answers.require_weights(materials, prepared.weights_hash)
         worker.answer("inputs", answer, within_s=limits.answer_s)
-        answers.require_right(answers.answer_errors(materials, answer, "inputs", "profiled"), prepared.in_force)
+        errors = answers.answer_errors(materials, answer, "inputs", "profiled")
+        answers.require_right(errors, prepared.in_force, own_types)
         seconds = max(plan.measuring.seconds, _SHORTEST_S)
         trace = "" if profiling.traces is None else str(_trace_in(profiling))
         return prepared.version, worker.ask(ProfileCalls(seconds, trace), within_s=limits.measure_s)

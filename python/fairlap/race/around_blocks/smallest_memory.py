@@ -191,9 +191,8 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
     with block_worker(trial.block, runner, limits) as worker:
         prepared = worker.prepare(request, within_s=within_s)
         worker.answer("inputs", answer, within_s=within_s)
-        answers.require_right(
-            answers.answer_errors(trial.materials, answer, "inputs", "under a limit"), prepared.in_force
-        )
+        errors = answers.answer_errors(trial.materials, answer, "inputs", "under a limit")
+        answers.require_right(errors, prepared.in_force, trial.materials.own_types)
         tried = _process_of_try(trial, prepared.in_force)
         if trial.feeding:
             trial.feeding.begin(worker, tried, trial.materials, trial.scratch, within_s)

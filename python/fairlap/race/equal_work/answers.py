@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,12 @@ from fairlap.scenarios.process_result import AnswerError
 GRADIENT = "grad/"
 PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "tf32": 2.5e-2, "fp16": 2.5e-2, "autocast": 1e-1, "bf16": 1e-1}
+_PRECISIONS: Mapping[str, Precision] = {"float16": "fp16", "bfloat16": "bf16"}  # of types of a user's file
+_STEPS = frozenset(("int8", "uint8"))
+_SATURATES = (
+    ". The file is quantized: on CPUs without VNNI products of unsigned and signed bytes saturate; "
+    "quantize with reduce_range=True"
+)
 _FEW_NUMBERS = 16
 _NUMBER = re.compile(r"^\d+$")
 
@@ -83,11 +89,11 @@ def require_right_on(
     others = (other for other in (*IN_TURN, *UNSEEN) if other != which and apart)
     if any(all(error.right for error in array_errors(materials, got, other, which)) for other in others):
         raise OtherWork(f"{where} returned the answer to other inputs, kept from before", "E_STALE_ANSWER")
-    require_right(errors, in_force)
+    require_right(errors, in_force, materials.own_types)
 
 
-def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> None:
-    """Raise for the worst of the wrong ones."""
+def require_right(errors: list[AnswerError], in_force: Mapping[str, str], own_types: Sequence[str] = ()) -> None:
+    """Raise for the worst of the wrong ones. ``own_types`` are those of few bits that a user's file has."""
     wrong = [error for error in errors if not error.right]
     if not wrong:
         return
@@ -106,7 +112,9 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str]) -> Non
     if worst.what.endswith(AFTER_TRAINING):
         code = "E_TRAINING"
     in_force_text = f". In force: {settings}" if settings else ""
-    raise OtherWork(f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)}){in_force_text}", code)
+    hint = _SATURATES if code == "E_OUTPUT" and _STEPS.intersection(own_types) else ""
+    found = f"{worst.what} differs{against} ({worst.when}: {', '.join(distances)})"
+    raise OtherWork(f"{found}{in_force_text}{hint}", code)
 
 
 def require_weights(materials: Materials, loaded_hash: str) -> None:
@@ -118,15 +126,21 @@ def require_weights(materials: Materials, loaded_hash: str) -> None:
         )
 
 
-def require_settings(in_force: Mapping[str, str], threads: int, precision: str) -> None:
-    """Require of what can be read back that it is what was asked for."""
+def require_settings(
+    in_force: Mapping[str, str], threads: int, precision: Precision, own_types: Sequence[str] = ()
+) -> None:
+    """Require of what can be read back that it is what was asked for, or a type of few bits of the user's file."""
     read = in_force.get("threads", "")
     if _NUMBER.match(read) and int(read) != threads:
         raise OtherWork(
             f"it runs on {quantity_text.count(int(read), 'thread')}, not on the {threads} asked for", "E_THREADS"
         )
-    if in_force.get("precision", precision) not in (precision, NO_WEIGHTS) and not is_unknown(in_force, "precision"):
-        raise OtherWork(f"it computes in {in_force['precision']}, not in {precision}", "E_PRECISION")
+    found = in_force.get("precision", precision)
+    if found in (precision, NO_WEIGHTS) or is_unknown(in_force, "precision"):
+        return
+    allowed = [_PRECISIONS[each] for each in own_types if each in _PRECISIONS]
+    if not allowed or not set(found.split(" and ")) <= {*allowed, precision}:
+        raise OtherWork(f"it computes in {found}, not in {' or '.join((*allowed, precision))}", "E_PRECISION")
 
 
 def is_unknown(in_force: Mapping[str, str], setting: str) -> bool:

@@ -71,6 +71,7 @@ class Materials:
     folder: Path
     notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
     output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
+    own_types: tuple[str, ...] = ()  # of few bits, of a user's file
     _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
     _gradient_checks: dict[str, GradientCheck] = field(default_factory=dict, compare=False, repr=False)
 
@@ -332,7 +333,9 @@ def _of_source(
     require_offered(bundle.spec, work)
     require_trainable(bundle, work)
     allowed = bundle.tolerances.get(work.precision, {})
-    return Materials(work, bundle.spec, str(folder), folder, _notices(bundle, work.precision), allowed)
+    return Materials(
+        work, bundle.spec, str(folder), folder, _notices(bundle, work.precision), allowed, bundle.own_types
+    )
 
 
 def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:

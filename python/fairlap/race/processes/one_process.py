@@ -140,7 +140,8 @@ class ProcessRun:
         self.result.warnings = [*self.result.warnings, *self._materials.notices, *self._unseen()]
         record_ranks(self.result, prepared)
         threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
-        answers.require_settings(prepared.in_force, threads, self._materials.work.precision)
+        wanted = self._materials.work.precision, self._materials.own_types
+        answers.require_settings(prepared.in_force, threads, *wanted)
         answers.require_weights(self._materials, prepared.weights_hash)
 
     @_stage
@@ -148,7 +149,7 @@ class ProcessRun:
         first = self._answer("inputs", _FIRST)
         errors = self._bench.agreement.errors(self._materials, self.result.contestant, first)
         self.result.errors += errors
-        answers.require_right(errors, self.result.in_force)
+        answers.require_right(errors, self.result.in_force, self._materials.own_types)
         self.result.warnings = [*self.result.warnings, *self._materials.unseen_mistakes()]
         changed = self._answer("changed", "changed inputs")
         if self._materials.tells_inputs_apart:

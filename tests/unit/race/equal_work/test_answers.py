@@ -9,7 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.models import safetensors
-from fairlap.race.equal_work.answers import Agreement, OtherWork, answer_errors, require_right
+from fairlap.models.spec import Tolerance
+from fairlap.race.equal_work.answers import (
+    Agreement,
+    OtherWork,
+    answer_error,
+    answer_errors,
+    require_right,
+    require_settings,
+)
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.request.work import Work
 
@@ -106,3 +114,47 @@ def test_a_file_that_is_not_whole_is_made_anew_and_the_others_stay(
     for file in files:
         assert file.read_bytes() == before[file][0]
         assert file == harmed or file.stat().st_ino == before[file][1]
+
+
+@pytest.mark.parametrize(
+    ("own_types", "in_force", "right"),
+    [
+        ((), "fp32", True),
+        ((), "fp16", False),
+        ((), "fp16 and fp32", False),
+        (("float16",), "fp16", True),
+        (("float16",), "fp32", True),
+        (("float16",), "fp16 and fp32", True),
+        (("float16",), "bf16", False),
+        (("float16",), "bf16 and fp16", False),
+        (("float16",), "int8", False),
+        (("bfloat16",), "bf16", True),
+        (("bfloat16",), "fp16", False),  # its range is less
+        (("bfloat16", "float16"), "bf16 and fp16", True),
+        (("int8", "uint8"), "fp32", True),
+        (("int8", "uint8"), "fp16", False),
+    ],
+)
+def test_a_framework_computes_in_the_types_of_the_file_or_in_those_asked_for(
+    own_types: tuple[str, ...], in_force: str, right: bool
+) -> None:
+    if right:
+        require_settings({"precision": in_force}, 1, "fp32", own_types)
+        return
+    with pytest.raises(OtherWork) as wrong:
+        require_settings({"precision": in_force}, 1, "fp32", own_types)
+    assert wrong.value.code == "E_PRECISION"
+
+
+def test_asking_for_few_bits_is_not_met_by_more() -> None:
+    with pytest.raises(OtherWork):
+        require_settings({"precision": "fp32"}, 1, "bf16")
+
+
+@pytest.mark.parametrize(("own_types", "hint"), [((), False), (("float16",), False), (("int8", "uint8"), True)])
+def test_a_wrong_answer_to_a_quantized_file_names_the_likely_cause(own_types: tuple[str, ...], hint: bool) -> None:
+    wrong = answer_error("y", "before", GRADIENT, GRADIENT[::-1].astype(np.float64), Tolerance(0.999, 1e-4, 1e-3))
+    with pytest.raises(OtherWork) as found:
+        require_right([wrong], {"threads": "1"}, own_types)
+    assert found.value.code == "E_OUTPUT"
+    assert ("reduce_range=True" in str(found.value)) == hint

@@ -25,6 +25,7 @@ from fairlap.models.sources.imported import (
     imported_in_float32,
     imported_reference,
     in_float32_exactly,
+    own_types,
     right_answers,
 )
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
@@ -132,6 +133,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
         in_float32=found.in_float32,
         right_answers=found.right_answers,
         precisions=found.precisions,
+        own_types=found.own_types,
         routes={"onnx": native, **dict.fromkeys(("torch", "jax", "tensorflow"), imported)},
         reference=found.how,
         batch_axes=batch_axes(model, declared),
@@ -162,6 +164,7 @@ class _Reference:
     notices: tuple[Notice, ...] = ()
     right_answers: RightAnswers | None = None
     precisions: tuple[Precision, ...] = get_args(Precision)
+    own_types: tuple[str, ...] = ()
 
 
 def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> tuple[_Reference, str]:
@@ -178,12 +181,14 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
         require_room(max(tensor.size for tensor in graph.values.values()), source.text)
         how = "the ONNX graph in NumPy float64 by fairlap's importer"
         weights = {name: in_float32_exactly(array) for name, array in graph.weights.items()}
+        own = own_types(graph)
         if types := computes_in(graph):
             right = right_answers(graph, types)
-            return _Reference(weights, forward, how, None, (_of_few_bits(types),), right, ("fp32",)), ""
+            notices = (_of_few_bits(types),)
+            return _Reference(weights, forward, how, None, notices, right, ("fp32",), own), ""
         precisions = get_args(Precision) if _is_float32(graph) else ("fp32",)
         plain = imported_in_float32(graph)
-        return _Reference(weights, forward, how, plain, precisions=precisions), ""
+        return _Reference(weights, forward, how, plain, precisions=precisions, own_types=own), ""
     require_room(most_elements(model), source.text)
     weights = float_weights(model)
     given = given_inputs(source.inputs, source.folder)
