@@ -77,7 +77,7 @@ def _require_that_it_runs_in(limit_bytes: int, call: str) -> None:
 
 def _raced(call: str, limits: Limits | None = None, *, min_memory: bool = False) -> Run:
     work = Work("callable", 1)
-    return run_of_one_block(f"python:call={call}", work, seconds=0.05, limits=limits, min_memory=min_memory)
+    return run_of_one_block(f"python:call={call}", work, seconds=0.05, limits=limits or Limits(), min_memory=min_memory)
 
 
 @pytest.mark.usefixtures("environment")

@@ -13,7 +13,7 @@ from fairlap.errors import described
 from fairlap.models.onnx_import.branches import take_known_branches
 from fairlap.models.onnx_import.contrib.expansion import expand_contrib
 from fairlap.models.onnx_import.dimensions import bound_inputs
-from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
+from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of, check_attributes
 from fairlap.models.onnx_import.folding import Folded, Folding
 from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor
@@ -105,7 +105,7 @@ def _loaded(model: Any, folder: Path, dimensions: Mapping[str, int], shapes: Map
         )
         try:
             return _folded(wanted, model, folder, dimensions, shapes)[1].known.get(name)
-        except OperatorsUnsupported:
+        except (OperatorsUnsupported, DimensionsUnbound):
             return None
 
     take_known_branches(graph, known_value)
