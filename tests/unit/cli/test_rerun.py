@@ -32,7 +32,9 @@ def test_a_rerun_has_the_budget_of_its_run_and_another_one_or_more_blocks_where_
         fairlap(*RACE, "--budget", "1s", "--max-slowdown", "1%", "--baseline", "python:call=os.getpid").returncode == 0
     )
     first, then = newest(store)
-    assert fairlap("rerun", first, "--quiet").returncode == 0
+    rerun = fairlap("rerun", "last", "--quiet")
+    assert rerun.returncode == 0
+    assert f"fairlap diff {first} last" in rerun.stderr
     again = newest(store)[1]
     assert then.plan.budget_s == again.plan.budget_s == 1.0
     assert again.wall_s["whole"] < 20.0

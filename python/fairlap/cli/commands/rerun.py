@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,7 +53,7 @@ def command(
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.run_sources import run_named
 
-    then, _ = run_named(run)
+    then, run_id = run_named(run)
     then.plan = with_files_here(then.plan)
     require_allowed(then.plan, f"the plan of {run}", trust=bool(trust))
     _require_cores(then)
@@ -70,7 +71,7 @@ def command(
     require_programs(plan.contestants)
     status = run_race(plan, output)
     if store:
-        print_note(f"compare it with `fairlap diff {run} last`")
+        print_note(f"compare it with `fairlap diff {run if Path(run).exists() else run_id} last`")
     raise SystemExit(status)
 
 
