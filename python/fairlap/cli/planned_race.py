@@ -151,7 +151,7 @@ def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> Ra
 
 
 def _with_budget_left(options: RaceOptions, resumed: StoredRun) -> RaceOptions:
-    """Require a budget for a run that had ended by a rule, and give any other what is left of its own."""
+    """Refuse to continue a decided run without a new budget; an interrupted one goes on with the rest of its own."""
     from fairlap.cli.run_race import LEAST_BUDGET_S
     from fairlap.race.resume import all_blocks_ran
 

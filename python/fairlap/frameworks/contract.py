@@ -75,7 +75,7 @@ class DeviceStream:
 
 
 class OwnTimes(Protocol):
-    """Times of its own that each run of a called program has, such as what it reports of its work."""
+    """A time that each run of a called program has besides its wall time, such as the one that it reports."""
 
     @property
     def method(self) -> str:

@@ -85,7 +85,10 @@ def _require_confirmable(request: JudgeRequest, given: int) -> None:
 def _require_fitting(request: JudgeRequest, benchmark: Benchmark) -> None:
     """Refuse options that are for another kind of benchmark."""
     if request.suite is not None and benchmark != Benchmark():
-        raise InvalidRequest("a suite has the checks of its own benchmarks; leave them out", code=E_JUDGE)
+        raise InvalidRequest(
+            "--suite takes --inputs, --reference, --reported and --same-output from its file; leave them out",
+            code=E_JUDGE,
+        )
     if benchmark.call and (benchmark.reported or benchmark.same_output):
         raise InvalidRequest("--reported and --same-output are for --command", code=E_JUDGE)
     if benchmark.command and (benchmark.inputs or benchmark.reference):

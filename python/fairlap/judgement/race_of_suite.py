@@ -123,7 +123,7 @@ def judged_suite(
         )
     if found.mean.decision == "undecided" and mean.size < fewest:
         message = f"too few blocks to show a slowdown of any benchmark, which takes {fewest}"
-        following = next_after(fewest, found.mean.blocks_needed, seconds / mean.size)
+        following = next_after(max(fewest, found.mean.blocks_needed or 0), seconds / mean.size)
         return msgspec.structs.replace(judgement, reason="too_few_blocks", message=message, next=following)
     return judgement
 

@@ -95,13 +95,12 @@ def _next(reason: Reason, found: Candidate, level: float, seconds_each: float) -
     if needed is None:
         advice = quieter if noisy else "no gain is in sight; give --gain so that small changes are discarded sooner"
         return Next(None, None, advice)
-    again = next_after(needed, None, seconds_each)
+    again = next_after(needed, seconds_each)
     return msgspec.structs.replace(again, advice=f"{again.advice}; {quieter}") if noisy else again
 
 
-def next_after(fewest: int, needed: int | None, seconds_each: float) -> Next:
-    """Advise so many blocks, and at least the fewest that can decide."""
-    blocks = max(fewest, needed or 0)
+def next_after(blocks: int, seconds_each: float) -> Next:
+    """Advise a new try of so many blocks."""
     seconds = blocks * seconds_each
     advice = f"judge it again with --budget {math.ceil(seconds)}s, for about {quantity_text.count(blocks, 'block')}"
     return Next(blocks, seconds, advice)

@@ -1,4 +1,4 @@
-"""What a scenario adds to a race: settings, figures of its own, quantities that are compared, and pictures."""
+"""What a scenario adds to a race: settings, figures, compared quantities and pictures."""
 
 from __future__ import annotations
 

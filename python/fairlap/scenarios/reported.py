@@ -1,4 +1,4 @@
-"""Times of a called program's runs: what it reports of its own work, by which it is ranked, and its CPU time."""
+"""The times of a called program's runs besides wall time: the one that it reports, which ranks it, and CPU time."""
 
 from __future__ import annotations
 

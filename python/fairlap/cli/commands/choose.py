@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from fairlap.cli.deciding import decided
 from fairlap.cli.help import Command
-from fairlap.cli.output import print_document, print_note
+from fairlap.cli.output import print_document
 from fairlap.cli.output_options import JSON, OUTPUT, PRICE_OPTION, WAIT
-from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.source_options import source_options
 from fairlap.cli.values import CONTESTANTS, DEVICE, DURATION, MODEL_OR_FILE, NAME, SHARE, WHOLE_NUMBERS
 from fairlap.results.choice.choice import Objective
@@ -78,9 +78,6 @@ def command(
     """
     from fairlap.choice.choose import choose_by_request, question_of
     from fairlap.cli.output_options import writable
-    from fairlap.interrupts import interrupted_once, status_of
-    from fairlap.machine.orphans import adopt_orphans
-    from fairlap.race.progress import progress_for
     from fairlap.render.choice.document import document_of
     from fairlap.render.encoders import SUFFIXES
     from fairlap.request.race_request import RaceRequest
@@ -89,19 +86,6 @@ def command(
     asked = {name: value for name, value in given.items() if value not in (None, ())}
     request = RaceRequest(models=models, **asked)
     question = question_of(request, minimise or "", score_margin)
-    if click.get_current_context().obj == OWN_PROCESS:
-        adopt_orphans()
-    with ExitStack() as stack:
-        stack.enter_context(interrupted_once())
-        try:
-            found = choose_by_request(
-                request,
-                question,
-                lambda plan, longest_s: progress_for(plan, longest_s, quiet=quiet),
-                (lambda line: None) if quiet else print_note,
-            )
-        except KeyboardInterrupt as interrupt:
-            print_note("interrupted; nothing was decided")
-            raise SystemExit(status_of(interrupt)) from None
+    found = decided(partial(choose_by_request, request, question), quiet=quiet)
     print_document(document_of(found), as_json=as_json, files=files)
     raise SystemExit(found.exit_status)

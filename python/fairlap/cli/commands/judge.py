@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.deciding import decided
 from fairlap.cli.help import Command
-from fairlap.cli.output import print_note, print_result
+from fairlap.cli.output import print_result
 from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT
-from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.values import DURATION, FILE, Parsed
 
 if TYPE_CHECKING:
@@ -95,11 +95,8 @@ def command(
     Exit status: 0 keep, 1 discard, 3 undecided, 2 when nothing could be judged, 130 after Ctrl-C.
     """
     from fairlap.cli.output_options import require_writable, writable
-    from fairlap.interrupts import interrupted_once, status_of
     from fairlap.judgement.judge import judge_request
     from fairlap.judgement.judge_request import Benchmark, JudgeRequest
-    from fairlap.machine.orphans import adopt_orphans
-    from fairlap.race.progress import progress_for
 
     writable(output, only=(".json",))
     if given["ledger"] is not None:
@@ -108,20 +105,7 @@ def command(
         call=call, command=run, inputs=inputs, reference=reference, reported=reported, same_output=same_output
     )
     request = JudgeRequest(benchmark=benchmark, wait=wait is not False, **given)
-    context = click.get_current_context()
-    if context.obj == OWN_PROCESS:
-        adopt_orphans()
-    with ExitStack() as stack:
-        stack.enter_context(interrupted_once())
-        try:
-            found = judge_request(
-                request,
-                lambda plan, longest_s: progress_for(plan, longest_s, quiet=quiet),
-                (lambda line: None) if quiet else print_note,
-            )
-        except KeyboardInterrupt as interrupt:
-            print_note("interrupted; nothing was decided")
-            raise SystemExit(status_of(interrupt)) from None
+    found = decided(partial(judge_request, request), quiet=quiet)
     print_result(found, _text(found), as_json=as_json, output=output)
     raise SystemExit(found.exit_status)
 

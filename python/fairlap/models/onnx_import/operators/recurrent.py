@@ -96,6 +96,10 @@ def _turned(library: Any, matrix: Any) -> Any:
     return library.transpose(matrix, (1, 0))
 
 
+def _plus(product: Any, bias: Any, at: int, *parts: slice) -> Any:
+    return product if bias is None else sum((bias[at, part] for part in parts), product)
+
+
 def _in_steps(library: Any, value: Any) -> Any:
     """Round to the steps that DynamicQuantizeLinear finds for it."""
     steps, scale, zero = dynamic_quantize(library, value)
@@ -129,7 +133,7 @@ def lstm(
 
     def projected(rows: Any, at: int) -> Any:
         product = library.matmul(rounded(rows), _turned(library, by_input[at]))
-        return product if bias is None else product + bias[at, : 4 * size] + bias[at, 4 * size :]
+        return _plus(product, bias, at, slice(4 * size), slice(4 * size, None))
 
     def step_of(at: int) -> Step:
         turned, (gate, inner, outer) = _turned(library, by_state[at]), activations[at]
@@ -171,7 +175,7 @@ def gru(
 
     def projected(rows: Any, at: int) -> Any:
         product = library.matmul(rows, _turned(library, by_input[at]))
-        return product if bias is None else product + bias[at, : 3 * size]
+        return _plus(product, bias, at, slice(3 * size))
 
     def step_of(at: int) -> Step:
         gates, new = _turned(library, by_state[at, : 2 * size]), _turned(library, by_state[at, 2 * size :])
@@ -213,7 +217,7 @@ def rnn(
 
     def projected(rows: Any, at: int) -> Any:
         product = library.matmul(rows, _turned(library, by_input[at]))
-        return product if bias is None else product + bias[at, :size] + bias[at, size:]
+        return _plus(product, bias, at, slice(size), slice(size, None))
 
     def step_of(at: int) -> Step:
         turned, (activation,) = _turned(library, by_state[at]), activations[at]

@@ -62,7 +62,7 @@ def test_a_loss_that_draws_the_same_numbers_each_time_is_raced(losses: None, tmp
 
 
 class _Drawing(OwnSlopes):
-    """The slope of w is drawn anew each time, as in a loss that only begins to draw after it was opened."""
+    """Each call has another slope of w, as if a loss began to draw random numbers only after the model was opened."""
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
