@@ -33,7 +33,7 @@ from fairlap.race.counted_blocks import INPUTS_AT_FAULT, inputs_at_fault
 from fairlap.race.equal_work import answers, training_answers
 from fairlap.race.equal_work.materials import Materials, require_trainable
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.planning.plan import draw_plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.processes.at_scale import record_ranks
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.processes.turns import run_in_rounds

@@ -37,8 +37,11 @@ from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
+from fairlap.results.fields.calls import ModeOfProcesses
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.fields.resources import time_to_first
 from fairlap.results.prices import Price
-from fairlap.results.row import Estimate, ModeOfProcesses, Row, time_to_first
+from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
 from fairlap.results.work_result import ContestantResult, WorkResult

@@ -17,7 +17,8 @@ from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.hardware.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.planning.plan import Plan, checked_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import checked_plan
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.scenarios.process_result import ProcessResult

@@ -14,9 +14,10 @@ from command_line import output, refusal
 from fairlap.history.across.lines import entries_of
 from fairlap.render.across.document import document_of
 from fairlap.render.encoders import SUFFIXES
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.store.runs.run_file import save_run
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun, rows_named

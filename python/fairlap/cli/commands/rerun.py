@@ -47,7 +47,7 @@ def command(
 
     from fairlap.cli.races.run_race import checked_output, run_race
     from fairlap.frameworks.programs.command import require_programs
-    from fairlap.race.planning.plan import with_blocks
+    from fairlap.race.planning.plan_drawing import with_blocks
     from fairlap.race.processes.chosen_rounds import with_rounds_of
     from fairlap.race.resume import require_same_sources, with_files_here
     from fairlap.request.race_request import RaceOptions

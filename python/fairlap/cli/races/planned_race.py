@@ -63,7 +63,7 @@ def race_as_asked(
     """
     from fairlap.cli.races.run_race import run_race
     from fairlap.frameworks.programs.command import require_programs
-    from fairlap.race.planning.plan import save_plan
+    from fairlap.race.planning.plan_file import save_plan
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
     [first, *others] = models or ("",)
@@ -105,7 +105,7 @@ def _planned(
 ) -> _Planned:
     """Drawn, read from a file, or that of the run to resume."""
     from fairlap.cli.races.run_race import checked_output
-    from fairlap.race.planning.plan import load_plan
+    from fairlap.race.planning.plan_file import load_plan
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.planning.plan_reach import allow
     from fairlap.race.resume import require_same_sources, with_files_here

@@ -12,7 +12,7 @@ from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.text.decision import MARKS
 from fairlap.results.choice.choice import Candidate, Choice, ScoreDifference, TimeRatio
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
-from fairlap.results.row import Estimate
+from fairlap.results.fields.estimate import Estimate
 
 _TITLE = "Choice of a model"
 _ANSWERS: Mapping[int, str] = {0: "Take", 1: "None", 3: "Undecided"}

@@ -19,7 +19,8 @@ from fairlap.models.training.reference import STEP, WEIGHT, Batch, State, steps_
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.equal_work.training_answers import Diverges, drawn_step_errors, training_errors
-from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.request.fields.training import AdamW, Sgd, Training
 from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work
