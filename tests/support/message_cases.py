@@ -31,7 +31,8 @@ from fairlap.models.sources.proof import loose
 from fairlap.models.spec import Tolerance
 from fairlap.race.counted_blocks import INPUTS_AT_FAULT, inputs_at_fault
 from fairlap.race.equal_work import answers, training_answers
-from fairlap.race.equal_work.materials import Materials, require_trainable
+from fairlap.race.equal_work.material_sources import require_trainable
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.processes.at_scale import record_ranks

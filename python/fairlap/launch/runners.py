@@ -16,7 +16,7 @@ from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import environment_with
-from fairlap.launch.worker_process import python_worker
+from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.request.fields.server_address import server_address
 from fairlap.request.names import THREADS, ContestantName

@@ -13,7 +13,7 @@ from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
 from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.fed_check import data_for
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run

@@ -18,7 +18,7 @@ from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
-from fairlap.race.equal_work.materials import require_offered, require_trainable, seeds_of_inputs
+from fairlap.race.equal_work.material_sources import require_offered, require_trainable, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.operations import is_operation

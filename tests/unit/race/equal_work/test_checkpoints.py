@@ -10,7 +10,7 @@ import pytest
 from fairlap.models.array_files import safetensors
 from fairlap.models.registry import find
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.request.names import Contestants
