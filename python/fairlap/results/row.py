@@ -2,6 +2,9 @@
 
 CSV headers, the JSON schema, the store's view, the data dictionary and the report's columns are made from this class.
 A unit is the end of a name. A value that is absent is None, never 0, and ``absent`` gives the reason.
+
+The groups of fields are structs in ``fields``. A struct extends one other with fields at most, so each group extends
+the one before it, in the order of the columns.
 """
 
 from __future__ import annotations
