@@ -13,6 +13,10 @@ import pytest
 from example_installed import install_example
 from postgresql_server import CannotStart, Server
 
+# Read when NumPy is imported, which nothing above does. BLAS's threads spin while they wait for each other, which
+# takes the cores from the tests beside these and doubles the time of references.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
 
