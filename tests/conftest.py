@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -51,6 +52,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("heavy_environments"):
             item.add_marker(skipped)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which live to the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
