@@ -14,6 +14,9 @@ EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cw
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without kept bytecode each of them would compile fairlap again.
 export PYTHONDONTWRITEBYTECODE :=
+# Files in order of their folders: the longest, tests of real frameworks, come first and no core waits for them at the
+# end. Roofs are measured before, into the user's cache, or every race with a cache of its own would spin for them.
+PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
@@ -34,13 +37,13 @@ test-cpp: build/release/.tests  ## Run the C++ tests in JOBS processes (2).
 	$(BIN)/ctest --test-dir build/release --output-on-failure -j $(JOBS)
 
 test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (2).
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not slow and not thorough" $(PATHS)
+	$(PYTEST) -m "not slow and not thorough" $(PATHS)
 
 test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take over five seconds each.
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "slow and not thorough" $(PATHS)
+	$(PYTEST) -m "slow and not thorough" $(PATHS)
 
 test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frameworks and simulations that take long.
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m thorough $(PATHS)
+	$(PYTEST) -m thorough $(PATHS)
 
 test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments
