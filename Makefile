@@ -20,7 +20,7 @@ PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numproces
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -155,6 +155,9 @@ trust: $(VENV)/.dev build/release/.module  ## Run the simulated trust suite at f
 
 trust-ledger: $(VENV)/.dev build/release/.module  ## Simulate searches that judge 500 changes each (ten minutes; the figures in docs/how-to/judge-changes-in-a-loop.md).
 	$(BIN)/python -m tests.trust.searches --out build/trust
+
+trust-bisect: $(VENV)/.dev build/release/.module  ## Plant slow commits in histories of 64 and count those that `fairlap bisect` names (minutes).
+	$(BIN)/python -m tests.trust.planted_commits --histories 100
 
 RUNS ?= 400
 trust-real: $(VENV)/.dev build/release/.module  ## Measure the verdict's error rates on this machine; takes hours, or RUNS=20.
