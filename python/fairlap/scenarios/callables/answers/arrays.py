@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
+from fairlap.scenarios.callables.answers.in_chunks import are_same_bytes
 from fairlap.scenarios.reading import deferred_type
 
 Array = npt.NDArray[Any]
@@ -49,13 +50,18 @@ Leaves = dict[str, Leaf]
 
 def leaves_of(value: Any, name: str = "the answer") -> Leaves:
     """Copy all arrays, numbers and texts out of a value, by where they stand in it."""
+    return {where: Leaf(np.array(leaf.values), leaf.kind) for where, leaf in answer_views(value, name).items()}
+
+
+def answer_views(value: Any, name: str = "the answer") -> Leaves:
+    """Find them as ``leaves_of`` does, in the memory where they are."""
     if kind := deferred_type(value):
         raise Deferred(f"{name} is a {kind}, which is still to be computed")
-    return {where: Leaf(np.array(leaf.values), leaf.kind) for where, leaf in _leaves(value, name)}
+    return views_of(value, name)
 
 
 def views_of(value: Any, name: str) -> Leaves:
-    """Find them as ``leaves_of`` does, in the memory where they are."""
+    """As ``answer_views``, of arguments, which may be anything."""
     return dict(_leaves(value, name))
 
 
@@ -203,7 +209,7 @@ def are_identical(first: Leaf, second: Leaf) -> bool:
         return False
     if not one.flags.c_contiguous or not other.flags.c_contiguous or not one.ndim:
         return one.tobytes() == other.tobytes()
-    return np.array_equal(one.view(np.uint8), other.view(np.uint8))
+    return are_same_bytes(one, other)
 
 
 def are_equal(first: Leaves, second: Leaves) -> bool:
