@@ -17,6 +17,7 @@ from fairlap.scenarios.callables.answers.arrays import SMALLEST_NORMAL, Array, L
 from fairlap.scenarios.callables.answers.drawn import in_float64
 from fairlap.scenarios.callables.answers.in_chunks import are_all_finite, chunks, distance, flat
 
+_IN_FLOAT64 = (np.dtype(np.float64), np.dtype(np.complex128))
 _FEWEST_OPERATIONS = 64  # a function such as exp rounds a few times, even of a single number
 _UNKNOWN_OPERATIONS = 2**20
 _OPERATIONS_ROUNDED = 4.0  # of the answer itself, such as a product with a scale at the end
@@ -51,7 +52,7 @@ class Moving:
             self._truth = truth.values
             self._stable: Array | None = np.ones(own.values.shape, bool)
             return
-        self._truth = in_float64(truth.values)
+        self._truth = truth.values if truth.values.dtype in _IN_FLOAT64 else in_float64(truth.values)
         self._stable = None
         if not (are_all_finite(self._truth) and are_all_finite(own.values)):
             self._stable = np.isfinite(self._truth) & np.isfinite(own.values)

@@ -8,6 +8,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-
     "complex64": 2.0**-126,
     "complex128": 2.0**-1022,
 }
+
+
+_OWN_REFERENCES = 2  # a parameter, and what counts it
 
 
 class NotComparable(Exception):
@@ -51,6 +55,12 @@ Leaves = dict[str, Leaf]
 def leaves_of(value: Any, name: str = "the answer") -> Leaves:
     """Copy all arrays, numbers and texts out of a value, by where they stand in it."""
     return {where: Leaf(np.array(leaf.values), leaf.kind) for where, leaf in answer_views(value, name).items()}
+
+
+def leaves_left(value: Any) -> Leaves:
+    """As ``leaves_of``, but without a copy of an array that nothing else refers to."""
+    is_alone = type(value) is np.ndarray and value.flags.owndata and sys.getrefcount(value) <= _OWN_REFERENCES
+    return answer_views(value) if is_alone else leaves_of(value)
 
 
 def answer_views(value: Any, name: str = "the answer") -> Leaves:
@@ -104,12 +114,18 @@ def _leaf(value: Any, name: str) -> Leaf:
     if found is None or found.dtype.kind not in "biufcUSmMV":
         kind = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise NotComparable(f"{name} is of the type {kind}")
-    kind = found.dtype.name
+    kind = _name_of(found.dtype)
     if kind == "bfloat16":
         return Leaf(found.astype(np.float32), kind)
     if found.dtype.kind == "V":
         raise NotComparable(f"{name} is an array of {kind}")
-    return Leaf(found, _kind_in_library(value) or kind)
+    return Leaf(found, kind if isinstance(value, np.ndarray) else _kind_in_library(value) or kind)
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    """NumPy puts it together each time, which takes longer than to copy a thousand numbers."""
+    return dtype.name
 
 
 def _as_numpy(value: Any) -> Array | None:

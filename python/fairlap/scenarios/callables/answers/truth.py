@@ -24,16 +24,19 @@ from fairlap.scenarios.callables.answers.arrays import (
     NotComparable,
     answer_views,
     are_identical,
+    leaves_left,
     leaves_of,
 )
 from fairlap.scenarios.callables.answers.drawn import changed, copy_of, float64_of, in_float64, leaves_of_arguments
-from fairlap.scenarios.callables.answers.in_chunks import chunks, flat
+from fairlap.scenarios.callables.answers.in_chunks import Buffers, chunks, flat
 
 Call = Callable[[Arguments], Any]  # of a callable that is complete when it returns
 
 _MOVES = 3
-_MANY = 2**18  # numbers, of which one move of each shows enough
+_MANY = 2**16  # numbers, of which one move of each shows enough
 _MOST_OPERATIONS = 2**24
+_BITS = 8
+_SIGNS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0  # of each of its bits
 _ORDERS_OF_SUMMING = 1000.0  # roundings by which a computation may differ from itself
 
 
@@ -54,6 +57,13 @@ class Outcome:
         """The answer: what it returned, and the arguments that it changed."""
         return self.answer | {name: self.arguments[name] for name in self.changed}
 
+    def is_same_as(self, other: Outcome) -> bool:
+        """Compare what was answered bit by bit."""
+        if self.changed != other.changed or self.answer.keys() != other.answer.keys():
+            return False
+        theirs = other.answered
+        return all(are_identical(leaf, theirs[name]) for name, leaf in self.answered.items())
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -72,34 +82,35 @@ class Truth:
         )
 
 
-def outcome_of(call: Call, arguments: Arguments) -> Outcome:
-    """Call with a copy of the arguments."""
+def outcome_of(call: Call, arguments: Arguments, before: Leaves) -> Outcome:
+    """Call with a copy of the arguments, of which ``before`` are the leaves."""
     given = copy_of(arguments)
     returned = call(given)
-    return outcome_on(given, arguments, returned)
+    return outcome_on(given, before, returned)
 
 
-def outcome_on(given: Arguments, before: Arguments, returned: Any) -> Outcome:
-    """``given`` are the arguments that a call has had, ``before`` equal ones that it has not."""
-    answer = leaves_of(returned)
-    after, first = leaves_of_arguments(given), leaves_of_arguments(before)
-    differing = {name for name, leaf in after.items() if name not in first or not are_identical(leaf, first[name])}
+def outcome_on(given: Arguments, before: Leaves, returned: Any) -> Outcome:
+    """``given`` are the arguments that a call has had, ``before`` the leaves of equal ones that it has not."""
+    answer, after = leaves_of(returned), leaves_of_arguments(given)
+    differing = {name for name, leaf in after.items() if name not in before or not are_identical(leaf, before[name])}
     return Outcome(answer, after, frozenset(differing))
 
 
-def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) -> Truth:
+def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0, buffers: Buffers | None = None) -> Truth:
     """Evaluate the reference in its own type and in float64, and with arguments that are moved a little."""
     own = evaluated(reference, name, arguments)
     inexact = [leaf for leaf in leaves_of_arguments(arguments).values() if leaf.is_inexact]
     operations, inputs_roundoff = _operations(inexact), _roundoff_of(inexact)
-    wide = _in_float64(reference, arguments, own) if inexact else None
+    wider = _Wider(reference, arguments, own, buffers or Buffers())
+    wide = wider.answered() if inexact else None
     truths = own.answered if wide is None else wide
     with np.errstate(all="ignore"):
         moving = {leaf_name: Moving(leaf, truths.get(leaf_name, leaf)) for leaf_name, leaf in own.answered.items()}
         if inexact:
-            moves = _Moves(reference, arguments, own, _accumulated(inputs_roundoff), in_float64=wide is not None)
+            roundoff = _accumulated(inputs_roundoff)
             for number in range(1 + (_MOVES if operations < _MANY else 1)):
-                moved = moves.answered(np.random.default_rng([seed, number]), upwards=not number) or truths
+                move = _Move(roundoff, np.random.default_rng([seed, number]) if number else None)
+                moved = wider.answered_if(move, wide=wide is not None) or truths
                 for leaf_name in moving.keys() & moved.keys():
                     moving[leaf_name].moved_to(moved[leaf_name].values)
         leaves = {leaf_name: each.true_leaf(operations, inputs_roundoff) for leaf_name, each in moving.items()}
@@ -109,73 +120,93 @@ def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) ->
 def evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
     try:
         with np.errstate(all="ignore"):
-            return outcome_of(reference, arguments)
+            return outcome_of(reference, arguments, leaves_of_arguments(arguments))
     except (InvalidRequest, NotComparable, Deferred):
         raise
     except (Exception, SystemExit) as error:
         raise InvalidRequest(f"the reference {name} raised {described(error)}", code="E_REFERENCE") from error
 
 
-def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Leaves | None:
-    """None where the reference cannot, or answers in a type of its own all the same."""
-    given = changed(arguments, in_float64)
-    try:
-        with np.errstate(all="ignore"):
-            found = leaves_of(reference(given)) | _changed_like(own, given)
-    except (Exception, SystemExit):
-        return None
-    if set(found) != set(own.answered):
-        return None
-    for name, leaf in own.answered.items():
-        wide = found[name]
-        if wide.values.shape != leaf.values.shape or (leaf.is_inexact and wide.kind not in ("float64", "complex128")):
-            return None
-    return found
+@dataclass(frozen=True)
+class _Move:
+    """Move numbers by their rounding: each at random, or all upwards without ``rng``."""
 
+    roundoff: float
+    rng: np.random.Generator | None
 
-def _changed_like(own: Outcome, arguments: Arguments) -> Leaves:
-    """Find the arguments, which nobody else has, that the reference changes."""
-    if not own.changed:
-        return {}
-    leaves = leaves_of_arguments(arguments)
-    return {name: leaves[name] for name in own.changed}
+    def write(self, given: Array, moved: Array) -> None:
+        """Write flat arrays."""
+        step = max(self.roundoff, 2 * UNIT_ROUNDOFF_OF_TYPE.get(moved.dtype.name, 0.0))  # less would round away again
+        drawn = None if self.rng is None else np.frombuffer(self.rng.bytes(-(-moved.size // _BITS)), np.uint8)
+        factors_of_byte = 1.0 + step * _SIGNS_OF_BYTE
+        for part in chunks(moved.size):
+            here = moved[part]
+            here[:] = given[part]
+            if drawn is None:
+                here *= 1.0 + step
+            else:
+                drawn_here = drawn[part.start // _BITS : -(-part.stop // _BITS)]
+                factors = factors_of_byte.take(drawn_here, axis=0).reshape(-1)[: here.size]
+                np.multiply(here, factors, out=here, casting="same_kind")
 
 
 @dataclass(frozen=True)
-class _Moves:
-    """The reference on arguments that are moved by their rounding."""
+class _Wider:
+    """A reference on arguments in float64, and on those that are moved. ``own`` is its answer in its own type."""
 
     reference: Call
     arguments: Arguments
     own: Outcome
-    roundoff: float
-    in_float64: bool
+    buffers: Buffers
 
-    def answered(self, rng: np.random.Generator, *, upwards: bool) -> Leaves:
-        """Move all upwards, or each at random. Answers are where the reference left them; none if it cannot."""
+    def answered(self) -> Leaves | None:
+        """None where it cannot, or answers in a type of its own all the same."""
+        self.buffers.begin()
+        given = changed(self.arguments, lambda values: self._written(values, None, wide=True))
         try:
-            given = changed(self.arguments, lambda values: self._moved(values, rng, upwards=upwards))
-            return answer_views(self.reference(given)) | _changed_like(self.own, given)
+            with np.errstate(all="ignore"):
+                found = leaves_left(self.reference(given)) | self._changed(given)
+        except (Exception, SystemExit):
+            return None
+        if set(found) != set(self.own.answered):
+            return None
+        for name, leaf in self.own.answered.items():
+            wide = found[name]
+            if wide.values.shape != leaf.values.shape:
+                return None
+            if leaf.is_inexact and wide.kind not in ("float64", "complex128"):
+                return None
+            if name in self.own.changed:  # it is in a buffer
+                found[name] = Leaf(np.array(wide.values), wide.kind)
+        return found
+
+    def answered_if(self, move: _Move, *, wide: bool) -> Leaves:
+        """Find the answers where the reference left them; none where it cannot."""
+        self.buffers.begin()
+        try:
+            given = changed(self.arguments, lambda values: self._written(values, move, wide=wide))
+            return answer_views(self.reference(given)) | self._changed(given)
         except (Exception, SystemExit):
             return {}
 
-    def _moved(self, values: Array, rng: np.random.Generator, *, upwards: bool) -> Array:
-        if self.in_float64 and values.dtype.kind not in "fc":
+    def _written(self, values: Array, move: _Move | None, *, wide: bool) -> Array:
+        if wide and values.dtype.kind not in "fc":
             values = in_float64(values)
         if values.dtype.kind not in "fc":
             return np.array(values)
-        found = np.empty(values.shape, float64_of(values) if self.in_float64 else values.dtype)
-        step = max(self.roundoff, 2 * UNIT_ROUNDOFF_OF_TYPE.get(found.dtype.name, 0.0))  # less would round away again
-        given, moved = flat(values), flat(found)
-        bits = None if upwards else np.frombuffer(rng.bytes(-(-moved.size // 8)), np.uint8)
-        signs = None if bits is None else np.unpackbits(bits, count=moved.size)
-        for part in chunks(moved.size):
-            if signs is None:
-                moved[part] = given[part].astype(found.dtype) * (1.0 + step)
-            else:
-                factors = np.where(signs[part], 1.0 + step, 1.0 - step)
-                np.multiply(given[part], factors, out=moved[part], casting="same_kind")
+        found = self.buffers.next(values.shape, float64_of(values) if wide else values.dtype)
+        if move is None:
+            found[...] = values
+        else:
+            move.write(flat(values), flat(found))
         return found
+
+    def _changed(self, given: Arguments) -> Leaves:
+        """Find the arguments, which nobody else has, that the reference changes."""
+        if not self.own.changed:
+            return {}
+        leaves = leaves_of_arguments(given)
+        return {name: leaves[name] for name in self.own.changed}
 
 
 def _roundoff_of(inexact: list[Leaf]) -> float:
