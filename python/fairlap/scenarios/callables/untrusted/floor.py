@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+
 _FAR_ABOVE = 2.0  # times the floor
+_NEAR = 10.0  # times the floor: the empty call finds caches as it left them, so what it shows may be half of the truth
 NEAR_THE_FLOOR = "W_NEAR_THE_FLOOR"
 
 Times = np.ndarray[Any, np.dtype[np.float64]]
@@ -37,5 +41,10 @@ class Floor:
         return times - self.ns if self.is_subtracted else times
 
     def is_near(self, block_ns: Sequence[float]) -> bool:
-        """Whether a call takes less than twice as long, so that most of its time may be the floor's."""
-        return bool(np.median(block_ns) <= _FAR_ABOVE * self.ns)
+        """Whether its time may be off by a tenth, since the floor is known no better than to its own size."""
+        return bool(np.median(block_ns) < _NEAR * self.ns)
+
+    def notice(self, block_ns: Sequence[float]) -> Notice:
+        share = quantity_text.share(self.ns / float(np.median(block_ns)), 2)
+        is_in = "was subtracted" if self.is_subtracted else "is in it"
+        return Notice(NEAR_THE_FLOOR, f"the floor is {share} of its time and {is_in}: the time may be off by as much")

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 from fairlap import quantity_text, verdict
-from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.machine.sandbox import has_seccomp, landlock_version
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
-from fairlap.scenarios.callables.untrusted.floor import NEAR_THE_FLOOR, Floor
+from fairlap.scenarios.callables.untrusted.floor import Floor
 from fairlap.scenarios.callables.untrusted.process import ContestantProcess, Terms
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName, callable_name, imported
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
@@ -40,7 +39,7 @@ _ROUNDS = 3  # in a block
 _ROUNDS_TO_CHOOSE = 6  # by the shortest sample: on a busy machine most are disturbed, and look long enough
 _BEFORE_SAMPLE = 2  # calls of a round that are not in the sample: one cold, and one alone
 _MOST_CALLS = 256  # in a sample
-_SAMPLE_NS = 500_000.0  # a ring is about a tenth of it
+_SAMPLE_NS = 2e6  # a ring is about a thirtieth of it
 _LONGEST_SAMPLE_NS = 250e6
 _MOST_BYTES = 1 << 26  # of inputs, and of answers, in the memory that is shared
 _FEWEST_CHECKED = 2  # answers in a round
@@ -48,7 +47,6 @@ _FIRST_CALLS = 4  # all of whose answers are checked
 _LIMIT_S = 30.0
 _SHARE_OF_A_ROUND = 0.02  # of the budget, beyond which samples get no longer
 _MOST_SEED = 2**31 - 1
-_NEAR = "a call takes less than twice as long as an empty one, so most of its time may be what the hand-over costs"
 
 
 def compare_untrusted(
@@ -275,7 +273,7 @@ class _Race:
 
 def _row(arm: Arm, floor: Floor) -> UntrustedRow:
     figures = floor.figures(arm.block_ns)
-    warnings = (Notice(NEAR_THE_FLOOR, _NEAR),) if floor.is_near(arm.block_ns) else ()
+    warnings = (floor.notice(arm.block_ns),) if floor.is_near(arm.block_ns) else ()
     figure = verdict.contestant_figure(np.log(figures))
     return UntrustedRow(arm.name, tuple(figures), figure, arm.answers_checked, warnings)
 
