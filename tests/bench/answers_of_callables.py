@@ -19,9 +19,9 @@ from fairlap.scenarios.callables.answers.looks import Looks
 
 SIZES = (1_000, 100_000, 10_000_000)
 ENDINGS: Mapping[str, Mapping[str, Any]] = {
-    "until decided": {"budget": 10.0},
+    "until decided": {},
     "`--target 2%`": {"target": 0.02},
-    "`--seconds 20ms`": {"seconds": 0.02, "budget": 10.0},
+    "`--seconds 20ms --budget 10s`": {"seconds": 0.02, "budget": 10.0},
     "`--blocks 1000 --budget 10s`": {"blocks": 1000, "budget": 10.0},
 }
 CHECKS = ("check_first", "drawn_for", "in_turn", "look_back", "check_between", "check_last")
