@@ -12,7 +12,7 @@ from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 
 _FAR_ABOVE = 2.0  # times the floor
-_NEAR = 10.0  # times the floor: the empty call finds caches as it left them, so what it shows may be half of the truth
+_NEAR = 10.0  # times the floor: the empty call reads no arguments, so a real one may have as much again on top
 NEAR_THE_FLOOR = "W_NEAR_THE_FLOOR"
 
 Times = np.ndarray[Any, np.dtype[np.float64]]
@@ -41,7 +41,7 @@ class Floor:
         return times - self.ns if self.is_subtracted else times
 
     def is_near(self, block_ns: Sequence[float]) -> bool:
-        """Whether its time may be off by a tenth, since the floor is known no better than to its own size."""
+        """Whether the floor is so much of its time that what it leaves out counts."""
         return bool(np.median(block_ns) < _NEAR * self.ns)
 
     def notice(self, block_ns: Sequence[float]) -> Notice:
