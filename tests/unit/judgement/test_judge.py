@@ -15,6 +15,7 @@ from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.ledger import level_of_share, read_ledger
 from fairlap.judgement.race_of_sides import Question, judged
 from fairlap.pull_request.checkouts import NoBaseline
+from fairlap.race.planning.plan import Plan
 from fairlap.scenarios.process_result import Outcome
 from fairlap.verdict import ONE_SIDE
 from saved_runs import saved_run
@@ -132,10 +133,11 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, Path]]:
     """Replace the race by one in which every change is 30 % faster; returns the pairs that raced."""
     pairs: list[tuple[Path, Path]] = []
 
-    def planned(request: Any, base: Path, change: Path, notify: Any) -> None:
+    def planned(request: Any, base: Path, change: Path, notify: Any) -> Plan:
         pairs.append((base, change))
+        return saved_run({"base": 1.3e6, "change": 1e6}).plan
 
-    def race(plan: None, question: Question, budget_s: float | None, progress_for: Any) -> Judgement:
+    def race(plan: Plan, question: Question, budget_s: float | None, progress_for: Any) -> Judgement:
         return shown(1.3e6, 1e6, blocks=24, gain=question.gain, level=question.level)
 
     monkeypatch.setattr(judge_module, "planned", planned)

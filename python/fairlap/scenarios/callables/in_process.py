@@ -30,7 +30,7 @@ BUDGET_S = 2.0
 MARGIN = 0.005
 Inputs = Callable[..., Any] | str
 _WARM_UP_SHARE = 0.1  # of the budget
-_REPEATING_SHARE = 0.0075  # of the budget, for calls whose answers are checked before any is timed
+_REPEATING_SHARE = 0.0015  # of the budget, for calls whose answers are checked before any is timed
 _MOST_SEED = 2**31 - 1
 _MOST_BLOCKS_TO_TARGET = 60
 _MOST_BLOCKS_UNTIL_DECIDED = 300  # the time of a verdict grows with their square
@@ -122,8 +122,10 @@ def compare(
         turns.take_accusations()
         ending = Ending(judge, target, budget_s, blocks, began_s)
         ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+        interrupted = ended_early == INTERRUPTED
+        if not interrupted:
+            answers.check_last()
         elapsed_s = time.perf_counter() - began_s
-    interrupted = ended_early == INTERRUPTED
     answers.accuse_of_kept_answers()
     turns.take_accusations()
     complete = min(len(arm.medians_ns) for arm in arms)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlap.engine.measurement import Notice
 from fairlap.printed_document import PrintedDocument
 from fairlap.scenarios.callables.comparison_document import ComparedPair, PrintedFigure, printed_pair
 from fairlap.scenarios.callables.untrusted.result import Exclusion
@@ -19,6 +20,7 @@ class JudgedCallable(msgspec.Struct, frozen=True, kw_only=True):
     median_ns: float
     figure: PrintedFigure
     answers_checked: int
+    warnings: tuple[Notice, ...]
     block_ns: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET  # with --raw
 
 
@@ -67,5 +69,6 @@ def _row(row: UntrustedRow, raw: bool) -> JudgedCallable:
         median_ns=row.median_ns,
         figure=PrintedFigure(figure.value, figure.low, figure.high),
         answers_checked=row.answers_checked,
+        warnings=row.warnings,
         block_ns=row.block_ns if raw else msgspec.UNSET,
     )

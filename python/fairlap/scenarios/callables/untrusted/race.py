@@ -25,6 +25,7 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
+from fairlap.scenarios.callables.untrusted.floor import Floor
 from fairlap.scenarios.callables.untrusted.process import ContestantProcess, Terms
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName, callable_name, imported
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
@@ -35,9 +36,10 @@ BUDGET_S = 10.0
 MARGIN = 0.005
 MOST_BLOCKS = 300  # the time of a verdict grows with their square
 _ROUNDS = 3  # in a block
+_ROUNDS_TO_CHOOSE = 6  # by the shortest sample: on a busy machine most are disturbed, and look long enough
 _BEFORE_SAMPLE = 2  # calls of a round that are not in the sample: one cold, and one alone
 _MOST_CALLS = 256  # in a sample
-_SAMPLE_NS = 500_000.0  # a ring is about a tenth of it
+_SAMPLE_NS = 500_000.0  # a ring is about a tenth of it; on a busy machine longer ones are seldom undisturbed
 _LONGEST_SAMPLE_NS = 250e6
 _MOST_BYTES = 1 << 26  # of inputs, and of answers, in the memory that is shared
 _FEWEST_CHECKED = 2  # answers in a round
@@ -45,7 +47,6 @@ _FIRST_CALLS = 4  # all of whose answers are checked
 _LIMIT_S = 30.0
 _SHARE_OF_A_ROUND = 0.02  # of the budget, beyond which samples get no longer
 _MOST_SEED = 2**31 - 1
-_SUBTRACTED_ABOVE = 2.0  # times the floor
 
 
 def compare_untrusted(
@@ -160,8 +161,8 @@ class _Race:
             self._calls = wanted
             return
         while self._left and self._calls < self._most_calls:
-            rounds, spent_s = [], math.inf
-            for _ in range(_ROUNDS):
+            rounds, spent_s = list[dict[str, float]](), math.inf
+            for _ in range(_ROUNDS_TO_CHOOSE):
                 began_s = time.perf_counter()
                 rounds.append(self._timed_round(self._calls))
                 spent_s = min(spent_s, time.perf_counter() - began_s)
@@ -228,17 +229,12 @@ class _Race:
             return f"{after}the budget allows no further block"
         return ""
 
-    def _is_subtracted(self) -> bool:
-        """Only where every call is longer than the floor; otherwise no time is without it."""
-        floor_ns = np.array(self._floor.block_ns)
-        return all((np.array(arm.block_ns) > _SUBTRACTED_ABOVE * floor_ns).all() for arm in self._left)
-
-    def _figures(self, arm: Arm) -> np.ndarray[Any, Any]:
-        figures = np.array(arm.block_ns)
-        return figures - np.array(self._floor.block_ns) if self._is_subtracted() else figures
+    def _floor_under(self, arms: Sequence[Arm]) -> Floor:
+        return Floor.of(self._floor.block_ns, [arm.block_ns for arm in arms])
 
     def _table(self, arms: Sequence[Arm]) -> BlockTable:
-        figures = {arm.name: verdict.Figures("wall_ns", self._figures(arm)) for arm in arms}
+        floor = self._floor_under(arms)
+        figures = {arm.name: verdict.Figures("wall_ns", floor.figures(arm.block_ns)) for arm in arms}
         return verdict.block_table(figures, evidence="within one process")
 
     def _result(self, judge: Judge, ended_early: str, interrupted: bool) -> UntrustedComparison:
@@ -255,15 +251,16 @@ class _Race:
             table = self._table(left)
             comparisons = judge.comparisons(table)
             standing = verdict.standing(table, comparisons)
-        rows = [self._row(arm) for arm in left]
+        floor = self._floor_under(left) if blocks else None
+        rows = [_row(arm, floor) for arm in left if floor is not None]
         return UntrustedComparison(
             rows=tuple(sorted(rows, key=lambda row: row.median_ns)),
             comparisons=comparisons,
             standing=standing,
             excluded={arm.name: arm.exclusion for arm in self._arms if arm.exclusion is not None},
-            floor_ns=float(np.median(self._floor.block_ns)) if blocks else None,
+            floor_ns=floor.ns if floor is not None else None,
             ring_ns=float(np.median(self._floor.alone_ns)) if self._floor.alone_ns else None,
-            floor_subtracted=bool(left) and self._is_subtracted(),
+            floor_subtracted=floor is not None and floor.is_subtracted,
             calls_per_sample=self._calls,
             blocks=blocks,
             elapsed_s=time.perf_counter() - self._began_s,
@@ -273,9 +270,12 @@ class _Race:
             interrupted=interrupted,
         )
 
-    def _row(self, arm: Arm) -> UntrustedRow:
-        figures = self._figures(arm)
-        return UntrustedRow(arm.name, tuple(figures), verdict.contestant_figure(np.log(figures)), arm.answers_checked)
+
+def _row(arm: Arm, floor: Floor) -> UntrustedRow:
+    figures = floor.figures(arm.block_ns)
+    warnings = (floor.notice(arm.block_ns),) if floor.is_near(arm.block_ns) else ()
+    figure = verdict.contestant_figure(np.log(figures))
+    return UntrustedRow(arm.name, tuple(figures), figure, arm.answers_checked, warnings)
 
 
 @contextmanager

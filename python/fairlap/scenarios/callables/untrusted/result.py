@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
 
 if TYPE_CHECKING:
     from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
@@ -22,6 +23,7 @@ class UntrustedRow:
     block_ns: tuple[float, ...]
     figure: verdict.ContestantFigure
     answers_checked: int
+    warnings: tuple[Notice, ...] = ()
 
     @property
     def median_ns(self) -> float:
@@ -39,7 +41,8 @@ class UntrustedComparison:
     """Rows are sorted by time; ``excluded`` has the others, with their codes.
 
     ``floor_ns`` is what a call costs that does nothing but answer, with its share of the ring. It is subtracted from
-    every figure, unless some callable takes less than twice as long: then no figure is without it.
+    every figure, unless some callable takes less than twice as long: then no figure is without it, and the rows of
+    those have a warning.
     """
 
     rows: tuple[UntrustedRow, ...]
@@ -86,6 +89,7 @@ class UntrustedComparison:
             relations = verdict.relations(self.standing, self.comparisons, row.name)
             line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
             lines.append(f"{line}  {relations}".rstrip())
+            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
         for name, why in self.excluded.items():
             lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
         first = self.standing.places[0].contestant if self.standing else ""
