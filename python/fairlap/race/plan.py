@@ -17,6 +17,7 @@ from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.regular_file import content_of
 from fairlap.models.modes import MODES
 from fairlap.printed_document import PrintedDocument
+from fairlap.race.plan_modules import PlanModule
 from fairlap.race.settings_search import SettingsSearch
 from fairlap.request.commands import reports_of
 from fairlap.request.names import ContestantName
@@ -126,6 +127,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
     budget_s: _Positive | None = None  # of the race, unless it is given another one; None: the usual one, if any
     target: _Positive | None = None  # the half-width, as a share, of every interval at which the race may end
+    modules: tuple[PlanModule, ...] = ()  # of the user, that it imports; unknown in older plans
 
     @property
     def headline(self) -> Conditions:

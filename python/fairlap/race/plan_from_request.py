@@ -16,6 +16,7 @@ from fairlap.race.around_blocks.recompile_request import called_on, require_free
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.operations import require_operation_options, selected_models
 from fairlap.race.plan import Limits, Measuring, Plan, draw_plan, require_blocks
+from fairlap.race.plan_modules import modules_of
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.scales import scales_asked, threads_asked
 from fairlap.race.scenario_side import sides_asked, sides_not_asked
@@ -107,6 +108,7 @@ def plan_of(
         sandbox=request.sandbox,
         pass_env=request.pass_env,
         scenario_settings=request.scenario_settings,
+        modules=modules_of(contestants, works),
         **of_scenarios,
         budget_s=None if request.budget is None else float(request.budget),
         target=None if request.target is None else float(request.target),
