@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fairlap import quantity_text
+from fairlap.render.judged import ratios_note
 from fairlap.render.markdown_table import as_code, columns_shown, table_line
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
 from fairlap.render.scaling import HEADS, absence_lines, cells_of
@@ -49,10 +50,15 @@ def encode(rows: Sequence[Row]) -> bytes:
         head += table_line([column.head for column in shown])
         head += f"\n{table_line(['---'] * len(shown))}\n"
         for number, row in enumerate(group):
-            below = _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
+            below = _note(group) + _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
             lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
     parts += _as_many_as_fit([*lines, *_scaling(rows)], room)
     return ("\n".join(parts) + "\n").encode()
+
+
+def _note(rows: Sequence[Row]) -> str:
+    note = ratios_note(rows)
+    return f"\n\n{note}" if note else ""
 
 
 def _scaling(rows: Sequence[Row]) -> list[tuple[Row, str]]:

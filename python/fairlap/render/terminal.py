@@ -9,7 +9,7 @@ from fairlap.printable import joined_lines
 from fairlap.render.compilation import batch_text, counts_text, heading
 from fairlap.render.contestant_lines import contestant_lines
 from fairlap.render.decision import decision_lines
-from fairlap.render.judged import common_unit_ns, judged_text, times_text
+from fairlap.render.judged import RATIOS_OF_BLOCKS, common_unit_ns, is_apart, judged_text, times_text
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
@@ -137,8 +137,17 @@ def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
     return times_text(found)
 
 
+def _has_ratios_apart(work_result: WorkResult) -> bool:
+    """Whether a ratio that is shown is on the other side of 1 than the times beside it."""
+    first, *others = work_result.rows
+    compared = [(row, work_result.comparison(row.contestant, first.contestant)) for row in others]
+    return any(found is not None and is_apart(found.ratio, row, first) for row, found in compared)
+
+
 def _closing_lines(work_result: WorkResult) -> list[str]:
     lines = []
+    if _has_ratios_apart(work_result):
+        lines.append(RATIOS_OF_BLOCKS)
     if work_result.why_no_verdict:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
     found = [warning for each in work_result.comparisons for warning in each.warnings]

@@ -137,7 +137,9 @@ def compare(
         for arm in (arms if complete else ())
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
-    comparisons, standing, why_none = outcome(judge, arms, complete)
+    comparisons, standing, why_none = outcome(judge, arms, complete, {row.name: row.median_ns for row in rows})
+    if standing is not None:
+        rows.sort(key=lambda row: standing.position(row.name))
     return InProcessComparison(
         rows=tuple(rows),
         comparisons=comparisons,

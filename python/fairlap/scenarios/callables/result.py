@@ -38,7 +38,7 @@ class CallableRow:
 
 @dataclass(frozen=True)
 class InProcessComparison:
-    """Rows are sorted by time, those with wrong answers last.
+    """Rows are sorted by rank, then by time, those that are not ranked last.
 
     A callable that cannot be judged has a row, but is in no comparison.
     ``ended_early`` and ``why_no_verdict`` are empty where they do not apply; ``excluded`` gives the reason by name.

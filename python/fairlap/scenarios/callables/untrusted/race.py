@@ -245,6 +245,7 @@ class _Race:
         left, blocks = self._left if self._blocks else [], self._blocks
         for arm in (self._floor, *left):
             del arm.block_ns[blocks:]
+        rows = sorted((self._row(arm) for arm in left), key=lambda row: row.median_ns)
         comparisons: tuple[verdict.Comparison, ...] = ()
         standing, why_none = None, ""
         if len(left) < 2 or blocks < 2:
@@ -254,10 +255,10 @@ class _Race:
         else:
             table = self._table(left)
             comparisons = judge.comparisons(table)
-            standing = verdict.standing(table, comparisons)
-        rows = [self._row(arm) for arm in left]
+            standing = verdict.standing(table, comparisons, {row.name: row.median_ns for row in rows})
+            rows.sort(key=lambda row: standing.position(row.name))
         return UntrustedComparison(
-            rows=tuple(sorted(rows, key=lambda row: row.median_ns)),
+            rows=tuple(rows),
             comparisons=comparisons,
             standing=standing,
             excluded={arm.name: arm.exclusion for arm in self._arms if arm.exclusion is not None},
