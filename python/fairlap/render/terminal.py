@@ -13,6 +13,7 @@ from fairlap.render.judged import RATIOS_OF_BLOCKS, common_unit_ns, is_apart, ju
 from fairlap.render.operations import operations_lines
 from fairlap.render.operators import operator_lines
 from fairlap.render.scaling import scaling_lines
+from fairlap.render.scenario_side import notes_on
 from fairlap.render.settings_search_text import outcome_text
 from fairlap.render.works_table import MOST_IN_FULL, works_lines
 from fairlap.request.names import with_version
@@ -137,17 +138,16 @@ def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
     return times_text(found)
 
 
-def _has_ratios_apart(work_result: WorkResult) -> bool:
-    """Whether a ratio that is shown is on the other side of 1 than the times beside it."""
+def _note_on_ratios(work_result: WorkResult) -> list[str]:
+    """Explain ratios that are on the other side of 1 than the times beside them."""
     first, *others = work_result.rows
     compared = [(row, work_result.comparison(row.contestant, first.contestant)) for row in others]
-    return any(found is not None and is_apart(found.ratio, row, first) for row, found in compared)
+    apart = any(found is not None and is_apart(found.ratio, row, first) for row, found in compared)
+    return [RATIOS_OF_BLOCKS] if apart else []
 
 
 def _closing_lines(work_result: WorkResult) -> list[str]:
-    lines = []
-    if _has_ratios_apart(work_result):
-        lines.append(RATIOS_OF_BLOCKS)
+    lines = [*_note_on_ratios(work_result), *notes_on(work_result.rows)]
     if work_result.why_no_verdict:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
     found = [warning for each in work_result.comparisons for warning in each.warnings]

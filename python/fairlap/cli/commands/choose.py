@@ -87,5 +87,5 @@ def command(
     request = RaceRequest(models=models, **asked)
     question = question_of(request, minimise or "", score_margin)
     found = decided(partial(choose_by_request, request, question), quiet=quiet)
-    print_document(document_of(found), as_json=as_json, files=files)
-    raise SystemExit(found.exit_status)
+    status = print_document(document_of(found), as_json=as_json, files=files)
+    raise SystemExit(found.exit_status or status)

@@ -118,11 +118,11 @@ def run(
         raise SystemExit(_NOT_COMPARABLE) from None
     if found.state == "interrupted":
         files = _with_result(files, found)
-    print_document(document_of(found), as_json=as_json, files=files)
+    status = print_document(document_of(found), as_json=as_json, files=files)
     if found.state == "interrupted":
         kept = next(path for path, chosen in files if chosen.name == "json")
         print_note(f"resume with: fairlap suite run {file} --resume {kept} -o {kept}")
-    raise SystemExit(found.exit_status)
+    raise SystemExit(found.exit_status or status)
 
 
 def _options(
@@ -232,4 +232,4 @@ def show(file: Path, output: tuple[Path, ...], as_json: bool) -> None:
     from fairlap.suite.suite_page import document_of
 
     files = writable(output, only=SUFFIXES)
-    print_document(document_of(read_suite_document(file)), as_json=as_json, files=files)
+    raise SystemExit(print_document(document_of(read_suite_document(file)), as_json=as_json, files=files))
