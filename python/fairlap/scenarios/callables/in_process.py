@@ -20,7 +20,7 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
-from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
+from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
@@ -193,8 +193,8 @@ def _answers(
         repeating_s=_REPEATING_SHARE * min(budget_s, BUDGET_S),
     )
     found.check_first()
-    if structural and found.are_compared:
-        check_structural(found, draw)
+    if found.are_compared:
+        (check_structural if structural else warn_of_one_size)(found, draw)
     return found
 
 

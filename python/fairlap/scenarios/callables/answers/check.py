@@ -107,6 +107,11 @@ class Answers:
     def are_compared(self) -> bool:
         return not self._why_not
 
+    @property
+    def checked_on(self) -> list[Arguments]:
+        """The drawn arguments of the calls that were checked first."""
+        return [arguments for arguments, _ in self._known]
+
     def check_first(self) -> None:
         """Check a few calls of each before anything is timed. Those that raise will raise when they are timed."""
         began_s = time.perf_counter()
