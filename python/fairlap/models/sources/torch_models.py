@@ -26,7 +26,7 @@ from fairlap.models.sources.onnx_graphs.binding import input_values
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.work import CountedWork, counted_work
 from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
-from fairlap.models.spec import Dtype, Fill, Tensor
+from fairlap.models.spec import Constant, Dtype, Fill, Spec, Tensor
 from fairlap.request.source import Source
 
 ONNX_FILE, OPENVINO_FILE = "exported.onnx", "exported.xml"
@@ -110,11 +110,14 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     require_known_ranges(list(found.example), source)
     module = found.module
     _require_float32(module)
-    with torch.no_grad():
-        named = flattened(found(found.example))
+    with torch.set_grad_enabled(bool(source.loss)):
+        returned = found(found.example)
+        named = flattened(returned)
     if not named:
         raise SourceError("the model returns no tensors; return one, or a tuple, list or dict of them")
     outputs = [name or "output" for name, _ in named]
+    if source.loss:
+        _require_loss(found, returned, dict(zip(outputs, (each for _, each in named), strict=True)), source)
     routes = {"torch": found.native, **_exported(found, outputs, folder, learns=bool(source.loss))}
     ranges, axes, counted = _read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
@@ -132,6 +135,30 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         multiplications=counted.multiplications if counted else None,
         uncounted=counted.uncounted if counted else (),
     )
+
+
+def _require_loss(found: TorchSource, returned: Any, outputs: Mapping[str, Any], source: Source) -> None:
+    """Before the export, which takes long: that the loss and its labels fit what the module returns."""
+    from fairlap.models.sources.learning.learner import kind_of_loss
+    from fairlap.models.sources.learning.proof import labels_of, require_loss
+    from fairlap.models.sources.learning.torch_learner import require_loss_on
+
+    def form(name: str, each: Any) -> Tensor:
+        return Tensor(name, tuple(each.shape), Constant(0.0), _dtype(name, each))
+
+    spec = Spec(
+        name=source.name,
+        task="",
+        inputs=tuple(form(*each) for each in found.example.items()),
+        outputs=tuple(form(*each) for each in outputs.items()),
+        weights=(),
+        parameters=0,
+        gmacs_per_item=None,
+        published="",
+        loss=kind_of_loss(source.loss),
+    )
+    require_loss(source, spec)
+    require_loss_on(found, returned, labels_of(source, spec, {"example": 0}).get("example"), source)
 
 
 def _require_float32(module: Any) -> None:
