@@ -12,9 +12,9 @@ from command_line import invoke, refusal
 from fairlap.cli.commands.judge import _text
 from fairlap.errors import FairlapError
 from fairlap.judgement import judge as judge_module
+from fairlap.judgement.judge_request import Benchmark, JudgeRequest
 from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.ledger import level_of_share, read_ledger
-from fairlap.judgement.judge_request import Benchmark, JudgeRequest
 from fairlap.judgement.race_of_sides import Question, judged, planned
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.scenarios.process_result import Outcome
@@ -65,7 +65,7 @@ def test_a_judgement_says_whether_answers_were_compared(
     for side in ("base", "change"):
         (tmp_path / side).mkdir()
         (tmp_path / side / "judged_code.py").write_text(
-            "def run(x=1.0):\n    return x * 2\n\n\ndef draw(rng):\n    return rng.standard_normal(8)\n\n\nexact = run\n"
+            "def run(x=1.0): return x * 2\ndef draw(rng): return rng.standard_normal(8)\nexact = run\n"
         )
     monkeypatch.chdir(tmp_path / "base")
     base, change = tmp_path / "base", tmp_path / "change"
