@@ -24,6 +24,7 @@ from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_str
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
+from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
@@ -92,7 +93,8 @@ def compare(
     """
     arms = _arms(callables, done)
     if baseline is not None and baseline not in callables:
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
+        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
+        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
     until_decided = blocks is None and target is None
     most_blocks = _MOST_BLOCKS_UNTIL_DECIDED if until_decided else _MOST_BLOCKS_TO_TARGET
     blocks = most_blocks if blocks is None else whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
