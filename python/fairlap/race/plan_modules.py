@@ -10,7 +10,7 @@ import hashlib
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 import msgspec
@@ -127,10 +127,7 @@ def _folder_of(name: str, path: str) -> Path | None:
     """Search as a worker does: in the folder that was named, the current one, and those of Python."""
     first = [Path(path), Path(path) / SOURCES] if path else []
     places = [*(str(each.absolute()) for each in first), str(Path.cwd()), *filter(None, sys.path)]
-    try:
-        spec = PathFinder.find_spec(name, places)
-    except (ImportError, ValueError, OSError):
-        return None
+    spec = _spec(name, places)
     if spec is None:
         return None
     if spec.submodule_search_locations is not None:
@@ -139,7 +136,15 @@ def _folder_of(name: str, path: str) -> Path | None:
 
 
 def _has(name: str, folder: str) -> bool:
-    return PathFinder.find_spec(name, [folder]) is not None
+    return _spec(name, [folder]) is not None
+
+
+def _spec(name: str, places: list[str]) -> ModuleSpec | None:
+    """None also for what no file is named, as a plan from elsewhere may have it."""
+    try:
+        return PathFinder.find_spec(name, places)
+    except (ImportError, ValueError, OSError):
+        return None
 
 
 def _is_installed(folder: Path) -> bool:
@@ -165,7 +170,7 @@ def _hashes(name: str, folder: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _files_of(name: str, folder: Path) -> Iterator[Path]:
-    spec = PathFinder.find_spec(name, [str(folder)])
+    spec = _spec(name, [str(folder)])
     if spec is None:
         return
     if spec.submodule_search_locations is None:

@@ -115,3 +115,11 @@ def test_what_is_gone_is_taken_from_the_current_folder_or_refused_by_name(
         with_modules_then(names, (), then.modules)
     assert refused.value.code == "E_MODULE"
     assert str(then.folder) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "../elsewhere", "a/b"])
+def test_a_name_of_a_plan_from_elsewhere_that_names_no_module_is_refused(name: str, tmp_path: Path) -> None:
+    hostile = PlanModule(name, "", f"{tmp_path}/a\0b", (("x", ""),))
+    with pytest.raises(InvalidRequest) as refused:
+        with_modules_then((), (), (hostile,))
+    assert refused.value.code == "E_MODULE"
