@@ -18,8 +18,8 @@ import msgspec
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.models.sources.callables.functions import SOURCES
+from fairlap.request.fields.source import PREFIX_OF_CALLABLES, Source, is_callable_name
 from fairlap.request.names import CALL, CALLABLES, PATH, ContestantName
-from fairlap.request.source import PREFIX_OF_CALLABLES, Source, is_callable_name
 from fairlap.request.work import Work
 
 _MOST_FILES = 1_000  # of a module; a change in a larger package is not looked for

@@ -12,7 +12,7 @@ import pytest
 from command_line import invoke, refusal
 from fairlap.choice import choose as module
 from fairlap.errors import FairlapError
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from planted_choice import NAMES, a_plan, raced
 
 DATA = ("--inputs", "x.npy", "--labels", "y.npy")

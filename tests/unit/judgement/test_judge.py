@@ -9,7 +9,7 @@ import fairlap
 import msgspec
 import pytest
 from command_line import invoke, refusal
-from fairlap.cli.commands.judge import _text
+from fairlap.cli.commands.decisions.judge import _text
 from fairlap.errors import FairlapError
 from fairlap.judgement import judge as judge_module
 from fairlap.judgement.judge_request import Benchmark, JudgeRequest

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.plan_modules import PlanModule, changed_code, modules_of, with_modules_then
+from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
-from fairlap.request.source import Source
 from fairlap.request.work import Work
 
 CODE = "import sibling_parts\nfrom . import nothing\ndef sums(): return sibling_parts.total\n"

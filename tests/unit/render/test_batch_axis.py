@@ -6,9 +6,9 @@ import re
 
 import pytest
 from fairlap.meters.memory import Memory
-from fairlap.render.charts.chart import by_batch
-from fairlap.render.charts.libraries import altair, svg_of
-from fairlap.render.charts.static import main_chart
+from fairlap.render.charts.parts.chart import by_batch
+from fairlap.render.charts.parts.libraries import altair, svg_of
+from fairlap.render.charts.parts.static import main_chart
 from fairlap.results.results import results_of
 from runs_to_show import run_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fairlap.engine.measurement import Notice
-from fairlap.render.contestant_lines import OF_THE_WORK
-from fairlap.render.terminal import text_of
+from fairlap.render.text.contestant_lines import OF_THE_WORK
+from fairlap.render.text.terminal import text_of
 from fairlap.results.results import results_of
 from runs_for_rows import a_run
 

@@ -6,8 +6,8 @@ import random
 
 from fairlap import quantity_text
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.render.terminal import text_of
-from fairlap.render.works_table import MOST_IN_FULL
+from fairlap.render.text.terminal import text_of
+from fairlap.render.text.works_table import MOST_IN_FULL
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.process_result import Timing
 from fairlap.verdict import needed_text

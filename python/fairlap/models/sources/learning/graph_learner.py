@@ -19,8 +19,8 @@ from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.learning.torch_learner import gradients_of, loss_of_first
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.loss import CODE
-from fairlap.request.source import Source
+from fairlap.request.fields.loss import CODE
+from fairlap.request.fields.source import Source
 
 _BY_BATCH = {"BatchNormalization", "Dropout"}
 

@@ -14,11 +14,17 @@ from fairlap.errors import FairlapError, described
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss, own_loss
-from fairlap.models.sources.torch_models import TorchSource, flattened, float_tensors, in_double, returns_tensors
+from fairlap.models.sources.python_models.torch_models import (
+    TorchSource,
+    flattened,
+    float_tensors,
+    in_double,
+    returns_tensors,
+)
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.loss import CODE
-from fairlap.request.source import Source
+from fairlap.request.fields.loss import CODE
+from fairlap.request.fields.source import Source
 
 Own = Callable[[Any, Any], Any]
 

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="`make test` installs it and runs th
 
 from fairlap.models.sources.contract import SourceError  # noqa: E402
 from fairlap.models.sources.opening import Order, opened_folder  # noqa: E402
-from fairlap.request.source import Source  # noqa: E402
+from fairlap.request.fields.source import Source  # noqa: E402
 from learning_sources import SETS  # noqa: E402
 
 MODEL = """
