@@ -22,6 +22,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.fields.scale import Collective, Rank
 from fairlap.request.work import Precision
+from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from fairlap.engine import Batch, Notice
@@ -262,7 +263,7 @@ class Framework(ABC):
         known = {**cls.options, **cls.options_of.get(variant, {})}
         for option, value in options.items():
             if option not in known:
-                listed = f"it has {', '.join(known)}" if known else "it has none"
+                listed = did_you_mean(option, known) or (f"it has {', '.join(known)}" if known else "it has none")
                 only = [f"{cls.name}:{each}" for each, further in cls.options_of.items() if option in further]
                 of = f"; {' and '.join(only)} has it" if only else ""
                 return f"{cls.name} has no option {option!r}; {listed}{of}"

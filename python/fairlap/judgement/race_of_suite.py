@@ -116,7 +116,7 @@ def judged_suite(
     suite: PlannedSuite, races: Mapping[str, Race], question: Question, *, ended: bool, seconds: float
 ) -> Judgement:
     """Judge what has run; ``ended`` where it ended for a reason that is blind to its figures."""
-    figures = figures_of(question, seconds)
+    figures = figures_of(question, suite.plans.values(), seconds)
     for name, race in races.items():
         if (failed := failure(race.processes, figures, f"{name}: ")) is not None:
             return failed

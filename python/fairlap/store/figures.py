@@ -149,5 +149,11 @@ def _of_runs(db: Database, column: str, model: str, since: str) -> list[tuple[st
     ).fetchall()
 
 
+def stored_contestants(db: Database) -> list[str]:
+    """By the names that they were given, and their frameworks."""
+    found = db.execute("SELECT name FROM contestants UNION SELECT framework FROM contestants")
+    return sorted(filter(None, (name for (name,) in found)))
+
+
 def stored_models(db: Database) -> list[str]:
     return [model for (model,) in db.execute("SELECT DISTINCT model FROM works ORDER BY model")]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 from fairlap.history.between_runs import compare_saved_runs
+from fairlap.render.files.markdown_file import encode
 from fairlap.render.plan_command import command_of
-from fairlap.render.report.answer import headline
+from fairlap.render.report.answer import answer, headline
 from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.load import LoadRequest
 from fairlap.results.results import Results
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadFound
-from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+from fairlap.scenarios.load.loadgen_messages import WHY_INVALID, LoadGenResult
 from fairlap.verdict import TIME_PER_REQUEST, Verdict, sentence
 from load_results import LOAD, MS, NOTHING, RATES, TOKENS, found, generated, raced, trial, two
 
@@ -52,6 +53,11 @@ def test_a_row_has_the_rate_its_latencies_and_the_curve() -> None:
 def test_the_knee_is_the_lowest_rate_at_which_p99_is_twice_that_of_lone_requests() -> None:
     row = next(row for row in raced(two).rows if row.contestant == "torch")
     assert row.knee_rate_per_s == pytest.approx(300, rel=0.01)  # 9 ms against 4; 5 ms at a quarter is not twice
+
+
+def test_the_line_of_a_knee_says_what_it_is() -> None:
+    text = text_of(raced(two))
+    assert text.count("knee") == text.count("knee, a p99 over twice that of lone requests, at ") == 2
 
 
 def test_a_lone_request_that_was_slow_is_no_knee() -> None:
@@ -191,6 +197,20 @@ def test_what_loadgen_says_is_on_the_row() -> None:
     assert rows["jax"].loadgen == "INVALID in server in 1 of 8 processes: bound"
     assert rows["torch"].loadgen_rate_per_s is not None
     assert rows["torch"].loadgen_latency_ns is None
+
+
+def test_what_invalid_and_its_reasons_mean_is_said_once_below_every_table() -> None:
+    def judged(name: str, block: int) -> LoadFound:
+        unmet = ("bound", "early_stopping") if block == 2 else ()
+        result = LoadGenResult("server", False, "6.0", not unmet, unmet, 350.0, "1/s", 0.99)  # type: ignore[arg-type]
+        return msgspec.structs.replace(two(name, block), loadgen=result)
+
+    shown = raced(judged)
+    for text in (text_of(shown), encode(shown.rows).decode(), str(answer(shown, shown.work_results[0]))):
+        assert text.count("INVALID: ") == 1
+        assert text.count(WHY_INVALID["early_stopping"]) == text.count(WHY_INVALID["bound"]) == 1
+        assert WHY_INVALID["clock"] not in text
+    assert "INVALID: " not in text_of(raced(two))
 
 
 def test_a_run_that_loadgen_calls_invalid_is_not_ranked_in_its_scenario() -> None:

@@ -10,6 +10,7 @@ from msgspec import Meta
 from fairlap import quantity_text
 from fairlap.printed_document import PrintedDocument
 from fairlap.race.around_blocks.settings_search import SettingsSearch
+from fairlap.race.planning.plan_modules import PlanModule
 from fairlap.request.commands import reports_of
 from fairlap.request.fields.other_inputs import OtherInputs
 from fairlap.request.names import ContestantName
@@ -114,6 +115,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
     budget_s: _Positive | None = None  # of the race, unless it is given another one; None: the usual one, if any
     target: _Positive | None = None  # the half-width, as a share, of every interval at which the race may end
+    modules: tuple[PlanModule, ...] = ()  # of the user, that it imports; unknown in older plans
 
     @property
     def headline(self) -> Conditions:

@@ -152,7 +152,10 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         trained = [(_with_training(request, work, spec), spec) for work, spec in offered]
         return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in trained]
     found = []
-    for source, modes in _by_modes(request, sources):
+    by_modes = _by_modes(request, sources)
+    for source, _ in (each for each in by_modes if each[0].loss):  # first, since a loss is soon refused
+        opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
+    for source, modes in by_modes:
         _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
         if source.batch not in (None, bundle.batch):
             raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")

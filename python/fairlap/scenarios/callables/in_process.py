@@ -20,10 +20,11 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
-from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
+from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
+from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
@@ -92,7 +93,8 @@ def compare(
     """
     arms = _arms(callables, done)
     if baseline is not None and baseline not in callables:
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
+        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
+        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
     until_decided = blocks is None and target is None
     most_blocks = _MOST_BLOCKS_UNTIL_DECIDED if until_decided else _MOST_BLOCKS_TO_TARGET
     blocks = most_blocks if blocks is None else whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
@@ -139,7 +141,9 @@ def compare(
         for arm in (arms if complete else ())
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
-    comparisons, standing, why_none = outcome(judge, arms, complete)
+    comparisons, standing, why_none = outcome(judge, arms, complete, {row.name: row.median_ns for row in rows})
+    if standing is not None:
+        rows.sort(key=lambda row: standing.position(row.name))
     return InProcessComparison(
         rows=tuple(rows),
         comparisons=comparisons,
@@ -193,8 +197,8 @@ def _answers(
         repeating_s=_REPEATING_SHARE * min(budget_s, BUDGET_S),
     )
     found.check_first()
-    if structural and found.are_compared:
-        check_structural(found, draw)
+    if found.are_compared:
+        (check_structural if structural else warn_of_one_size)(found, draw)
     return found
 
 

@@ -281,6 +281,22 @@ def test_that_no_size_could_be_varied_is_said() -> None:
     assert not any(notice.code == "W_ONE_SIZE" for row in found.rows for notice in row.warnings)
 
 
+@pytest.mark.parametrize(
+    ("draw", "notes"),
+    [
+        (lambda rng: rng.standard_normal(64), 1),
+        (lambda rng, n=64: rng.standard_normal(n), 1),  # which is the only n that was tried
+        (lambda rng: rng.standard_normal(rng.integers(1, 100)), 0),
+        (lambda rng: float(rng.standard_normal()), 0),
+    ],
+)
+def test_inputs_of_one_size_are_noted_without_structural_ones_too(draw: Any, notes: int) -> None:
+    found = fairlap.compare({"a": np.negative, "b": lambda x: -x}, reference=np.negative, inputs=draw, **QUICK)
+    assert [[notice.code for notice in row.warnings].count("W_ONE_SIZE") for row in found.rows] == [notes, notes]
+    assert str(found).count("other sizes were not tried [W_ONE_SIZE]") == notes
+    assert str(found).count("other sizes were not tried") == notes
+
+
 def test_structural_cases_outside_of_what_the_reference_takes_are_left_out() -> None:
     def needs_two(a: Any, b: Any) -> Any:
         if len(a) < 2:

@@ -21,7 +21,7 @@ from fairlap.models.sources.python_models.torch_exports import (
 )
 from fairlap.models.sources.python_models.torch_source import TorchSource, flattened, float_tensors, wrapped
 from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
-from fairlap.models.spec import Dtype, Fill, Tensor
+from fairlap.models.spec import Constant, Dtype, Fill, Spec, Tensor
 from fairlap.request.fields.source import Source
 
 
@@ -38,11 +38,14 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     require_known_ranges(list(found.example), source)
     module = found.module
     _require_float32(module)
-    with torch.no_grad():
-        named = flattened(found(found.example))
+    with torch.set_grad_enabled(bool(source.loss)):
+        returned = found(found.example)
+        named = flattened(returned)
     if not named:
         raise SourceError("the model returns no tensors; return one, or a tuple, list or dict of them")
     outputs = [name or "output" for name, _ in named]
+    if source.loss:
+        _require_loss(found, returned, dict(zip(outputs, (each for _, each in named), strict=True)), source)
     routes = {"torch": found.native, **exported(found, outputs, folder, learns=bool(source.loss))}
     ranges, axes, counted = read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
@@ -60,6 +63,30 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         multiplications=counted.multiplications if counted else None,
         uncounted=counted.uncounted if counted else (),
     )
+
+
+def _require_loss(found: TorchSource, returned: Any, outputs: Mapping[str, Any], source: Source) -> None:
+    """Before the export, which takes long: that the loss and its labels fit what the module returns."""
+    from fairlap.models.sources.learning.learner import kind_of_loss
+    from fairlap.models.sources.learning.proof import labels_of, require_loss
+    from fairlap.models.sources.learning.torch_learner import require_loss_on
+
+    def form(name: str, each: Any) -> Tensor:
+        return Tensor(name, tuple(each.shape), Constant(0.0), _dtype(name, each))
+
+    spec = Spec(
+        name=source.name,
+        task="",
+        inputs=tuple(form(*each) for each in found.example.items()),
+        outputs=tuple(form(*each) for each in outputs.items()),
+        weights=(),
+        parameters=0,
+        gmacs_per_item=None,
+        published="",
+        loss=kind_of_loss(source.loss),
+    )
+    require_loss(source, spec)
+    require_loss_on(found, returned, labels_of(source, spec, {"example": 0}).get("example"), source)
 
 
 def _require_float32(module: Any) -> None:

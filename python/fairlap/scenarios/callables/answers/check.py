@@ -85,6 +85,11 @@ class Answers:
         """Count the time of their warm-up or of a block, checks included; checks may take a share of it."""
         self._spending.whole_s += seconds
 
+    @property
+    def checked_on(self) -> list[Arguments]:
+        """The drawn arguments of the calls that were checked first."""
+        return [known.arguments for known in self._known]
+
     def check_first(self) -> None:
         """Check a few calls of each before anything is timed. Those that raise will raise when they are timed."""
         began_s, window = time.perf_counter(), Window(self._repeating_s)

@@ -25,7 +25,7 @@ class JudgedCallable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UntrustedDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.untrusted/1"):
-    """Rows are sorted by time; texts are empty where they do not apply."""
+    """Rows are sorted by rank, then by time; texts are empty where they do not apply."""
 
     rows: list[JudgedCallable]
     comparisons: list[ComparedPair]

@@ -241,6 +241,8 @@ class _Race:
         left, blocks = self._left if self._blocks else [], self._blocks
         for arm in (self._floor, *left):
             del arm.block_ns[blocks:]
+        floor = self._floor_under(left) if blocks else None
+        rows = sorted((_row(arm, floor) for arm in left if floor is not None), key=lambda row: row.median_ns)
         comparisons: tuple[verdict.Comparison, ...] = ()
         standing, why_none = None, ""
         if len(left) < 2 or blocks < 2:
@@ -250,11 +252,10 @@ class _Race:
         else:
             table = self._table(left)
             comparisons = judge.comparisons(table)
-            standing = verdict.standing(table, comparisons)
-        floor = self._floor_under(left) if blocks else None
-        rows = [_row(arm, floor) for arm in left if floor is not None]
+            standing = verdict.standing(table, comparisons, {row.name: row.median_ns for row in rows})
+            rows.sort(key=lambda row: standing.position(row.name))
         return UntrustedComparison(
-            rows=tuple(sorted(rows, key=lambda row: row.median_ns)),
+            rows=tuple(rows),
             comparisons=comparisons,
             standing=standing,
             excluded={arm.name: arm.exclusion for arm in self._arms if arm.exclusion is not None},

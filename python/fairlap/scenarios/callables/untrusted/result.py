@@ -38,7 +38,7 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class UntrustedComparison:
-    """Rows are sorted by time; ``excluded`` has the others, with their codes.
+    """Rows are sorted by rank, then by time; ``excluded`` has the others, with their codes.
 
     ``floor_ns`` is what a call costs that does nothing but answer, with its share of the ring. It is subtracted from
     every figure, unless some callable takes less than twice as long: then no figure is without it, and the rows of
