@@ -27,8 +27,8 @@ void DeviceCopies::fill(CUdeviceptr to, std::uint32_t word, std::size_t words) {
 }
 
 std::uint64_t DeviceCopies::longest_pause_ns(std::uint64_t ns) {
-  if (!kernels_) kernels_.emplace(context());
-  if (!longest_) longest_.emplace(context(), sizeof(std::uint64_t));
+  if (!kernels_) kernels_ = std::make_unique<Kernels>(context());
+  if (!longest_) longest_ = std::make_unique<MappedMemory>(context(), sizeof(std::uint64_t));
   done([&](const Driver&, CUstream stream) {
     kernels_->launch_longest_pause(stream, ns, longest_->on_device());
   });

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "cuda/driver/kernels.hpp"
 #include "cuda/stream/own_stream.hpp"
@@ -31,8 +31,8 @@ class DeviceCopies {
   void done(Enqueue&& enqueue);
 
   OwnStream stream_;
-  std::optional<Kernels> kernels_;  // assembled when they are needed, which a process may not be able to
-  std::optional<MappedMemory> longest_;
+  std::unique_ptr<Kernels> kernels_;  // assembled when they are needed, which a process may not be able to
+  std::unique_ptr<MappedMemory> longest_;
 };
 
 }  // namespace fairlap::cuda
