@@ -46,6 +46,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.callables.untrusted.arms import Arm
+from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
 from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
@@ -133,6 +134,16 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
             raise _native.CudaError("cuEventQuery: unspecified launch failure (CUDA error 719)")
 
     return raised(call)
+
+
+@case("E_DEVICE_SHARING")
+def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
+    def refused(_number: int) -> None:
+        raise _native.CudaUnavailable("the device is in the compute mode EXCLUSIVE_PROCESS")
+
+    patch.setattr(referee_device, "require_driver", lambda _name: None)
+    patch.setattr(_native, "DeviceCopies", refused)
+    return raised(referee_device.RefereeDevice, "cuda:0")
 
 
 @case("E_NOT_TRAINED")

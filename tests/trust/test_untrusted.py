@@ -122,7 +122,7 @@ def test_no_module_of_a_contestants_folder_is_imported_here(tmp_path: Path) -> N
     ("--reference", "numpy:sort"),
     ("--untrusted",),
     ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--target", "1%"),
-    ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--device", "cuda"),
+    ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--device", "cuda", "--graph"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together_are_refused(options: tuple[str, ...]) -> None:
     assert invoke("time", "numpy:sort", *options).exit_code != 0

@@ -38,6 +38,7 @@ class UntrustedDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap
     blocks: int
     elapsed_s: float
     seed: int
+    device: str
     ended_early: str
     why_no_verdict: str
     interrupted: bool
@@ -56,6 +57,7 @@ def untrusted_document(found: UntrustedComparison, *, raw: bool) -> UntrustedDoc
         blocks=found.blocks,
         elapsed_s=found.elapsed_s,
         seed=found.seed,
+        device=found.device,
         ended_early=found.ended_early,
         why_no_verdict=found.why_no_verdict,
         interrupted=found.interrupted,

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
@@ -26,6 +27,8 @@ from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
 from fairlap.scenarios.callables.untrusted.floor import Floor
+from fairlap.scenarios.callables.untrusted.on_device.device_exchange import PrivateMemory
+from fairlap.scenarios.callables.untrusted.on_device.referee_device import RefereeDevice, require_arrays
 from fairlap.scenarios.callables.untrusted.process import ContestantProcess, Terms
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName, callable_name, imported
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
@@ -64,12 +67,14 @@ def compare_untrusted(
     seed: int | None = None,
     limit: float = _LIMIT_S,
     wait: bool = True,
+    device: str = "cpu",
 ) -> UntrustedComparison:
     """Time callables of files, or of installed modules, that are not trusted, and compare several.
 
     ``reference`` and ``inputs`` name the user's own callables, which run in this process. It ends when every comparison
     is decided, after ``blocks``, or when ``budget`` seconds are over. ``limit`` is the longest that a sample may take,
-    in seconds, the first included. Linux with Landlock and seccomp.
+    in seconds, the first included. ``device`` is "cpu", or such as "cuda:0", on which arguments and answers then are.
+    Linux with Landlock and seccomp.
     """
     if not (landlock_version() and has_seccomp()):
         raise NotAvailable("callables that are not trusted need Linux with Landlock and seccomp", code="E_SANDBOX")
@@ -79,10 +84,14 @@ def compare_untrusted(
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     draws = Draws(imported(inputs, contestants), sizes or {}, seed)
     known = Reference(imported(reference, contestants), draws.one())
+    if device != "cpu":
+        require_arrays(known.arguments, "what --inputs returned")
+        require_arrays(known.answers, "the answer of the reference")
     judge = Judge(alpha, margin, blocks is None, only_winner)
-    with ExitStack() as opened:
-        opened.enter_context(one_race(wait=wait, longest_s=budget))
-        race = _Race(contestants, draws, known, seed, limit, budget, opened)
+    with native_errors_explained(), ExitStack() as opened:
+        opened.enter_context(one_race(device, wait=wait, longest_s=budget))
+        referee_device = None if device == "cpu" else RefereeDevice(device)
+        race = _Race(contestants, draws, known, seed, limit, budget, opened, referee_device)
         return race.run(judge, MOST_BLOCKS if blocks is None else blocks, calls_per_sample)
 
 
@@ -96,6 +105,7 @@ class _Race:
         limit_s: float,
         budget_s: float,
         opened: ExitStack,
+        device: RefereeDevice | None,
     ) -> None:
         self._began_s = time.perf_counter()
         self._budget_s = budget_s
@@ -105,10 +115,12 @@ class _Race:
         largest = max(known.arguments.slot_bytes, known.answers.slot_bytes)
         self._most_calls = max(1, min(_MOST_CALLS, _MOST_BYTES // largest - _BEFORE_SAMPLE))
         slots = self._most_calls + _BEFORE_SAMPLE
-        self._inputs = DrawnSlots(draws, known.arguments, slots)
+        self._device = "cpu" if device is None else device.name
+        on_device = None if device is None else PrivateMemory(device, known.arguments, known.answers, slots)
+        self._inputs = DrawnSlots(draws, known.arguments, slots, on_device)
         opened.callback(self._inputs.memory.close)
         cpu_s = 4 * (budget_s + limit_s) + 600
-        terms = Terms(known.arguments, known.answers, slots, self._inputs.memory, limit_s, cpu_s)
+        terms = Terms(known.arguments, known.answers, slots, self._inputs.memory, on_device, limit_s, cpu_s)
         self._limit_s = limit_s
         self._floor = self._opened("the empty call", None, terms, opened)
         self._arms = [self._opened(each.text, each, terms, opened) for each in contestants]
@@ -266,6 +278,7 @@ class _Race:
             blocks=blocks,
             elapsed_s=time.perf_counter() - self._began_s,
             seed=self._seed,
+            device=self._device,
             ended_early=ended_early,
             why_no_verdict=why_none if len(self._arms) > 1 else "",
             interrupted=interrupted,

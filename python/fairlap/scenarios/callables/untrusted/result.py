@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
+from fairlap.errors import FairlapError
 
 if TYPE_CHECKING:
     from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
@@ -28,6 +29,10 @@ class UntrustedRow:
     @property
     def median_ns(self) -> float:
         return float(np.median(self.block_ns))
+
+
+class Excluded(FairlapError):
+    """A contestant that is not judged, with the code of the reason."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class UntrustedComparison:
     seed: int
     ended_early: str
     why_no_verdict: str
+    device: str = "cpu"
     interrupted: bool = False
 
     def between(self, a: str, b: str) -> verdict.Comparison:
@@ -80,7 +86,9 @@ class UntrustedComparison:
     def __str__(self) -> str:
         count = quantity_text.count(len(self.rows) + len(self.excluded), "callable")
         blocks = quantity_text.count(self.blocks, "block")
-        lines = [f"{count}, each in its sandbox, {blocks} in {quantity_text.seconds(self.elapsed_s)}, seed {self.seed}"]
+        where = "" if self.device == "cpu" else f" on {self.device}"
+        took = quantity_text.seconds(self.elapsed_s)
+        lines = [f"{count}, each in its sandbox{where}, {blocks} in {took}, seed {self.seed}"]
         places = self.places
         width = max((len(name) for name in (*(row.name for row in self.rows), *self.excluded)), default=0)
         for row in self.rows:
