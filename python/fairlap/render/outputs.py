@@ -35,7 +35,7 @@ class UnknownFormat(InvalidRequest):
 class Format:
     name: str
     content: Content
-    encode: str  # module:function, rows in, or results, and bytes out; empty for pages and charts
+    encode: str  # module:function in files, or .folder.module:function; rows or results in, bytes out; else empty
     decode: str = ""  # module:function, the way back; empty where there is none
     binary: bool = False
     needs: tuple[str, ...] = ()  # modules that must be installed
@@ -60,11 +60,11 @@ _HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
 _SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
 _PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
 _MLLOG = Format("mllog", "training", "mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
-_JUNIT = Format("junit.xml", "results", "ci_reports.junit_file:encode")
-_METRICS = Format("metrics.txt", "rows", "ci_reports.metrics_file:encode")
-_CODE_QUALITY = Format("codequality.json", "results", "ci_reports.code_quality_file:encode")
-_PYTEST_BENCHMARK = Format("pytest-benchmark.json", "results", "other_tools.pytest_benchmark_file:encode")
-_ASV = Format("asv.json", "results", "other_tools.asv_file:encode")
+_JUNIT = Format("junit.xml", "results", ".ci_reports.junit_file:encode")
+_METRICS = Format("metrics.txt", "rows", ".ci_reports.metrics_file:encode")
+_CODE_QUALITY = Format("codequality.json", "results", ".ci_reports.code_quality_file:encode")
+_PYTEST_BENCHMARK = Format("pytest-benchmark.json", "results", ".other_tools.pytest_benchmark_file:encode")
+_ASV = Format("asv.json", "results", ".other_tools.asv_file:encode")
 
 FORMATS = {
     ".json": _JSON,
@@ -155,7 +155,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def _function(place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(import_module(f"fairlap.render.files.{module}"), name)
+    return getattr(import_module(f".{module}", "fairlap.render.files"), name)
 
 
 def _drawn(chosen: Format, shown: Results) -> bytes:
