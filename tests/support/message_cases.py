@@ -117,7 +117,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     from fairlap.render.charts.parts import static
 
-    for name in ("chart_tables", "charts_of", "main_chart_of"):
+    for name in ("chart_tables", "charts_of", "main_chart_of", "main_charts_by_batch"):
         patch.setattr(static, name, lambda *_: None)
     return raised(main_chart, SimpleNamespace(works=list), png=False)
 

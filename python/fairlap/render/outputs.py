@@ -35,7 +35,7 @@ class UnknownFormat(InvalidRequest):
 class Format:
     name: str
     content: Content
-    encode: str  # module:function, rows in, or results, and bytes out; empty for pages and charts
+    encode: str  # module:function in files, or .folder.module:function; rows or results in, bytes out; else empty
     decode: str = ""  # module:function, the way back; empty where there is none
     binary: bool = False
     needs: tuple[str, ...] = ()  # modules that must be installed
