@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-for package in ("torch", "onnxscript", "jax", "optax", "tensorflow"):
-    pytest.importorskip(package, reason="`make test` installs it and runs this")
-
-import own_nets  # noqa: E402
-from fairlap.models.training.check import TrainingCheck  # noqa: E402
-from fairlap.models.training.gradients import (  # noqa: E402
-    GradientCheck,
-    GradientExercise,
-    gradients_expected,
-)
-from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
-from learning_sources import opened_here  # noqa: E402
-from own_model_contestants import STEPS, answers_of  # noqa: E402
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected
+from fairlap.request.fields.training import AdamW, Sgd, Training
+from learning_sources import SUPPORT, opened_here
+from own_model_contestants import STEPS, answers_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -27,9 +18,17 @@ CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph")
 
 @pytest.fixture(autouse=True)
 def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in (
+        "torch",
+        "onnxscript",
+        "jax",
+        "optax",
+        "tensorflow",
+    ):  # here, since collecting would import them everywhere
+        pytest.importorskip(package, reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.syspath_prepend(str(Path(own_nets.__file__).parent))
-    monkeypatch.setenv("PYTHONPATH", str(Path(own_nets.__file__).parent), prepend=":")
+    monkeypatch.syspath_prepend(str(SUPPORT))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT), prepend=":")
 
 
 @pytest.mark.parametrize(
