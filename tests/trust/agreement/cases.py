@@ -6,13 +6,30 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
+
+from .loop import LoopTurn
+from .race_in_turns import TurnOf
 
 BY_HAND = Path(__file__).parent / "by_hand"
 FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime")
 TRAINING = ("torch", "jax", "tensorflow:graph")
 SERVED_WITHIN_MS = 20
 Row = Mapping[str, Any]
+LoopTurns = Sequence[LoopTurn]
+
+
+def all_of(turns: LoopTurns) -> list[float]:
+    return [each for turn in turns for each in turn.taken]
+
+
+def median_of(turns: LoopTurns, row: Row) -> float:
+    return median(all_of(turns))
+
+
+def mean_of(turns: LoopTurns, row: Row) -> float:
+    return fmean(all_of(turns))
 
 
 @dataclass(frozen=True)
@@ -22,20 +39,21 @@ class Case:
     figure: Callable[[Row], float]
     allowed: float = 0.05  # the ratio is off by at most this
     contestants: Sequence[str] = FRAMEWORKS
-    given: Callable[[Row], Sequence[str]] = field(default=lambda row: ())  # further arguments of the loop
+    turn_of: TurnOf | None = "calls"  # after which the loop has its turns; None: one after the race
+    given: Callable[[Row], Sequence[float]] = field(default=lambda row: ())  # in the turn after the race
+    by_hand_figure: Callable[[LoopTurns, Row], float] = median_of
     scenario: str = ""  # of the loop, if it has another name
     model_file: str = ""  # of ONNX Runtime
     loop: str = ""  # the loop's program, if it is none of a framework's
     threads: Sequence[int] = (1, 2)
 
-    def by_hand(self, contestant: str, threads: int, row: Row, models: Path) -> list[str]:
+    def loop_command(self, contestant: str, threads: int, models: Path) -> list[str]:
         framework = contestant.partition(":")[0]
-        scenario, given = self.scenario or self.name.replace(" ", "_"), list(self.given(row))
+        scenario = self.scenario or self.name.replace(" ", "_")
         if self.loop:
             return [sys.executable, str(BY_HAND / self.loop)]
-        if framework == "onnxruntime":
-            given = [str(models / self.model_file), *given]
-        return [sys.executable, str(BY_HAND / f"with_{framework}.py"), scenario, str(threads), *given]
+        model = [str(models / self.model_file)] if framework == "onnxruntime" else []
+        return [sys.executable, str(BY_HAND / f"with_{framework}.py"), scenario, str(threads), *model]
 
 
 def value(column: str) -> Callable[[Row], float]:
@@ -47,6 +65,16 @@ def middle_rate(row: Row) -> Mapping[str, float]:
     half = row["largest_rate_per_s"]["value"] / 2
     trials = [each for each in row["latency_by_rate"] if each["rate_per_s"]]
     return min(trials, key=lambda each: abs(each["rate_per_s"] - half))
+
+
+def steps_of(turns: LoopTurns, row: Row) -> float:
+    """Multiply the mean step with the steps to the score."""
+    return float(row["steps_to_score"]) * mean_of(turns, row) / 1e9
+
+
+def at_middle_rate(turns: LoopTurns, row: Row) -> float:
+    rate_per_s = middle_rate(row)["rate_per_s"]
+    return median_of([turn for turn in turns if turn.given == [rate_per_s]], row)
 
 
 STEPS = ("--mode", "train", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
@@ -61,13 +89,15 @@ CASES = (
         ("compare", "digits", "--mode", "train", "--to-score", "95%"),
         value("time_to_score_s"),
         contestants=TRAINING,
-        given=lambda row: [str(int(row["steps_to_score"]))],
+        turn_of="steps",
+        by_hand_figure=steps_of,
         scenario="to_score",
     ),
     Case(
         "fed",
-        (*COMPARE, "--data", "synthetic"),
+        (*COMPARE, "--data", "synthetic", "--seconds", "3"),  # in a single turn, whose mean a stall changes
         lambda row: 8e9 / value("pipeline_throughput_per_s")(row),
+        by_hand_figure=mean_of,
         model_file="convnet-8.onnx",
     ),
     Case("generation", ("compare", "characters_generate"), value("latency_p50_ns"), model_file="characters.onnx"),
@@ -75,7 +105,8 @@ CASES = (
         "load at half of the largest rate",
         LOAD,
         lambda row: middle_rate(row)["p50_ns"],
-        given=lambda row: [str(middle_rate(row)["rate_per_s"])],
+        turn_of="steps",
+        by_hand_figure=at_middle_rate,
         scenario="at_rate",
         model_file="convnet-1.onnx",
     ),
@@ -83,7 +114,8 @@ CASES = (
         "largest rate",
         LOAD,
         value("largest_rate_per_s"),
-        given=lambda row: [str(SERVED_WITHIN_MS * 1e6)],
+        turn_of=None,
+        given=lambda row: [SERVED_WITHIN_MS * 1e6],
         scenario="largest_rate",
         model_file="convnet-1.onnx",
     ),
@@ -98,6 +130,7 @@ CASES = (
         "a program",
         ("compare", "--command", f"program={sys.executable} -c 'sum(range(1_000_000))'"),
         value("latency_p50_ns"),
+        turn_of=None,
         contestants=("program",),
         loop="program.py",
         threads=(1,),
@@ -107,6 +140,7 @@ CASES = (
         ("compare", "callable", "--seconds", "0.2"),
         value("latency_p50_ns"),
         0.03,
+        turn_of=None,
         contestants=(f"python:call=plain_callable.call:path={BY_HAND}",),
         loop="plain_callable.py",
         threads=(1,),
