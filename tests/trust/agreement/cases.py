@@ -46,6 +46,7 @@ class Case:
     model_file: str = ""  # of ONNX Runtime
     loop: str = ""  # the loop's program, if it is none of a framework's
     threads: Sequence[int] = (1, 2)
+    is_stopped: bool = True  # the loop, between its turns
 
     def loop_command(self, contestant: str, threads: int, models: Path) -> list[str]:
         framework = contestant.partition(":")[0]
@@ -125,6 +126,7 @@ CASES = (
         value("latency_p50_ns"),
         contestants=TRAINING,
         threads=(1,),
+        is_stopped=False,
     ),
     Case(
         "a program",

@@ -30,8 +30,12 @@ class LoopTurn:
 class Loop:
     """``turns`` are those that it took, in order."""
 
-    def __init__(self, command: Sequence[str], cores: Sequence[int], device: str = "cpu") -> None:
+    def __init__(
+        self, command: Sequence[str], cores: Sequence[int], device: str = "cpu", *, is_stopped: bool = True
+    ) -> None:
+        """``is_stopped`` between its turns. Ranks only wait: TensorFlow's give up a rank that is still for 10 s."""
         self.turns: list[LoopTurn] = []
+        self._is_stopped = is_stopped
         self._command = command
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed at the end)
         ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
@@ -46,7 +50,7 @@ class Loop:
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
         self._answer()  # that it is warm
-        self._signal(signal.SIGSTOP)
+        self._stop()
 
     def take_turn(self, given: Sequence[float] = ()) -> Sequence[float]:
         assert self._process.stdin is not None
@@ -54,9 +58,13 @@ class Loop:
         self._process.stdin.flush()
         self._signal(signal.SIGCONT)
         taken = self._answer()
-        self._signal(signal.SIGSTOP)
+        self._stop()
         self.turns.append(LoopTurn(given, taken))
         return taken
+
+    def _stop(self) -> None:
+        if self._is_stopped:
+            self._signal(signal.SIGSTOP)
 
     def _answer(self) -> Sequence[float]:
         assert self._process.stdout is not None

@@ -74,7 +74,8 @@ def pairs_of(
                 whose = case.name, offer.contestant
                 if whose not in loops:
                     command = case.loop_command(offer.contestant, threads, models)
-                    loops[whose] = stack.enter_context(Loop(command, offer.cores, device))
+                    loop = Loop(command, offer.cores, device, is_stopped=case.is_stopped)
+                    loops[whose] = stack.enter_context(loop)
                 if offer.of == case.turn_of:
                     loops[whose].take_turn(offer.given)
 
