@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from threading import Timer
 from types import TracebackType
 
+from fairlap.machine.guardian import end_with_parent
 from fairlap.race.processes.block_worker import CONTROLLED_MEMORY, OFFLINE
 
 LIMIT_S = 600
@@ -47,7 +48,7 @@ class Loop:
             text=True,
             env={**os.environ, **OFFLINE, **CONTROLLED_MEMORY, **ports, DEVICE: device},
             start_new_session=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),
+            preexec_fn=lambda: bind(cores),
         )
         self._answer()  # that it is warm
         self._stop()
@@ -90,6 +91,12 @@ class Loop:
         self._signal(signal.SIGKILL)
         self._process.communicate()
         self._errors.close()
+
+
+def bind(cores: Sequence[int]) -> None:
+    """Bind this process to the cores and to the life of its parent: a stopped one would outlive it."""
+    os.sched_setaffinity(0, cores)
+    end_with_parent(signal.SIGKILL)
 
 
 def free_ports(count: int) -> list[int]:
