@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 WARM_UP_S = 0.5
-REFILL_S = 0.03  # of a turn: while a loop is stopped, others use the caches
-TURN_S = 0.1
+REFILL_S = 0.05  # of a turn: while a loop is stopped, others use the caches
+TURN_S = 0.05  # the kernel favours what has just slept, so turns are about as long as those of the race
+FED_TURN_S = 0.25  # of a race that is fed, all is measured in one turn
 AWAKE_NS = 200_000  # before a request is due; a server that spins while it is idle keeps its core warm
 TRIAL_S = 4.0
 READ_AHEAD = 3
@@ -50,7 +51,7 @@ def warm_up(call: Callable[[], Any], seconds: float = WARM_UP_S) -> None:
 def calls_ns(call: Callable[[], Any], seconds: float = TURN_S) -> list[int]:
     taken_ns: list[int] = []
     until_ns = perf_counter_ns() + int(seconds * 1e9)
-    while perf_counter_ns() < until_ns or len(taken_ns) < 5:
+    while perf_counter_ns() < until_ns:
         began_ns = perf_counter_ns()
         call()
         taken_ns.append(perf_counter_ns() - began_ns)
@@ -105,7 +106,7 @@ def time_fed_batches(
     for _ in turns():
         warm_up(lambda: use(ready.get()), REFILL_S)
         ends_ns = [perf_counter_ns()]
-        while ends_ns[-1] < ends_ns[0] + TURN_S * 1e9:
+        while ends_ns[-1] < ends_ns[0] + FED_TURN_S * 1e9:
             use(ready.get())
             ends_ns.append(perf_counter_ns())
         answer([end - began for began, end in pairwise(ends_ns)])
@@ -155,7 +156,7 @@ def search_largest_rate(call: Callable[[], Any]) -> None:
     """
     warm_up(call)
     for [bound_ns] in turns():
-        high = 1e9 / median(calls_ns(call, 5 * TURN_S))
+        high = 1e9 / median(calls_ns(call, WARM_UP_S))
         low = high / 2
         while high > 1.01 * low:
             rate = (low + high) / 2
