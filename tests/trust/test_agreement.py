@@ -75,9 +75,9 @@ def pair_of_known_loops(longer: float) -> Pair:
     with ExitStack() as stack:
         commands = [[sys.executable, str(BY_HAND / "known_work.py"), str(share)] for share in (0.0, longer)]
         plain, other = (stack.enter_context(Loop(command, [min(os.sched_getaffinity(0))])) for command in commands)
-        for _ in range(20):
-            plain.take_turn()
-            other.take_turn()
+        for number in range(20):
+            for loop in (plain, other) if number % 2 else (other, plain):
+                loop.take_turn()
         return Pair("known work", f"{longer} longer", 1, median_of(other.turns, {}), median_of(plain.turns, {}))
 
 

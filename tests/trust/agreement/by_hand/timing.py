@@ -48,7 +48,7 @@ def warm_up(call: Callable[[], Any], seconds: float = WARM_UP_S) -> None:
         call()
 
 
-def calls_ns(call: Callable[[], Any], seconds: float = TURN_S) -> list[int]:
+def calls_ns(call: Callable[[], Any], seconds: float) -> list[int]:
     taken_ns: list[int] = []
     until_ns = perf_counter_ns() + int(seconds * 1e9)
     while perf_counter_ns() < until_ns:
@@ -58,11 +58,11 @@ def calls_ns(call: Callable[[], Any], seconds: float = TURN_S) -> list[int]:
     return taken_ns
 
 
-def time_calls(call: Callable[[], Any]) -> None:
+def time_calls(call: Callable[[], Any], seconds: float = TURN_S) -> None:
     warm_up(call)
     for _ in turns():
         warm_up(call, REFILL_S)
-        answer(calls_ns(call))
+        answer(calls_ns(call, seconds))
 
 
 def time_steps_of_epochs(
