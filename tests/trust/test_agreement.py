@@ -56,8 +56,9 @@ RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on 
 def test_every_loop_reports_its_figure(case: Case, contestant: str, tmp_path: Path) -> None:
     write_models(tmp_path)
     given = [25.0] if case.turn_of == "steps" else case.given(ROW)
-    with Loop(case.loop_command(contestant, 1, tmp_path), sorted(os.sched_getaffinity(0))) as loop:
-        for _ in range(2):
+    command, cores = case.loop_command(contestant, 1, tmp_path), sorted(os.sched_getaffinity(0))
+    with Loop(command, cores, is_stopped=case.is_stopped) as loop:
+        for _ in range(1 if case.turn_of is None else 2):
             loop.take_turn(given)
         assert case.by_hand_figure(loop.turns, ROW) > 0
 

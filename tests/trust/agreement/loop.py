@@ -71,8 +71,10 @@ class Loop:
         assert self._process.stdout is not None
         limit = Timer(LIMIT_S, self._signal, [signal.SIGKILL])
         limit.start()
-        line = self._process.stdout.readline()
-        limit.cancel()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            limit.cancel()
         if not line:
             self._errors.seek(0)
             raise RuntimeError(f"{' '.join(self._command)}: {self._errors.read().decode(errors='replace').strip()}")

@@ -20,7 +20,7 @@ from fairlap.race import race
 from fairlap.race.processes.one_process import ProcessRun
 
 ROUNDS = 30  # of turns as long as usual, as in later blocks of a race where more than ten are worthwhile
-TURNS_ON_EACH_SIDE = 12  # of a single turn
+TURNS_ON_EACH_SIDE = 4  # of a single turn
 Stage = Callable[[ProcessRun], None]
 TurnOf = Literal["preparation", "calls", "steps"]
 

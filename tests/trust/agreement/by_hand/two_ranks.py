@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from timing import time_calls
+from timing import LONG_TURN_S, time_calls
 
 
 class TwoRanks:
@@ -26,6 +26,6 @@ class TwoRanks:
         """Time them in the first process; the second shares each of its steps, until both end."""
         while self.second is None:
             step()
-        time_calls(step)
+        time_calls(step, LONG_TURN_S)
         self.second.kill()
         os._exit(0)  # without what frameworks do together at their end
