@@ -48,4 +48,5 @@ if __name__ == "__main__":
     from timing import warm_up
 
     name, calls = sys.argv[1], int(sys.argv[2])
-    print(json.dumps(median_sample_ns(globals()[name], getattr(untrusted_task, f"draw_{name}"), calls)))
+    taken_ns = median_sample_ns(globals()[name], getattr(untrusted_task, f"draw_{name}"), calls)
+    print(json.dumps({"median_ns": taken_ns}))
