@@ -16,7 +16,7 @@ from fairlap.models.training.gradients import (  # noqa: E402
     GradientExercise,
     gradients_expected,
 )
-from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
+from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
 from learning_sources import opened_here  # noqa: E402
 from own_model_contestants import STEPS, answers_of  # noqa: E402
 

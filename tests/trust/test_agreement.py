@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from fairlap.machine.process_tree import descendants
-from fairlap.machine.processes import thread_states
+from fairlap.machine.programs.process_tree import descendants
+from fairlap.machine.programs.processes import thread_states
 
 from .agreement.__main__ import write_models
 from .agreement.cases import BY_HAND, CASES, Case, median_of
@@ -46,7 +46,12 @@ def test_every_case_has_its_loop(case: Case) -> None:
         assert not given or given[0] in offered[Path(program).name]
 
 
-ROW = {"steps_to_score": 3.0, "largest_rate_per_s": {"value": 50.0}, "latency_by_rate": [{"rate_per_s": 25.0}]}
+ROW = {
+    "steps_to_score": 3.0,
+    "largest_rate_per_s": {"value": 50.0},
+    "latency_by_rate": [{"rate_per_s": 25.0}],
+    "calls_per_sample": 4,
+}
 RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on in case.contestants]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 
 if TYPE_CHECKING:
     from fairlap.results.results import Results
@@ -50,16 +50,18 @@ class Format:
 
 
 _CHART_LIBRARIES = ("altair", "vl_convert")
-_JSON = Format("json", "rows", "json_file:encode", "json_file:decode")
-_JSON_LINES = Format("jsonl", "rows", "json_file:encode_lines", "json_file:decode_lines")
-_CSV = Format("csv", "rows", "csv_file:encode", "csv_file:decode")
-_PARQUET = Format("parquet", "rows", "parquet_file:encode", "parquet_file:decode", True, ("pyarrow",), "parquet")
-_MARKDOWN = Format("md", "rows", "markdown_file:encode")
-_PROMETHEUS = Format("prom", "rows", "prometheus_file:encode")
+_JSON = Format("json", "rows", "files.json_file:encode", "files.json_file:decode")
+_JSON_LINES = Format("jsonl", "rows", "files.json_file:encode_lines", "files.json_file:decode_lines")
+_CSV = Format("csv", "rows", "files.csv_file:encode", "files.csv_file:decode")
+_PARQUET = Format(
+    "parquet", "rows", "files.parquet_file:encode", "files.parquet_file:decode", True, ("pyarrow",), "parquet"
+)
+_MARKDOWN = Format("md", "rows", "files.markdown_file:encode")
+_PROMETHEUS = Format("prom", "rows", "files.prometheus_file:encode")
 _HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
 _SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
 _PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
-_MLLOG = Format("mllog", "training", "mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
+_MLLOG = Format("mllog", "training", "files.mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
 _JUNIT = Format("junit.xml", "results", "ci_reports.junit_file:encode")
 _METRICS = Format("metrics.txt", "rows", "ci_reports.metrics_file:encode")
 _CODE_QUALITY = Format("codequality.json", "results", "ci_reports.code_quality_file:encode")
@@ -102,7 +104,7 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
     """One file about a run: a JSON file holds all of it, the other formats its rows, page, main chart or training."""
     chosen = chosen or format_of(path)
     if chosen is _JSON:
-        from fairlap.store.run_file import encode_document, run_document
+        from fairlap.store.runs.run_file import encode_document, run_document
 
         write_output(path, encode_document(run_document(results.run, results)))
     elif chosen.content == "rows":
@@ -110,8 +112,8 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
     elif chosen.content in ("training", "results"):
         write_output(path, _function(chosen.encode)(results))
     else:
-        from fairlap.store.run_ids import is_an_id
-        from fairlap.store.run_sources import samples_of
+        from fairlap.store.runs.run_ids import is_an_id
+        from fairlap.store.runs.run_sources import samples_of
 
         if results.samples is None and is_an_id(results.run_id):
             results = replace(results, samples=samples_of(results.run_id))
@@ -163,6 +165,6 @@ def _drawn(chosen: Format, shown: Results) -> bytes:
         from fairlap.render.report.page import page_of
 
         return page_of(shown).encode()
-    from fairlap.render.charts.static import main_chart
+    from fairlap.render.charts.parts.static import main_chart
 
     return main_chart(shown, png=chosen.binary)

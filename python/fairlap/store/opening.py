@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
-from fairlap.machine.regular_file import require_regular
-from fairlap.machine.user_folders import user_data
+from fairlap.machine.files.private_files import make_private_file, make_private_folder, tighten
+from fairlap.machine.files.regular_file import require_regular
+from fairlap.machine.files.user_folders import user_data
 from fairlap.store.errors import (
     NoSuchRun,
     StoreError,
@@ -103,7 +103,11 @@ def _limited(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a store; one in a read-only place, or on a full disk, is only read: SQLite writes next to it even then."""
+    """Open a store that exists.
+
+    One in a read-only place, or on a full disk, is only read: SQLite writes next to it even then.
+    """
+    require_store(path)
     try:
         return open_for_writing(path)
     except (StoreIsReadOnly, StoreIsFull):

@@ -13,7 +13,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import SmallestMemory
-from fairlap.store.run_file import RunFile, load_run, load_run_file, run_document, save_run, state_of
+from fairlap.store.runs.run_file import RunFile, load_run, load_run_file, run_document, save_run, state_of
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
 from runs_in_store import a_run_with_everything, keep_whole, recording_of
@@ -42,6 +42,30 @@ def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: 
         assert other.runs() == store.runs()
         other.export_to("last", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer"),
+    [
+        ({"schema": "fairlap.suite/1", "races": []}, "fairlap suite show"),
+        ({"schema": "fairlap.choice/1", "candidates": []}, "fairlap choose"),
+        ({"schema": "fairlap.plan/2", "works": []}, "fairlap compare --plan"),
+        ({"schema": "fairlap.judgement/1"}, "fairlap.judgement"),
+        ({"schema": "fairlap.run/3"}, "is not a run file"),
+        ({"works": []}, "is not a run file"),
+    ],
+)
+def test_the_document_of_another_command_is_named_with_what_reads_it(
+    tmp_path: Path, document: dict[str, object], pointer: str
+) -> None:
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps(document))
+    for read in (load_run, load_run_file):
+        with pytest.raises(InvalidRequest) as refused:
+            read(file)
+        assert refused.value.code == "E_RUN_FILE"
+        assert pointer in str(refused.value)
+        assert str(file) in str(refused.value)
 
 
 def test_what_compiling_did_is_stored_as_it_is_found_and_moves_with_its_run(store: Store, tmp_path: Path) -> None:

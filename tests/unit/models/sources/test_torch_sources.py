@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_function import PythonFunction
 from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
 from fairlap.models.sources.registry import kind_of
-from fairlap.request.source import Source, shapes_in
+from fairlap.request.fields.source import Source, shapes_in
 from onnx_files import opened, source_of
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
@@ -97,7 +97,9 @@ def test_the_reference_is_in_float64_also_where_the_module_casts(tmp_path: Path,
     assert {tensor.name for tensor in bundle.spec.outputs} == {"logits", "hidden.0"}
     for which in ("inputs", "changed", "unseen-2"):
         expected = by_hand(weights, safetensors.read(inputs_file(folder, which)))
-        np.testing.assert_allclose(safetensors.read(reference_file(folder, which))["logits"], expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            safetensors.read(reference_file(folder, which))["logits"], expected, rtol=1e-12, atol=1e-14
+        )
     assert bundle.notices == ()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.answers import (
     Agreement,
@@ -18,7 +18,8 @@ from fairlap.race.equal_work.answers import (
     require_right,
     require_settings,
 )
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.request.work import Work
 
 GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
+from fairlap.cli.options.values import RUN_OR_FILE
 from fairlap.cli.output import print_document
-from fairlap.cli.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
-from fairlap.cli.values import RUN_OR_FILE
 
 
 @click.command(
@@ -65,4 +65,4 @@ def command(
     given_prices = by_run("--price", prices, runs, price_named)
     given_carbon = by_run("--carbon", carbons, runs, grams_per_joule)
     shown = document_of([rows_named(run) for run in runs], given_prices, given_carbon, question)
-    print_document(shown, as_json=as_json, files=files)
+    raise SystemExit(print_document(shown, as_json=as_json, files=files))

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT, writable
+from fairlap.cli.options.values import DATE, MODEL, NAME, SHARE
 from fairlap.cli.output import print_document
-from fairlap.cli.output_options import JSON, OUTPUT, writable
-from fairlap.cli.values import DATE, MODEL, NAME, SHARE
 
 
 @click.command(
@@ -46,4 +46,4 @@ def command(
     files = writable(output, only=SUFFIXES)
     with open_store(reading=True) as store:
         found = history_of(store, model, on=on or "", since=since or "", margin=margin)
-    print_document(document_of(found), as_json=as_json, files=files)
+    raise SystemExit(print_document(document_of(found), as_json=as_json, files=files))

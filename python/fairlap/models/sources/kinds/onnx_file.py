@@ -45,7 +45,7 @@ from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
 
 BOUND = "model.onnx"
@@ -65,6 +65,9 @@ class OnnxFile(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
+        from fairlap.models.sources.learning.graph_learner import require_named_loss
+
+        require_named_loss(source)
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, shapes_of(given, [value.name for value in values], source))

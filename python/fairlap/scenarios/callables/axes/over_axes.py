@@ -20,9 +20,9 @@ from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.machine.device_roofs import roofs_of_device
+from fairlap.machine.hardware.device_roofs import roofs_of_device
+from fairlap.machine.hardware.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL
 from fairlap.scenarios.callables.axes.axis import BadAxis, Point, axes_of, point_text, points_of
@@ -47,6 +47,7 @@ from fairlap.scenarios.callables.device_timing import OnDevice
 from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS, Inputs
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
+from fairlap.suggestions import did_you_mean
 
 _MOST_SEED = 2**31 - 1
 _FEWEST_BLOCKS = 24  # a fitted cost rests on times, which take more blocks than a clear verdict
@@ -287,7 +288,8 @@ def _checked_baseline(callables: Callables, baseline: str | None) -> str:
     if baseline is None:
         return next(iter(callables))
     if baseline not in callables:
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
+        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
+        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
     return baseline
 
 

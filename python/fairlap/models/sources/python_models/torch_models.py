@@ -1,0 +1,207 @@
+"""PyTorch modules as sources: opened, built again for a contestant, and computed in float64 as the reference."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.contract import Forward, Opened, SourceError, known_dtype
+from fairlap.models.sources.imported import Imported, OnnxOnDisk
+from fairlap.models.sources.python_models.torch_exports import (
+    ONNX_FILE,
+    OPENVINO_FILE,
+    exported,
+    read_from_onnx,
+    weight_names_in,
+)
+from fairlap.models.sources.python_models.torch_source import TorchSource, flattened, float_tensors, wrapped
+from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
+from fairlap.models.spec import Constant, Dtype, Fill, Spec, Tensor
+from fairlap.request.fields.source import Source
+
+
+def require_no_sizes(source: Source) -> None:
+    if source.shapes or (source.dims and not source.among_others) or source.batch is not None:
+        raise SourceError(f"the example inputs decide the sizes of {source.text}; change them there", code="E_SHAPES")
+
+
+def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
+    import torch
+
+    if not found.example:
+        raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
+    require_known_ranges(list(found.example), source)
+    module = found.module
+    _require_float32(module)
+    with torch.set_grad_enabled(bool(source.loss)):
+        returned = found(found.example)
+        named = flattened(returned)
+    if not named:
+        raise SourceError("the model returns no tensors; return one, or a tuple, list or dict of them")
+    outputs = [name or "output" for name, _ in named]
+    if source.loss:
+        _require_loss(found, returned, dict(zip(outputs, (each for _, each in named), strict=True)), source)
+    routes = {"torch": found.native, **exported(found, outputs, folder, learns=bool(source.loss))}
+    ranges, axes, counted = read_from_onnx(folder)
+    inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
+    return Opened(
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        output_types={name: _dtype(name, each) for name, (_, each) in zip(outputs, named, strict=True)},
+        weights={name: tensor.detach().cpu().contiguous().numpy() for name, tensor in float_tensors(module).items()},
+        forward=_in_double(found, outputs),
+        routes=routes,
+        reference="the PyTorch module in float64",
+        in_float32=_in_float32(found, outputs),
+        example=None if found.fills else {name: each.detach().cpu().numpy() for name, each in found.example.items()},
+        batch_axes=axes,
+        multiplications=counted.multiplications if counted else None,
+        uncounted=counted.uncounted if counted else (),
+    )
+
+
+def _require_loss(found: TorchSource, returned: Any, outputs: Mapping[str, Any], source: Source) -> None:
+    """Before the export, which takes long: that the loss and its labels fit what the module returns."""
+    from fairlap.models.sources.learning.learner import kind_of_loss
+    from fairlap.models.sources.learning.proof import labels_of, require_loss
+    from fairlap.models.sources.learning.torch_learner import require_loss_on
+
+    def form(name: str, each: Any) -> Tensor:
+        return Tensor(name, tuple(each.shape), Constant(0.0), _dtype(name, each))
+
+    spec = Spec(
+        name=source.name,
+        task="",
+        inputs=tuple(form(*each) for each in found.example.items()),
+        outputs=tuple(form(*each) for each in outputs.items()),
+        weights=(),
+        parameters=0,
+        gmacs_per_item=None,
+        published="",
+        loss=kind_of_loss(source.loss),
+    )
+    require_loss(source, spec)
+    require_loss_on(found, returned, labels_of(source, spec, {"example": 0}).get("example"), source)
+
+
+def _require_float32(module: Any) -> None:
+    """At once, not once in each contestant."""
+    import torch
+
+    others = {each.dtype for each in module.parameters() if each.is_floating_point()}
+    others |= {each.dtype for each in module.buffers() if each.dtype in (torch.float16, torch.bfloat16)}
+    if others := others - {torch.float32}:
+        names = ", ".join(sorted(str(each).removeprefix("torch.") for each in others))
+        raise SourceError(f"the model has weights of {names}; only models in float32 are raced: call .float() on it")
+
+
+def implementation_of_module(
+    folder: Path, framework: str, load: Callable[[], TorchSource], source: Source | None = None
+) -> Any:
+    """``load`` gives the module again, in the process of a contestant; ``source`` has its loss, if it is trained."""
+    learns = source is not None and bool(source.loss)
+    if framework == "torch":
+        return _Native(load, source if learns else None)
+    if learns:
+        return Imported(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder))
+    if framework == "openvino" and (folder / OPENVINO_FILE).is_file():
+        return OnnxOnDisk(folder / OPENVINO_FILE)
+    if framework in ("onnx", "openvino"):
+        return OnnxOnDisk(folder / ONNX_FILE)
+    return Imported(folder / ONNX_FILE, framework, own=True)
+
+
+class _Native:
+    def __init__(self, load: Callable[[], TorchSource], learnt: Source | None) -> None:
+        self._load, self._learnt = load, learnt
+
+    def build(self, weights: Arrays) -> Any:
+        """With the weights that all contestants have, also where the module draws its own."""
+        import torch
+
+        found = self._load()
+        module = found.module
+        held = {name: torch.tensor(array) for name, array in weights.items()}
+        missing = set(held) - set(module.state_dict())
+        if missing:
+            raise SourceError(f"the model has no {min(missing)} any more; does it change between calls?")
+        module.load_state_dict(held, strict=False)
+        if self._learnt is None:
+            return wrapped(found)
+        from fairlap.models.sources.learning.torch_learner import trainable
+
+        return trainable(found, self._learnt)
+
+
+def _tensor(
+    name: str, example: Any, ranges: Mapping[str, Bounds], source: Source, fills: Mapping[str, Fill] | None
+) -> Tensor:
+    dtype = _dtype(name, example)
+    if fills is not None:
+        return Tensor(name, tuple(example.shape), fills[name], dtype)
+    largest = int(example.max()) if example.numel() and not dtype.startswith("float") and dtype != "bool" else None
+    return Tensor(name, tuple(example.shape), fill_of(name, dtype, ranges.get(name), source, largest), dtype)
+
+
+def _dtype(name: str, tensor: Any) -> Dtype:
+    return known_dtype(name, str(tensor.dtype).removeprefix("torch."))
+
+
+def _in_float32(source: TorchSource, outputs: list[str]) -> Forward:
+    import torch
+    from torch.func import functional_call
+
+    def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
+        held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
+        given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
+        with torch.no_grad():
+            found = flattened(functional_call(source.module, held, source.places(given), source.named(given)))
+        return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
+
+    return forward
+
+
+def in_double() -> Any:
+    """Compute in float64: ``double()`` leaves casts to float32 in the code, so types change when operations run."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    narrow = (torch.float32, torch.float16, torch.bfloat16)
+
+    def widened(value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    class InDouble(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten._assert_tensor_metadata.default:
+                return None
+            result = func(*map(widened, args), **{key: widened(each) for key, each in (kwargs or {}).items()})
+            return result.double() if isinstance(result, torch.Tensor) and result.dtype in narrow else result
+
+    return InDouble()
+
+
+def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
+    import torch
+    from torch.func import functional_call
+
+    double = copy.deepcopy(source.module).double()
+
+    def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
+        held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
+        given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            with torch.no_grad(), in_double():
+                found = flattened(functional_call(double, held, source.places(given), source.named(given)))
+        finally:
+            torch.set_default_dtype(before)
+        return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
+
+    return forward
