@@ -156,6 +156,10 @@ def untrusted_rows(case: Case) -> Mapping[str, Row]:
     return {row["name"].rpartition(":")[2]: {**row, **shared} for row in found["rows"]}
 
 
+def without_slowdown(contestant: str) -> str:
+    return contestant.partition(":slowdown=")[0]
+
+
 def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreement]:
     """Of all pairs, in the order of the cases and of their contestants, before slowed ones."""
     by_row: dict[tuple[str, int, str], list[Pair]] = defaultdict(list)
@@ -167,7 +171,7 @@ def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreemen
         for case in cases
         for threads in case.threads
         for contestant in dict.fromkeys((*case.contestants, *paired))
-        if (case.name, threads, contestant) in by_row
+        if without_slowdown(contestant) in case.contestants and (case.name, threads, contestant) in by_row
     ]
 
 
