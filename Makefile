@@ -173,7 +173,6 @@ trust-peers: $(VENV)/.dev $(VENV)/.bench build/release/.module  ## Compare the v
 AGREEMENT_PAIRS ?= 10
 trust-agreement: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare figures with loops written by hand, in every scenario (hours; ONLY=latency,train ON=torch THREADS=2).
 	$(BIN)/python -m tests.trust.agreement --out build/trust --pairs $(AGREEMENT_PAIRS) --only "$(ONLY)" --on "$(ON)" $(if $(THREADS),--threads $(THREADS))
-	$(if $(ONLY),,$(BIN)/python -m tests.trust.agreement.untrusted --pairs $(AGREEMENT_PAIRS))
 
 RACES ?= 200
 NEIGHBOURS ?= 0

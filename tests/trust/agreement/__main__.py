@@ -21,7 +21,7 @@ from itertools import groupby
 from pathlib import Path
 
 from .cases import CASES, Case
-from .pairs import Pair, agreements_of, pairs_of
+from .pairs import Pair, agreements_of, pairs_of, without_slowdown
 from .table import as_table
 
 
@@ -47,10 +47,6 @@ def chosen(cases: Sequence[Case], only: str) -> list[Case]:
     if unknown:
         sys.exit(f"no case named {', '.join(sorted(unknown))}; there are {', '.join(case.name for case in cases)}")
     return [case for case in cases if not wanted or case.name in wanted]
-
-
-def without_slowdown(contestant: str) -> str:
-    return contestant.partition(":slowdown=")[0]
 
 
 def main() -> None:

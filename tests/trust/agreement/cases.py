@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,12 +48,13 @@ class Case:
     loop: str = ""  # the loop's program, if it is none of a framework's
     threads: Sequence[int] = (1, 2)
     is_stopped: bool = True  # the loop, between its turns
+    is_race: bool = True  # in processes with memory settings of fairlap's
 
     def loop_command(self, contestant: str, threads: int, models: Path) -> list[str]:
         framework = contestant.partition(":")[0]
         scenario = self.scenario or self.name.replace(" ", "_")
         if self.loop:
-            return [sys.executable, str(BY_HAND / self.loop)]
+            return [sys.executable, str(BY_HAND / self.loop), *([self.scenario] if self.scenario else [])]
         model = [str(models / self.model_file)] if framework == "onnxruntime" else []
         return [sys.executable, str(BY_HAND / f"with_{framework}.py"), scenario, str(threads), *model]
 
@@ -76,6 +78,27 @@ def steps_of(turns: LoopTurns, row: Row) -> float:
 def at_middle_rate(turns: LoopTurns, row: Row) -> float:
     rate_per_s = middle_rate(row)["rate_per_s"]
     return median_of([turn for turn in turns if turn.given == [rate_per_s]], row)
+
+
+def untrusted(function: str, allowed: float) -> Case:
+    """Near the floor no ratio is asked for: the row warns of that."""
+    task = str(BY_HAND / "untrusted_task.py")
+    return Case(
+        "untrusted callables",
+        (
+            *("time", f"{BY_HAND / 'untrusted_callables.py'}:{function}", "--untrusted", "--budget", "6s"),
+            *("--reference", f"{task}:exact_{function}", "--inputs", f"{task}:draw_{function}"),
+        ),
+        lambda row: float(row["median_ns"]),
+        allowed,
+        contestants=(function,),
+        turn_of=None,
+        given=lambda row: [row["calls_per_sample"]],
+        scenario=function,
+        loop="untrusted_callables.py",
+        threads=(1,),
+        is_race=False,
+    )
 
 
 STEPS = ("--mode", "train", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
@@ -148,4 +171,7 @@ CASES = (
         loop="plain_callable.py",
         threads=(1,),
     ),
+    untrusted("one_us", math.inf),
+    untrusted("fifty_us", 0.03),
+    untrusted("five_ms", 0.03),
 )

@@ -32,13 +32,20 @@ class Loop:
     """``turns`` are those that it took, in order."""
 
     def __init__(
-        self, command: Sequence[str], cores: Sequence[int], device: str = "cpu", *, is_stopped: bool = True
+        self,
+        command: Sequence[str],
+        cores: Sequence[int],
+        device: str = "cpu",
+        *,
+        is_stopped: bool = True,
+        memory_is_controlled: bool = True,
     ) -> None:
         """``is_stopped`` between its turns. Ranks only wait: TensorFlow's give up a rank that is still for 10 s."""
         self.turns: list[LoopTurn] = []
         self._is_stopped = is_stopped
         self._command = command
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed at the end)
+        memory = CONTROLLED_MEMORY if memory_is_controlled else {}
         ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
         self._process = subprocess.Popen(
             command,
@@ -46,7 +53,7 @@ class Loop:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**os.environ, **OFFLINE, **CONTROLLED_MEMORY, **ports, DEVICE: device},
+            env={**os.environ, **OFFLINE, **memory, **ports, DEVICE: device},
             start_new_session=True,
             preexec_fn=lambda: bind(cores),
         )

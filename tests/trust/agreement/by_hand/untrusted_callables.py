@@ -3,7 +3,6 @@
 Each call gets arguments that no call has had, and as many calls are timed together as fairlap put into a sample.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from statistics import median
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-WARM_UP_S = 0.5
 SAMPLED_S = 2.0  # the drawing of arguments included
 
 
@@ -32,9 +30,7 @@ def median_sample_ns(call: Callable[[Any], Any], draw: Callable[[Any], Any], cal
     """Time of a call, from samples of so many."""
     rng = np.random.default_rng()
     first = draw(rng)
-    warm_until_ns = perf_counter_ns() + int(WARM_UP_S * 1e9)
-    while perf_counter_ns() < warm_until_ns:
-        call(first)
+    warm_up(lambda: call(first))
     taken_ns: list[float] = []
     until_ns = perf_counter_ns() + int(SAMPLED_S * 1e9)
     while perf_counter_ns() < until_ns or len(taken_ns) < 5:
@@ -48,7 +44,8 @@ def median_sample_ns(call: Callable[[Any], Any], draw: Callable[[Any], Any], cal
 
 if __name__ == "__main__":
     import untrusted_task
+    from timing import answer, turns, warm_up
 
-    name, calls = sys.argv[1], int(sys.argv[2])
-    taken_ns = median_sample_ns(globals()[name], getattr(untrusted_task, f"draw_{name}"), calls)
-    print(json.dumps({"median_ns": taken_ns}))
+    name = sys.argv[1]
+    for [calls] in turns():
+        answer([median_sample_ns(globals()[name], getattr(untrusted_task, f"draw_{name}"), int(calls))])
