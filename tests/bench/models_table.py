@@ -3,7 +3,7 @@
     python tests/bench/models_table.py > table.md
     python tests/bench/models_table.py --on paddle,mxnet --models mlp,convnet
 
-One process for each; nothing is timed for comparison. The tables in docs/reference/models.md come from here.
+One process for each; nothing is timed for comparison. The table in docs/reference/models.md has the largest errors.
 """
 
 from __future__ import annotations
