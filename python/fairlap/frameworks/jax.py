@@ -174,7 +174,7 @@ def _differentiated(
 
     trained = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = parted(leaves, trained)
-    loss = partial(_loss, model.forward, work.spec.loss, partial(joined, tree, trained))
+    loss = partial(_loss, _loss_of_batch(model, work.spec.loss), partial(joined, tree, trained))
     answers = partial(_gradients, work, canonical, partial(zeros_between, leaves, trained))
     return jax.value_and_grad(loss), (learnt, fixed, _put(work.labels, work)), answers
 
@@ -223,23 +223,21 @@ def _trained(
     phase: Phase,
 ) -> Contestant:
     import jax
-    from jax import numpy as jnp
 
     from fairlap.frameworks.adapter_parts.training.jax_training import JaxTraining
 
     learns = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = parted(leaves, learns)
-    moving, forward = work.spec.has_statistics(), model.forward
+    moving = work.spec.has_statistics() or getattr(model, "distinguishes_training", False)
+    of_batch = _loss_of_batch(model, work.spec.loss)
 
     def loss(learnt: Any, fixed: Any, batch: Any) -> Any:
         params = joined(tree, learns, learnt, fixed)
-        if moving:
-            statistics: dict[str, Any] = {}
-            first = forward(params, batch, statistics)[0].astype(jnp.float32)
-            fixed = parted(jax.tree.leaves({**params, **statistics}), learns)[1]
-        else:
-            first = forward(params, batch)[0].astype(jnp.float32)
-        return _loss_of(work.spec.loss, first, batch.get(LABELS)), fixed
+        if not moving:
+            return of_batch(batch.get(LABELS), params, batch), fixed
+        statistics: dict[str, Any] = {}
+        found = of_batch(batch.get(LABELS), params, batch, statistics)
+        return found, parted(jax.tree.leaves({**params, **statistics}), learns)[1]
 
     def named(learnt: list[Any], fixed: list[Any] | None) -> dict[str, Any]:
         whole = zeros_between(leaves, learns, learnt) if fixed is None else joined_leaves(learns, learnt, fixed)
@@ -249,7 +247,7 @@ def _trained(
         return parted(jax.tree.leaves(model.params(arrays)), learns)
 
     def outputs(learnt: Any, fixed: Any, inputs: Any) -> Any:
-        return forward(joined(tree, learns, learnt, fixed), inputs)
+        return model.forward(joined(tree, learns, learnt, fixed), inputs)
 
     def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
         answer = jax.jit(outputs)
@@ -356,12 +354,24 @@ def _put_batch(arrays: Arrays, work: Workload) -> dict[str, Any]:
     return {**_put(inputs, work), **labels}
 
 
-def _loss(
-    forward: Callable[..., Any], kind: Loss, joined: Any, learnt: Any, fixed: Any, labels: Any, inputs: Any
-) -> Any:
+def _loss(loss: Callable[..., Any], joined: Any, learnt: Any, fixed: Any, labels: Any, inputs: Any) -> Any:
+    return loss(labels, joined(learnt, fixed), inputs)
+
+
+def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
+    """Of labels, parameters, inputs and what takes moved statistics, if any does.
+
+    A user's own loss is computed by the model, of whatever it returns.
+    """
     from jax import numpy as jnp
 
-    return _loss_of(kind, forward(joined(learnt, fixed), inputs)[0].astype(jnp.float32), labels)
+    def loss(labels: Any, params: Any, inputs: Any, *statistics: Any) -> Any:
+        return _loss_of(kind, model.forward(params, inputs, *statistics)[0].astype(jnp.float32), labels)
+
+    def own(labels: Any, params: Any, inputs: Any, *statistics: Any) -> Any:
+        return model.own_loss(params, inputs, labels, *statistics)
+
+    return own if kind == "own" else loss
 
 
 def _loss_of(kind: Loss, first: Any, labels: Any) -> Any:

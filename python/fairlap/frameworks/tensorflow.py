@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import (
@@ -170,13 +171,16 @@ def _differentiated(work: Workload, _wanted: Settings, model: Any, _implementati
 
     trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
     labels = None if work.labels is None else tf.constant(work.labels)
-    return _loss_and_gradients(model, work.spec.loss, labels, trained), None
+    loss = _loss_of_batch(model, work.spec.loss)
+    return _loss_and_gradients(lambda inputs: loss(labels, inputs), trained), None
 
 
 def _trained(work: Workload, wanted: Settings, model: Any, implementation: Any, strategy: Any) -> Step:
     from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
 
-    loss = _loss_of_batch(model, work)
+    # A model that is the same in training takes nothing that asks for it.
+    other = work.spec.has_statistics() or getattr(implementation, "distinguishes_training", False)
+    loss = partial(_loss_of_labelled, _loss_of_batch(model, work.spec.loss, {"training": True} if other else {}))
     training = TensorFlowTraining(
         work, model, implementation.build, implementation.canonical, loss, strategy, wanted.variant == "xla"
     )
@@ -354,11 +358,8 @@ def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
     return tensors
 
 
-def _loss_and_gradients(model: Any, kind: Loss, labels: Any, trained: list[Any]) -> Callable[[Any], Any]:
+def _loss_and_gradients(loss_of: Callable[[Any], Any], trained: list[Any]) -> Callable[[Any], Any]:
     import tensorflow as tf
-
-    def loss_of(inputs: dict[str, Any]) -> Any:
-        return _loss_of(kind, model(inputs)[0], labels)
 
     def step(inputs: dict[str, Any]) -> tuple[Any, list[Any]]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -371,15 +372,20 @@ def _loss_and_gradients(model: Any, kind: Loss, labels: Any, trained: list[Any])
     return step
 
 
-def _loss_of_batch(model: Any, work: Workload) -> Callable[[Any], Any]:
+def _loss_of_labelled(loss: Callable[[Any, Any], Any], batch: dict[str, Any]) -> Any:
+    return loss(batch.get(LABELS), batch)
 
-    # A model without running statistics is the same in training.
-    learning = {"training": True} if work.spec.has_statistics() else {}
 
-    def loss(batch: dict[str, Any]) -> Any:
-        return _loss_of(work.spec.loss, model(batch, **learning)[0], batch.get(LABELS))
+def _loss_of_batch(model: Any, kind: Loss, learning: Mapping[str, bool] = MappingProxyType({})) -> Callable[..., Any]:
+    """Of labels and inputs. A user's own loss is computed by the model, of whatever it returns."""
 
-    return loss
+    def loss(labels: Any, inputs: dict[str, Any]) -> Any:
+        return _loss_of(kind, model(inputs, **learning)[0], labels)
+
+    def own(labels: Any, inputs: dict[str, Any]) -> Any:
+        return model.own_loss(labels, inputs, **learning)
+
+    return own if kind == "own" else loss
 
 
 def _loss_of(kind: Loss, output: Any, labels: Any) -> Any:

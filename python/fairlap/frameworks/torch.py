@@ -213,7 +213,7 @@ class Torch(Framework):
         places = _places(model, work) or [tensor.name for tensor in work.spec.inputs]
 
         def parts(tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], Any]:
-            labels = _as_labels(tensors[LABELS]) if LABELS in tensors else None
+            labels = _as_labels(tensors[LABELS], work.spec.loss) if LABELS in tensors else None
             return tuple([tensors[name] for name in places]), labels
 
         def bound(arrays: Arrays, types: Types = NO_TYPES) -> tuple[tuple[Any, ...], Any]:
@@ -387,12 +387,14 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
 
 
 def _labels(work: Workload, device: str) -> Any:
-    return None if work.labels is None else _as_labels(_tensor(work.labels)).to(device)
+    return None if work.labels is None else _as_labels(_tensor(work.labels), work.spec.loss).to(device)
 
 
-def _as_labels(tensor: Any) -> Any:
-    """Classes as PyTorch takes them: one row of int64; values as they are."""
-    return tensor if tensor.is_floating_point() else tensor.reshape(-1).long()
+def _as_labels(tensor: Any, kind: Loss) -> Any:
+    """Classes as PyTorch takes them: int64, in one row except for a user's own loss; values as they are."""
+    if tensor.is_floating_point():
+        return tensor
+    return tensor.long() if kind == "own" else tensor.reshape(-1).long()
 
 
 def _use(wanted: Settings) -> None:

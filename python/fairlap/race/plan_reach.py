@@ -23,7 +23,7 @@ from fairlap.machine.private_files import make_private_folder, private_opener
 from fairlap.machine.user_folders import user_data
 from fairlap.race.plan import Plan
 from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
-from fairlap.request.source import Source
+from fairlap.request.source import Source, is_callable_name
 from fairlap.scenarios.contract import scenarios
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]*")  # an option's value that names no file, module or address
@@ -90,6 +90,7 @@ def _of_source(source: Source) -> Iterator[str]:
     yield from (f"folder {source.folder}",) if source.folder else ()
     yield from (f"inputs {source.inputs}",) if source.inputs else ()
     yield from (f"labels {source.labels}",) if source.labels else ()
+    yield from (f"loss {source.loss}",) if is_callable_name(source.loss) else ()
     yield from (f"file {path}" for path, _ in source.files)
 
 

@@ -117,17 +117,17 @@ def proven(
             "the loss or its gradients are others each time for the same inputs: the loss, or a backward pass of your "
             "own, draws random numbers or keeps a state; remove that, or start from the same seed in each call"
         )
-    if spec.loss != "own":
-        _require_agreement(slopes, spec.loss, spec.outputs[0].name, wide, first, forward, learner.trained)
     others = _slopes(learner, wide, second)
     silent = [name for name in learner.trained if not slopes.gradients[name].any() and not others.gradients[name].any()]
     trained = tuple(name for name in learner.trained if name not in silent)
+    if spec.loss != "own":
+        _require_agreement(slopes, spec.loss, spec.outputs[0].name, wide, first, forward, trained)
     if not trained:
         raise SourceError("the loss depends on none of the model's weights", code=CODE)
     if silent and not learner.unused_are_constants:
         raise SourceError(
-            f"the loss does not depend on {silent[0]}, so nothing could show that it is trained; freeze it with "
-            "requires_grad_(False)",
+            f"the loss does not depend on {silent[0]}, or its gradient is cut off, so nothing could show that it is "
+            f"trained; {learner.how_to_freeze}",
             code=CODE,
         )
     if learner.why_not_train:
@@ -175,7 +175,8 @@ def _require_agreement(
         quotients = [_quotient(loss, weights, along, _STEP / 10**power) for power in range(4)]
         if min(abs(got - each) for each in quotients) > _AGREES * max(scale, 1e-300):
             raise SourceError(
-                f"the gradients that are taken do not fit the loss: its slope is {quotients[-1]:.6g}, theirs {got:.6g}",
+                f"the gradients that are taken do not fit the loss: its slope is {quotients[-1]:.6g}, theirs {got:.6g}; "
+                "a stop_gradient or detach in the model cuts off a part of them",
                 code=CODE,
             )
 

@@ -51,8 +51,8 @@ class _SlopesOfModule:
             held[name].requires_grad_(True)
         given = {name: torch.tensor(np.array(batch.inputs[name])) for name in self._found.example}
         labels = None if batch.labels is None else torch.tensor(np.array(batch.labels))
-        if wide and labels is not None and labels.is_floating_point():
-            labels = labels.double()
+        if labels is not None:
+            labels = _as_contestants_have_them(labels, wide=wide)
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64 if wide else torch.float32)
         try:
@@ -69,6 +69,12 @@ class _SlopesOfModule:
             {name: (torch.zeros_like(held[name]) if each is None else each).numpy() for name, each in by_name},
             {name: each.detach().numpy() for name, each in held.items() if name not in self._trained},
         )
+
+
+def _as_contestants_have_them(labels: Any, *, wide: bool) -> Any:
+    if not labels.is_floating_point():
+        return labels.long()
+    return labels.double() if wide else labels
 
 
 def loss_of_returned(returned: Any, labels: Any, kind: Loss, own: Own | None) -> Any:
