@@ -16,7 +16,7 @@ _count = itertools.count(1)
 
 def _drawn(*shape: int) -> np.ndarray:
     rng = np.random.default_rng([1, *shape])
-    return (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+    return np.asarray(rng.standard_normal(shape) / np.sqrt(shape[0]), np.float32)
 
 
 def _images() -> tuple[np.ndarray]:
@@ -51,7 +51,7 @@ def partly_frozen() -> Any:
 
 
 def _recurrent(params: Any, ids: Any) -> Any:
-    """Attention over looked-up rows, then a cell that goes along the tokens."""
+    """Mix looked-up rows by attention, then by a cell that goes along the tokens."""
     rows = params["table"][ids]
     scores = jnp.einsum("btw,bsw->bts", rows @ params["query"], rows @ params["key"]) / np.sqrt(WIDTH)
     scores = jnp.where(jnp.tril(jnp.ones((TOKENS, TOKENS), bool)), scores, -1e9)
@@ -72,7 +72,7 @@ def recurrent() -> Any:
 
 
 def with_averages() -> Any:
-    """As ``flax.linen`` keeps them."""
+    """Keep averages as ``flax.linen`` does."""
 
     def forward(variables: Any, image: Any) -> Any:
         stats = variables["batch_stats"]["normalised"]
@@ -98,3 +98,13 @@ def per_item(outputs: Any, labels: Any) -> Any:
 def counted(outputs: Any, labels: Any) -> Any:
     """Another loss in each trace."""
     return jnp.mean(jnp.square(outputs)) * next(_count)
+
+
+def partly_cut_off() -> Any:
+    """Its first bias is used twice, and one of the uses has no gradient."""
+
+    def forward(params: Any, image: Any) -> Any:
+        cut_off = jax.lax.stop_gradient(params["first"]["bias"].sum() + 0.1)
+        return _convolutional(params, image) + cut_off * jnp.arange(CLASSES)
+
+    return forward, _parameters(), _images()

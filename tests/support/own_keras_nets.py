@@ -60,7 +60,7 @@ def partly_frozen() -> Any:
 
 
 def recurrent() -> Any:
-    """A table of tokens, attention and an LSTM."""
+    """Look up tokens, and mix them by attention and an LSTM."""
     keras.utils.set_random_seed(0)
     ids = keras.Input((TOKENS,), batch_size=BATCH, name="ids", dtype="int32")
     states = layers.Embedding(VOCABULARY, WIDTH, name="table")(ids)
@@ -78,6 +78,10 @@ def smoothed(outputs: Any, labels: Any) -> Any:
 
 def per_item(outputs: Any, labels: Any) -> Any:
     return keras.ops.mean(outputs, axis=-1)
+
+
+def casting(outputs: Any, labels: Any) -> Any:
+    return keras.ops.mean(keras.ops.square(keras.ops.cast(outputs, "float32")))
 
 
 sparse = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -19,7 +19,7 @@ _AVERAGES = "batch_stats"  # where flax keeps those of batch normalisation
 
 
 def learner_of_jax(found: JaxSource, source: Source, kind: Loss) -> Learner:
-    """Every float leaf of the parameters is trained on which the loss depends: ``stop_gradient`` freezes one."""
+    """Train every float leaf of the parameters that the loss depends on: ``stop_gradient`` freezes one."""
     names = list(Params(found.params).weights())
     trained = tuple(name for name in names if _AVERAGES not in name.split("."))
     why = ""

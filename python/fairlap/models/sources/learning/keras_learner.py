@@ -21,7 +21,7 @@ _FLOATS = {False: "float32", True: "float64"}
 
 
 def learner_of_keras(file: Path, source: Source, kind: Loss, *, trust: bool) -> Learner:
-    """What the model's layers have as trainable is trained, in a file as in the model that it was saved from."""
+    """Train what the model's layers have as trainable, of a file and of the model that it was saved from."""
     if kind == "own" and not trust:
         raise SourceError(
             f"--loss {source.loss} is code, and a file that is not trusted is read where none runs; add --trust if you "

@@ -175,8 +175,8 @@ def _require_agreement(
         quotients = [_quotient(loss, weights, along, _STEP / 10**power) for power in range(4)]
         if min(abs(got - each) for each in quotients) > _AGREES * max(scale, 1e-300):
             raise SourceError(
-                f"the gradients that are taken do not fit the loss: its slope is {quotients[-1]:.6g}, theirs {got:.6g}; "
-                "a stop_gradient or detach in the model cuts off a part of them",
+                f"the gradients that are taken do not fit the loss: its slope is {quotients[-1]:.6g}, theirs "
+                f"{got:.6g}; a stop_gradient or detach in the model cuts off a part of them",
                 code=CODE,
             )
 
