@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-for package in ("torch", "onnxscript", "jax", "optax", "tensorflow"):
+for package in ("torch", "onnxscript", "jax", "optax", "tensorflow", "keras"):
     pytest.importorskip(package, reason="`make test` installs it and runs this")
 
 import own_nets  # noqa: E402
+from fairlap.models.sources.keras_models import use_backend  # noqa: E402
 from fairlap.models.training.check import TrainingCheck  # noqa: E402
 from fairlap.models.training.gradients import (  # noqa: E402
     GradientCheck,
@@ -17,7 +19,7 @@ from fairlap.models.training.gradients import (  # noqa: E402
     gradients_expected,
 )
 from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
-from learning_sources import opened_here  # noqa: E402
+from learning_sources import OpenedHere, opened_here  # noqa: E402
 from own_model_contestants import STEPS, answers_of  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -40,11 +42,39 @@ def test_gradients_and_steps_of_a_torch_module_are_right_everywhere(
     name: str, training: Training, tmp_path: Path
 ) -> None:
     opened = opened_here(f"own_nets:{name}", "cross_entropy", tmp_path)
-    got = answers_of(opened.folder, training, tmp_path, *CONTESTANTS)
+    require_right(opened, training, tmp_path, *CONTESTANTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "contestant"),
+    [
+        *(("own_keras_nets:normalised", each) for each in ("tensorflow", "tensorflow:xla", "jax", "torch")),
+        ("own_keras_nets:louder", "jax"),
+        *(("own_jax_nets:recurrent", each) for each in ("jax", "tensorflow:graph", "tensorflow:xla")),
+    ],
+)
+def test_gradients_and_steps_of_a_keras_model_and_a_jax_function_are_right_everywhere(
+    source: str, contestant: str, tmp_path: Path
+) -> None:
+    """In a process for each, since Keras has one backend in a process."""
+    use_backend("tensorflow")
+    require_right(opened_here(source, "cross_entropy", tmp_path), Training(Sgd(lr=0.1)), tmp_path, contestant)
+
+
+@pytest.mark.parametrize("contestant", ["tensorflow:graph", "jax", "torch"])
+def test_a_loss_in_keras_is_the_same_on_each_backend(contestant: str, tmp_path: Path) -> None:
+    use_backend("tensorflow")
+    np.save(tmp_path / "labels.npy", np.arange(4))
+    opened = opened_here("own_keras_nets:normalised", "own_keras_nets:sparse", tmp_path, f"{tmp_path}/labels.npy")
+    require_right(opened, Training(AdamW(lr=0.01)), tmp_path, contestant)
+
+
+def require_right(opened: OpenedHere, training: Training, tmp_path: Path, *contestants: str) -> None:
+    got = answers_of(opened.folder, training, tmp_path, *contestants)
     exercise = GradientExercise(opened.slopes, opened.weights, opened.batch())
     gradients = GradientCheck(exercise, gradients_expected(exercise))
     steps = TrainingCheck(opened.exercise(training, *[opened.batch(which) for which in STEPS]))
-    for contestant in CONTESTANTS:
+    for contestant in contestants:
         apart, why = gradients.judged(got[contestant, "grad"])
         assert (max(apart.values()) <= 1, why) == (True, ""), contestant
         assert len(apart) == 1 + sum(weight.trained for weight in opened.bundle.spec.weights)

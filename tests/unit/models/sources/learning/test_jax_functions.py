@@ -1,4 +1,4 @@
-"""Training of a user's JAX function against a loop by hand in float64; which functions are trained, and which leaves."""
+"""Training of a user's JAX function against a loop by hand in float64; which functions and arrays are trained."""
 
 from __future__ import annotations
 
