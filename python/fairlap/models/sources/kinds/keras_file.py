@@ -30,6 +30,8 @@ _IN_FLOAT64 = "the Keras model in float64 on TensorFlow"
 _IN_FLOAT32 = "no float64 reference: compared with Keras on TensorFlow, since a layer does not compute in float64"
 _ON = {"tensorflow": "Keras on TensorFlow", "jax": "Keras on JAX", "torch": "Keras on PyTorch"}
 
+_NOT_DIFFERENTIATED = dict.fromkeys(("litert", "openvino", "onnx"), Route(why_not="it runs models in inference only"))
+
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "tf32")
 
 
@@ -98,7 +100,7 @@ def opened_keras(
         in_float32=_Named(model) if exact else None,
         routes={
             **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
-            **({} if source.loss else _exported(model, file, tensors, folder, trust=trust)),
+            **(_NOT_DIFFERENTIATED if source.loss else _exported(model, file, tensors, folder, trust=trust)),
         },
         reference=how,
         example=own,

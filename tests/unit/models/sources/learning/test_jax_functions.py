@@ -29,7 +29,7 @@ def nets(monkeypatch: pytest.MonkeyPatch) -> Any:
     return own_jax_nets
 
 
-OPTIMIZERS = [
+OPTIMIZERS: list[tuple[Sgd | AdamW, Any]] = [
     (Sgd(lr=0.1, momentum=0.0), optax.sgd(0.1)),
     (Sgd(lr=0.1, momentum=0.9), optax.sgd(0.1, momentum=0.9)),
     (AdamW(lr=0.01, decay=0.1), optax.adamw(0.01, weight_decay=0.1)),

@@ -124,9 +124,8 @@ def test_a_loss_of_one_s_own_is_computed_in_float64(loss: str, nets: Any, tmp_pa
 
 def test_every_backend_runs_the_model_itself(tmp_path: Path) -> None:
     bundle = opened_here("own_keras_nets:normalised", "cross_entropy", tmp_path).bundle
-    assert {name: route.why_not_in("fp32", "train") for name, route in bundle.routes.items()} == dict.fromkeys(
-        ("tensorflow", "jax", "torch"), ""
-    )
+    trains = {name for name, route in bundle.routes.items() if not route.why_not_in("fp32", "train")}
+    assert trains == {"tensorflow", "jax", "torch"}
     fixed = {weight.name for weight in bundle.spec.weights if not weight.trained}
     assert fixed == {"normalised/moving_mean", "normalised/moving_variance"}
 

@@ -72,16 +72,9 @@ def forgets_training(patch: pytest.MonkeyPatch) -> None:
 def stops_a_gradient(patch: pytest.MonkeyPatch) -> None:
     import keras
 
-    right = keras.layers.Dense.call
-
-    def call(self: Any, inputs: Any, training: Any = None) -> Any:
-        self._kernel, kernel = keras.ops.stop_gradient(self._kernel.value), self._kernel
-        try:
-            return right(self, inputs, training)
-        finally:
-            self._kernel = kernel
-
-    patch.setattr(keras.layers.Dense, "call", call)
+    right = keras.layers.Dense.kernel
+    stopped = property(lambda self: keras.ops.stop_gradient(right.fget(self)))
+    patch.setattr(keras.layers.Dense, "kernel", stopped)
 
 
 def with_default_of_keras(**defaults: float) -> Plant:
@@ -153,35 +146,36 @@ IN_JAX: dict[str, tuple[Plant, str, Training, str]] = {
 }
 
 
-def errors_of(found: OpenedHere, framework: type[Framework], training: Training) -> list[AnswerError]:
-    check = TrainingCheck(found.exercise(training, *[found.batch(which) for which in STEPS]))
+def state_after(found: OpenedHere, framework: type[Framework], training: Training) -> dict[str, Any]:
     work = workload(found.folder, "train", training)
     made = framework().prepare(work, Settings(2), lambda _: nullcontext())
     state = answer(work, made, [workload(found.folder, "train", training, which) for which in STEPS])
-    return state_errors(check, {name: np.asarray(array, np.float32) for name, array in state.items()}, "before")
+    return {name: np.asarray(array, np.float32) for name, array in state.items()}
 
 
-def require_named(
-    found: OpenedHere, framework: type[Framework], patch: pytest.MonkeyPatch, plant: Plant, training: Training, why: str
-) -> None:
-    assert all(error.right for error in errors_of(found, framework, training))
-    plant(patch)
-    errors = errors_of(found, framework, training)
+def require_named(found: OpenedHere, framework: type[Framework], plant: Plant, training: Training, why: str) -> None:
+    """Compute the reference, which some mistakes would change in this process too, without them."""
+    check = TrainingCheck(found.exercise(training, *[found.batch(which) for which in STEPS]))
+    right: list[AnswerError] = state_errors(check, state_after(found, framework, training), "before")
+    assert all(error.right for error in right)
+    with pytest.MonkeyPatch.context() as patch:
+        plant(patch)
+        state = state_after(found, framework, training)
     with pytest.raises(answers.OtherWork) as refused:
-        answers.require_right(errors, {})
+        answers.require_right(state_errors(check, state, "before"), {})
     assert (refused.value.code, why in str(refused.value)) == ("E_TRAINING", True), str(refused.value)
 
 
 @pytest.mark.parametrize(("plant", "name", "training", "why"), IN_KERAS.values(), ids=IN_KERAS)
 def test_a_mistake_in_steps_of_a_keras_model_is_named(
-    opened: Any, monkeypatch: pytest.MonkeyPatch, plant: Plant, name: str, training: Training, why: str
+    opened: Any, plant: Plant, name: str, training: Training, why: str
 ) -> None:
     found = opened(f"own_keras_nets:{name}")
-    require_named(found, tensorflow_adapter.TensorFlow, monkeypatch, plant, training, why)
+    require_named(found, tensorflow_adapter.TensorFlow, plant, training, why)
 
 
 @pytest.mark.parametrize(("plant", "name", "training", "why"), IN_JAX.values(), ids=IN_JAX)
 def test_a_mistake_in_steps_of_a_jax_function_is_named(
-    opened: Any, monkeypatch: pytest.MonkeyPatch, plant: Plant, name: str, training: Training, why: str
+    opened: Any, plant: Plant, name: str, training: Training, why: str
 ) -> None:
-    require_named(opened(f"own_jax_nets:{name}"), jax_adapter.Jax, monkeypatch, plant, training, why)
+    require_named(opened(f"own_jax_nets:{name}"), jax_adapter.Jax, plant, training, why)
