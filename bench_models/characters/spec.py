@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap.bench_models.gpt2.weights import Size, weights_of
 from fairlap.models.spec import LEARNS, Constant, Integers, Spec, Tensor
-from fairlap.request.training import AdamW, Schedule, Training
+from fairlap.request.fields.training import AdamW, Schedule, Training
 
 TOKENS = 64
 CHARACTERS = 96  # a line feed and the printable ones of ASCII

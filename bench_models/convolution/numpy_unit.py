@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.bench_models.convolution.units import EPSILON, MOMENTUM, Unit
 from fairlap.models.arrays import Arrays
-from fairlap.models.differentiation import plain
+from fairlap.models.checks.differentiation import plain
 
 Array = npt.NDArray[Any]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairlap.bench_models.convolution.units import Unit, classifier
 from fairlap.models.spec import LEARNS, Constant, Spec, Tensor, Weight
-from fairlap.request.training import Schedule, Sgd, Training
+from fairlap.request.fields.training import Schedule, Sgd, Training
 
 IMAGE = 28
 CLASSES = 10

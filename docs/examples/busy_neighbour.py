@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlap.machine.doctor.observation import observe
-from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from fairlap.cli.run_race import RunOutput
-    from fairlap.race.plan import Plan
+    from fairlap.cli.races.run_race import RunOutput
+    from fairlap.race.planning.plan import Plan
     from fairlap.request.race_request import RaceRequest
     from fairlap.results.choice.choice import Choice
     from fairlap.results.results import Results
@@ -77,8 +77,8 @@ def compare_over(
     decide their formats. Further options are those of
     :func:`fairlap.scenarios.callables.axes.over_axes.compare_over`.
     """
-    from fairlap.cli.output_options import writable
-    from fairlap.machine.atomic_files import write_output
+    from fairlap.cli.options.output_options import writable
+    from fairlap.machine.files.atomic_files import write_output
     from fairlap.render.axes.document import document_of
     from fairlap.render.encoders import SUFFIXES, encoded
     from fairlap.scenarios.callables.axes.over_axes import compare_over as compare_callables
@@ -109,8 +109,8 @@ def choose(
     ``output`` names files, whose suffixes decide their formats. Nothing is stored.
     """
     from fairlap.choice.choose import choose_by_request, question_of
-    from fairlap.cli.output_options import writable
-    from fairlap.machine.atomic_files import write_output
+    from fairlap.cli.options.output_options import writable
+    from fairlap.machine.files.atomic_files import write_output
     from fairlap.render.choice.document import document_of
     from fairlap.render.encoders import SUFFIXES, encoded
 
@@ -130,7 +130,7 @@ def load(what: str | Sequence[str], *, on: str | Sequence[str], **options: Any) 
     Give one bound, and what else a request file's table ``load`` and the request itself can hold:
     ``load("mlp", on=["torch", "jax"], p99="20ms", workers=2, blocks=6).rows[0].largest_rate_per_s``. Nothing is stored.
     """
-    from fairlap.request.load import LoadRequest
+    from fairlap.request.fields.load import LoadRequest
 
     of_load = {name: options.pop(name) for name in LoadRequest.__struct_fields__ if name in options}
     return _raced((what,) if isinstance(what, str) else tuple(what), on, {**options, "load": of_load})
@@ -187,11 +187,11 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _results(request: RaceRequest) -> Results:
-    from fairlap.cli.run_race import checked_output
-    from fairlap.frameworks.command import require_programs
-    from fairlap.machine.cuda_devices import require_driver
+    from fairlap.cli.races.run_race import checked_output
+    from fairlap.frameworks.programs.command import require_programs
+    from fairlap.machine.hardware.cuda_devices import require_driver
     from fairlap.machine.race_lock.lock import one_race
-    from fairlap.race.plan_from_request import plan_of
+    from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.stopping import Ending
 
     output = checked_output(request, request, store=False)
@@ -207,7 +207,7 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     from fairlap.machine.facts import machine_facts
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
-    from fairlap.race.kept_plan import plan_to_keep
+    from fairlap.race.planning.kept_plan import plan_to_keep
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
     from fairlap.race.stopping import Ending

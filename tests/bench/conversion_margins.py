@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from fairlap.models.onnx_import import Graph, build, load_graph
 from fairlap.race.equal_work.materials import Materials, materials_for
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 from fairlap.request.work import Work
 from generated_page import DOCS, write_part
 from margins import by_onnxruntime, by_openvino, share_of_tolerance

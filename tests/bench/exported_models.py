@@ -28,10 +28,10 @@ from fairlap.models.sources.bundle import bundle_in, route_to, write_bundle
 from fairlap.models.spec import Tolerance
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.materials import Materials, materials_for
-from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring, draw_plan
 from fairlap.race.race import Race
+from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
-from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from generated_page import DOCS, write_part

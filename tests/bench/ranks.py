@@ -30,8 +30,8 @@ from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.rank_parts import part_of, parts_of
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
-from fairlap.request.scale import Rank
-from fairlap.request.training import Sgd, Training
+from fairlap.request.fields.scale import Rank
+from fairlap.request.fields.training import Sgd, Training
 
 RANKS = 2
 MODELS = {"digits": 32, "characters": 8}  # with the batch of both ranks together

@@ -32,8 +32,8 @@ from pathlib import Path
 
 import numpy as np
 from fairlap.engine.roofs import Team, Trials, arithmetic_trials, instructions_for, triad_trials
-from fairlap.machine import processor
-from fairlap.machine.roofs import MEMORY, NUMBER_TYPES, cache_working_sets, usable_cores
+from fairlap.machine.hardware import processor
+from fairlap.machine.hardware.roofs import MEMORY, NUMBER_TYPES, cache_working_sets, usable_cores
 from fairlap.machine.root import THIS_MACHINE
 from roofs_in_assembly import BestOf, arithmetic_loops, compiled, triad_loops, triad_sizes
 from threadpoolctl import threadpool_limits

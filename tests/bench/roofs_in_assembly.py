@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from fairlap.engine.roofs import instructions_for
-from fairlap.machine.processor import DataCache
+from fairlap.machine.hardware.processor import DataCache
 
 TRIAL_S, TURN_S = 0.0005, 0.03
 _QUANTILE = 0.95  # of the trials, as for roofs

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan, draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
@@ -35,7 +35,7 @@ from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
 from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 from fairlap.store.database import Database
-from fairlap.store.run_ids import id_of
+from fairlap.store.runs.run_ids import id_of
 from fairlap.store.search import Wanted
 from fairlap.store.shared import connection
 from fairlap.store.shared.sending import push

@@ -24,7 +24,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
-from fairlap.request.training import Sgd, Training
+from fairlap.request.fields.training import Sgd, Training
 
 FRAMEWORKS = ("torch", "tensorflow:graph", "jax")
 MODELS = {"mlp": 8, "digits": 32}  # with the batch

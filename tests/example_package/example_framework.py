@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.compilation import Compilation, Operators, Types
 from fairlap.frameworks.contract import (
     Contestant,
     Fed,
@@ -28,6 +27,7 @@ from fairlap.frameworks.contract import (
     Spent,
     Unsupported,
 )
+from fairlap.frameworks.contract_parts.compilation import Compilation, Operators, Types
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Workload

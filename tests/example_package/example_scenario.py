@@ -13,15 +13,15 @@ from typing import Any
 
 from fairlap import verdict
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
 from fairlap.request.units import Seconds
 from fairlap.request.work import Work
 from fairlap.scenarios.added import AddedFigure, Picture, Setting
+from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario
-from fairlap.scenarios.latency_messages import Measure
 from fairlap.scenarios.process_result import ProcessResult
 
 _AFTER = "first_call_after_pause_{}_ns"

@@ -11,7 +11,7 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.spec import Tensor
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 
 class LinearFile(SourceKind):

@@ -21,14 +21,14 @@ from fairlap.cli import cli
 from fairlap.data.labelled.npz_file import npz_items
 from fairlap.data.npy_rows import NpyRows
 from fairlap.errors import FairlapError
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.sources.archives import require_archive
-from fairlap.models.sources.exported_programs import require_harmless_program
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.onnx_graphs import binding
+from fairlap.models.sources.python_models.exported_programs import require_harmless_program
 from fairlap.scenarios.asking import Prepared
-from fairlap.store.run_file import encode_document, run_document
+from fairlap.store.runs.run_file import encode_document, run_document
 from fairlap.store.store import open_store
 from fairlap.worker import protocol
 from fairlap.worker.received import NotAMessage, Received
@@ -72,7 +72,7 @@ def _replies(path: Path) -> None:
 
 
 def _reply_seeds() -> list[bytes]:
-    from fairlap.scenarios.latency_messages import Measured, MeasuredQuantity
+    from fairlap.scenarios.calls.latency_messages import Measured, MeasuredQuantity
     from fairlap.scenarios.load.load_messages import BYTES_OF_STAMPS
 
     line = protocol.line_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fairlap.engine.cuda.call_records import recorded_calls
 from fairlap.errors import NotAvailable
-from fairlap.machine.device_roofs import measured_on_device
+from fairlap.machine.hardware.device_roofs import measured_on_device
 
 # Far beyond any device: a loop that was optimised away would be faster still.
 MOST_OPERATIONS_PER_S, MOST_BYTES_PER_S = 1e17, 1e15

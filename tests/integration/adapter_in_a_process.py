@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
-from fairlap.models.answer_check import output_errors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors
+from fairlap.models.checks.gradient_check import gradient_disagreements, slopes
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to_bfloat16
-from fairlap.models.gradient_check import gradient_disagreements, slopes
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload

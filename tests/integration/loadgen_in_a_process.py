@@ -21,20 +21,20 @@ import msgspec
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Settings
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
-from fairlap.models.answer_check import output_errors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.draw import draw_inputs, draw_weights
 from fairlap.models.reference import reference_answers
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
-from fairlap.request.load import Scenario
+from fairlap.request.fields.load import Scenario
+from fairlap.scenarios.calls.timed_inputs import in_memory
 from fairlap.scenarios.load.contestant_issue import LoadGenThread, issue_of, output_shapes
 from fairlap.scenarios.load.loadgen import run_loadgen
 from fairlap.scenarios.load.loadgen_audits import audit_answers_while_timed, audit_repeated_item
 from fairlap.scenarios.load.loadgen_logs import answers_in
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.timed_inputs import in_memory
 
 KNOWN = 4  # items whose answers are checked
 AUDITED = 50

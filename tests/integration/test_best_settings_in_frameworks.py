@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.machine.allocators import LIBRARIES, allocator_file
-from fairlap.machine.processor import available_cores_by_node
+from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.render.outputs import read_rows
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.work import Work
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 from machine_marks import needs_proc
 from one_block import processes_of_one_block
 

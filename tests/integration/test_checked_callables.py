@@ -10,7 +10,7 @@ import fairlap
 import pytest
 from command_line import invoke, output, refusal
 from fairlap.render.plan_command import command_of
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 
 pytestmark = pytest.mark.slow
 

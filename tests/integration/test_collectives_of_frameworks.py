@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.collectives import MEMORY, CollectivesPlan, run_collectives
+from fairlap.request.fields.scale import COLLECTIVES
 from fairlap.request.names import Contestants
-from fairlap.request.scale import COLLECTIVES
 from fairlap.results.collectives import result_of
-from fairlap.scenarios.ranks_messages import RankLimits
+from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from machine_marks import needs_proc
 
 pytestmark = [needs_proc, pytest.mark.timeout(600), pytest.mark.slow]

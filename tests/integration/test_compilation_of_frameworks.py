@@ -11,9 +11,9 @@ import fairlap
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
+from fairlap.request.fields.other_inputs import OtherInputs, batches_and_others
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.other_inputs import OtherInputs, batches_and_others
-from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.compilation_messages import Resized
 from one_block import run_of_one_block

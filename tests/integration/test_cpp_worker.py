@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.scenarios.latency_messages import DrawnCall
+from fairlap.scenarios.calls.latency_messages import DrawnCall
 from fairlap.worker.guardian import living_processes
 from fairlap.worker.protocol import Prepare, Which
 

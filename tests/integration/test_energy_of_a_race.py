@@ -15,13 +15,13 @@ import pytest
 from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap import quantity_text
-from fairlap.race.plan import Measuring, Plan
+from fairlap.race.planning.plan import Measuring, Plan
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 from machine_marks import needs_proc
 from numpy_trainer import install_numpy_trainer
 from small_races import run_race, small_plan

@@ -6,8 +6,8 @@ import functools
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.process_result import ProcessResult
 from one_block import processes_of_one_block

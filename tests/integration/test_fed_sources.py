@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.launch.original import Original
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials, materials_for
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
-from fairlap.scenarios.fed_latency import GOT, SEEN
+from fairlap.scenarios.calls.fed_latency import GOT, SEEN
 from fairlap.scenarios.process_result import ProcessResult
 from onnx_files import BOUND, ROWS, masked_lookup, one_node, source_of
 from small_races import run_race

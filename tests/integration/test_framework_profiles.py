@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.around_blocks.after_blocks import Findings
-from fairlap.race.plan import Measuring
+from fairlap.race.planning.plan import Measuring
 from fairlap.race.race import Race
-from fairlap.request.training import Schedule, Sgd, Training
+from fairlap.request.fields.training import Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from machine_marks import needs_proc
 from planted_runs import CONTESTANT, install_planted, release
 from small_races import run_race, small_plan

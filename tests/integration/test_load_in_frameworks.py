@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Measuring
-from fairlap.request.load import Load
+from fairlap.race.planning.plan import Measuring
+from fairlap.request.fields.load import Load
 from fairlap.request.work import Work
 from fairlap.scenarios.load.race.load_run import WHEN
 from framework_python import skip_unless_available

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.request.load import Scenario
+from fairlap.request.fields.load import Scenario
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 

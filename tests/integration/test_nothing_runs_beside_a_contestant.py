@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.machine.processes import process_ids, process_stat
-from fairlap.scenarios.latency_messages import Measure
+from fairlap.machine.programs.processes import process_ids, process_stat
+from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.learning.race import held_out_answers
+from fairlap.scenarios.learning.training_messages import Epoch
 from fairlap.scenarios.load.load_messages import OfferLoad
-from fairlap.scenarios.training_messages import Epoch
 from machine_marks import needs_proc
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_proc]

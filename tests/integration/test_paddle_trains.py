@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import distances
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from framework_python import python_with

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import fairlap as run
-from fairlap.machine.processor import flags
+from fairlap.machine.hardware.processor import flags
 from fairlap.machine.root import THIS_MACHINE
 from onnx_files import drawn
 

@@ -14,9 +14,9 @@ import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.reference import LOSS
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.scale import Scale
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
 from machine_marks import needs_package, needs_proc
 from one_block import processes_of_one_block

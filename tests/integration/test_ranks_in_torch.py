@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.request.scale import Scale
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc

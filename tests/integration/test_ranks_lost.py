@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.machine.processes import process_ids
-from fairlap.machine.scratch_folder import SHARED_MEMORY
-from fairlap.race.plan import Limits
-from fairlap.request.scale import Scale
-from fairlap.request.training import Sgd, Training
+from fairlap.machine.files.scratch_folder import SHARED_MEMORY
+from fairlap.machine.programs.processes import process_ids
+from fairlap.race.planning.plan import Limits
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.guardian import RANKS_TOKEN

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.scale import Scale
-from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.worker.ranks.launchers import SHELL

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.request.scale import Scale
-from fairlap.request.training import Sgd, Training
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Conditions, Work
 from fairlap.worker.ranks.placement import CORES, cores_for
 from one_block import processes_of_one_block

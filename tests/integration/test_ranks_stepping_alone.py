@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Limits
-from fairlap.request.scale import Scale
-from fairlap.request.training import Sgd, Training
+from fairlap.race.planning.plan import Limits
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Work
 from machine_marks import needs_proc
 from one_block import processes_of_one_block

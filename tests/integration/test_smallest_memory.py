@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Limits
+from fairlap.race.planning.plan import Limits
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 from one_block import run_of_one_block
 
 METERED = Path(__file__).parent / "metered"

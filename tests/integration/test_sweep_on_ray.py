@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fairlap.machine.processes import process_ids, process_stat
+from fairlap.machine.programs.processes import process_ids, process_stat
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import load_sweep
 from machine_marks import needs_package

@@ -6,9 +6,9 @@ import os
 
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
-from fairlap.race.plan import Measuring
-from fairlap.request.scale import Scale
-from fairlap.request.training import Sgd, Training
+from fairlap.race.planning.plan import Measuring
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Mode, Work
 from small_races import run_race, small_plan
 

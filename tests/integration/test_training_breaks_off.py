@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from command_line import fairlap
 from fairlap.models.registry import find
-from fairlap.race.plan import Measuring, Plan
+from fairlap.race.planning.plan import Measuring, Plan
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints

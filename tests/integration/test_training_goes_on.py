@@ -14,15 +14,15 @@ from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.environments import environments_folder
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import STEP, WEIGHT
 from fairlap.race.equal_work.materials import UNSEEN, Materials, materials_for
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Work
-from fairlap.scenarios.training_messages import Epoch, Restore
+from fairlap.scenarios.learning.training_messages import Epoch, Restore
 from fairlap.worker.protocol import Prepare
 from framework_python import python_with, skip_unless_available
 from machine_marks import needs_package

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.models.registry import find
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Precision, Work
 from fairlap.scenarios.process_result import ProcessResult
 from one_block import processes_of_one_block

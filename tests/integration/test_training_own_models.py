@@ -11,14 +11,14 @@ for package in ("torch", "onnxscript", "jax", "optax", "tensorflow", "keras"):
     pytest.importorskip(package, reason="`make test` installs it and runs this")
 
 import own_nets  # noqa: E402
-from fairlap.models.sources.keras_models import use_backend  # noqa: E402
+from fairlap.models.sources.tensorflow_files.keras_models import use_backend  # noqa: E402
 from fairlap.models.training.check import TrainingCheck  # noqa: E402
 from fairlap.models.training.gradients import (  # noqa: E402
     GradientCheck,
     GradientExercise,
     gradients_expected,
 )
-from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
+from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
 from learning_sources import OpenedHere, opened_here  # noqa: E402
 from own_model_contestants import STEPS, answers_of  # noqa: E402
 

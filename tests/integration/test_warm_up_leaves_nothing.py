@@ -14,8 +14,8 @@ import msgspec
 import pytest
 from fairlap.frameworks.registry import framework_named, is_importable
 from fairlap.models.training.reference import STEP
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

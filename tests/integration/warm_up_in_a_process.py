@@ -21,9 +21,9 @@ from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
+from fairlap.request.fields.training import Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import Training
-from fairlap.scenarios.training import Epochs
+from fairlap.scenarios.learning.training import Epochs
 
 BATCH, STEPS = 4, 3
 

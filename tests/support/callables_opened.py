@@ -16,7 +16,7 @@ from fairlap.models.sources.bundle import implementation_in
 from fairlap.models.sources.callables.functions import function_in
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
-from fairlap.request.source import PREFIX_OF_CALLABLES, Source, dims_in
+from fairlap.request.fields.source import PREFIX_OF_CALLABLES, Source, dims_in
 from onnx_files import materials_of
 
 

@@ -10,7 +10,7 @@ import device_framework
 import msgspec
 import numpy as np
 from cuda_on_fakes import Machine
-from fairlap.scenarios.latency_messages import Measure, Measured
+from fairlap.scenarios.calls.latency_messages import Measure, Measured
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Answer
 from fairlap.worker.service import Service

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairlap.models.sources.keras_models import use_backend
+from fairlap.models.sources.tensorflow_files.keras_models import use_backend
 
 ROWS, WIDTH, CLASSES = 30, 8, 4
 

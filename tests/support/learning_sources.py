@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import bundle_in, inputs_file, weights_file
 from fairlap.models.sources.contract import Bundle
@@ -19,8 +19,8 @@ from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import Batch, OwnSlopes, Slopes, State
 from fairlap.models.workload import Workload
-from fairlap.request.source import Source
-from fairlap.request.training import Training
+from fairlap.request.fields.source import Source
+from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode
 
 SUPPORT = Path(__file__).parent

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fairlap.cli import _engine_required, recorder
+from fairlap.cli import _engine_required
+from fairlap.cli.races import recorder
 from fairlap.engine import _native
 from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import FairlapError
@@ -23,7 +24,7 @@ from fairlap.frameworks.contract import RANKS
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_lost import reported_failure
 from fairlap.machine.doctor import examination
-from fairlap.machine.private_files import make_cache_folder
+from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.models.sources.opening import _require_unchanged
 from fairlap.models.sources.proof import loose
@@ -32,19 +33,19 @@ from fairlap.race.counted_blocks import INPUTS_AT_FAULT, inputs_at_fault
 from fairlap.race.equal_work import answers, training_answers
 from fairlap.race.equal_work.materials import Materials, require_trainable
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.plan import draw_plan
+from fairlap.race.planning.plan import draw_plan
 from fairlap.race.processes.at_scale import record_ranks
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.processes.turns import run_in_rounds
 from fairlap.race.stolen_time import StolenTime
-from fairlap.render.charts.static import main_chart
+from fairlap.render.charts.parts.static import main_chart
 from fairlap.render.collectives.chart import chart_of
+from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
-from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.callables.untrusted.arms import Arm
-from fairlap.scenarios.latency_messages import Reading
+from fairlap.scenarios.calls.latency_messages import Reading
 from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
@@ -112,7 +113,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 
 @case("E_FAIRLAP")
 def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
-    from fairlap.render.charts import static
+    from fairlap.render.charts.parts import static
 
     for name in ("chart_tables", "charts_of", "main_chart_of"):
         patch.setattr(static, name, lambda *_: None)

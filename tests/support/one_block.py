@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from fairlap.race.plan import Measuring
+from fairlap.race.planning.plan import Measuring
 from fairlap.race.run import Run
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.process_result import ProcessResult

@@ -18,14 +18,14 @@ import msgspec
 import numpy as np
 from fairlap.frameworks.contract import Contestant, Settings
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import bundle_in, inputs_file, weights_file
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.models.training.reference import LOSS
 from fairlap.models.workload import Workload
+from fairlap.request.fields.training import Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import Training
 from fairlap.request.work import Mode
 
 STEPS = ("inputs", "changed", "inputs")

@@ -9,7 +9,7 @@ import numpy as np
 from fairlap.meters.memory import Memory
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.task_metrics import score_of
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan, draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Measuring
+from fairlap.race.planning.plan import Measuring
 from fairlap.race.run import Run
 from fairlap.request.work import Work
 from installed_package import install_frameworks

@@ -22,7 +22,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.training import reference
 from fairlap.models.training.reference import Batch, Mistake, Slopes, State
 from fairlap.models.workload import Workload
-from fairlap.request.scale import Rank
+from fairlap.request.fields.scale import Rank
 from installed_package import install_frameworks
 from numpy_framework import NumpyFramework, Trainer, in_float32, in_force
 

@@ -22,7 +22,7 @@ import numpy as np
 from fairlap.data.labelled.built_in import labelled_set
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find, reference_at
@@ -30,9 +30,9 @@ from fairlap.models.spec import LABELS
 from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import LOSS, Batch, State
 from fairlap.models.workload import Workload
+from fairlap.request.fields.scale import Rank
+from fairlap.request.fields.training import Training
 from fairlap.request.names import contestant_named
-from fairlap.request.scale import Rank
-from fairlap.request.training import Training
 from fairlap.request.work import Mode
 from fairlap.worker.ranks.launchers import mpirun_program
 

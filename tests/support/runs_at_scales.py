@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan, draw_plan
 from fairlap.race.run import Run
+from fairlap.request.fields.scale import Scale, Scaling
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.names import Contestants
-from fairlap.request.scale import Scale, Scaling
-from fairlap.request.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult, Timing
-from fairlap.scenarios.ranks_messages import RanksFound, SteppedAlone
+from fairlap.scenarios.ranks.ranks_messages import RanksFound, SteppedAlone
 
 STEP_NS = 100e6
 """On the smallest scale."""

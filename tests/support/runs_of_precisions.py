@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlap.models.task_metrics import Score
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest

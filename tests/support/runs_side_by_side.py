@@ -9,7 +9,7 @@ import msgspec
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.race.run import Run
 from fairlap.scenarios.process_result import ProcessResult, Timing
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from runs_for_rows import a_run
 
 

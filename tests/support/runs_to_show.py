@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
-from fairlap.race.plan import Block, draw_plan
+from fairlap.race.planning.plan import Block, draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Conditions, Work
-from fairlap.scenarios.latency_messages import Feeding
+from fairlap.scenarios.calls.latency_messages import Feeding
 from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 
 SCRIPT = "<script>alert(1)</script>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from fairlap.machine.roofs import Roof, Roofs
+from fairlap.machine.hardware.roofs import Roof, Roofs
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
 from runs_for_rows import a_run

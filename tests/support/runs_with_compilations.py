@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from fairlap.frameworks.compilation import Operators
+from fairlap.frameworks.contract_parts.compilation import Operators
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.run import Run
 from fairlap.scenarios.untimed.compilation_messages import Described, Resized

@@ -19,7 +19,7 @@ import numpy as np
 from fairlap.data.labelled.built_in import labelled_set
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.registry import find, reference_at
@@ -27,8 +27,8 @@ from fairlap.models.spec import LABELS, Spec
 from fairlap.models.training.exercise import Exercise
 from fairlap.models.training.reference import LOSS, Batch, State
 from fairlap.models.workload import Workload
+from fairlap.request.fields.training import Training
 from fairlap.request.names import contestant_named
-from fairlap.request.training import Training
 
 STEPS = 20
 MODELS = ("mlp", "convnet", "digits", "mnist", "characters")

@@ -12,7 +12,7 @@ from fairlap.race.run import Run
 from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
 from fairlap.store.opening import writing
-from fairlap.store.run_ids import id_of
+from fairlap.store.runs.run_ids import id_of
 from fairlap.store.store import open_store
 from fairlap.store.tables import insert_run, keep_rows
 from msgspec.structs import replace

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from fairlap.cli import suite_races
-from fairlap.cli.recorder import StoredRun
-from fairlap.cli.run_race import RunOutput
-from fairlap.race.plan import Plan
+from fairlap.cli.races import suite_races
+from fairlap.cli.races.recorder import StoredRun
+from fairlap.cli.races.run_race import RunOutput
+from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult, Timing

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.machine.processes import process_ids
-from fairlap.models import safetensors
+from fairlap.machine.programs.processes import process_ids
+from fairlap.models.array_files import safetensors
 from fairlap.worker.guardian import living_processes
 from fairlap.worker.protocol import Prepare
 

@@ -16,10 +16,10 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 
-from fairlap.machine.roofs import Roofs, roofs_of
+from fairlap.machine.hardware.roofs import Roofs, roofs_of
 from fairlap.models.call_cost import call_cost
 from fairlap.models.registry import find
-from fairlap.race.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring, draw_plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants

@@ -16,7 +16,7 @@ from fairlap.models.spec import LABELS
 from fairlap.models.training.in_bfloat16 import kept_in_bfloat16
 from fairlap.models.training.reference import Batch, Mistake, State, steps_of
 from fairlap.models.workload import Workload
-from fairlap.request.training import AdamW, Training
+from fairlap.request.fields.training import AdamW, Training
 from numpy_framework import NumpyFramework, Trainer, batch_in
 
 Changed = Callable[[Training], Training]

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 from fairlap import compare, verdict
 from fairlap.race.counted_blocks import trouble, work_blocks
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlap.machine.processes import process_ids, process_stat, thread_states
+from fairlap.machine.programs.processes import process_ids, process_stat, thread_states
 from fairlap.race.equal_work import timed_work
-from fairlap.race.plan import Limits, Measuring
+from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.processes.one_process import ProcessRun
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Precision, Work
 from fairlap.scenarios.process_result import ProcessResult
 from installed_package import install_frameworks

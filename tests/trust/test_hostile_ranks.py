@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Limits
-from fairlap.request.scale import Scale
-from fairlap.request.training import AdamW, Sgd, Training
+from fairlap.race.planning.plan import Limits
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.training import AdamW, Sgd, Training
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_line import invoke
 from fairlap.errors import InvalidRequest
-from fairlap.machine.sandbox import has_seccomp, landlock_version
+from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.scenarios.callables.untrusted.race import compare_untrusted
 
 from .hostile.cases import EXPLOITS, HERE, HONEST, exploits, honest

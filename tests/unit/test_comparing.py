@@ -19,7 +19,7 @@ _CHECKED_AS_OUTPUT = {"require", "use", "output", "price", "keep_weights", "trac
 def _fields_read() -> set[str]:
     """Find what a race from Python reads of its request: here, where its plan is drawn, and in the scenarios."""
     scenarios = (_PACKAGE / "scenarios").glob("*/race/*.py")
-    files = [_PACKAGE / "comparing.py", *(_PACKAGE / "race").glob("*.py"), *scenarios]
+    files = [_PACKAGE / "comparing.py", *(_PACKAGE / "race").rglob("*.py"), *scenarios]
     return {
         node.attr
         for file in files

@@ -82,12 +82,12 @@ def test_every_name_of_the_python_reference_exists(name: str) -> None:
 
 @pytest.mark.sanitized
 def test_the_reference_lists_every_documented_name_of_the_feeder() -> None:
-    from fairlap.engine import feeder
+    from fairlap.engine.feeding import feeder
 
     documented = {name for name in feeder.__all__ if getattr(feeder, name).__doc__}
     page = (TOP / "docs/reference/python.md").read_text()
     assert {"Batch", "Feeder", "RawFile", "StallTimes"} <= documented
-    assert documented <= set(re.findall(r"^::: fairlap\.engine\.feeder\.(\w+)$", page, re.MULTILINE))
+    assert documented <= set(re.findall(r"^::: fairlap\.engine\.feeding\.feeder\.(\w+)$", page, re.MULTILINE))
 
 
 @pytest.mark.sanitized

@@ -20,8 +20,8 @@ from fairlap.render.outputs import FORMATS
 from fairlap.request.units import Share
 from fairlap.results.decision.question import question_of
 from fairlap.store.errors import NoSuchRun
-from fairlap.store.run_file import RunDocument, run_document
-from fairlap.store.run_ids import is_an_id, utc_text
+from fairlap.store.runs.run_file import RunDocument, run_document
+from fairlap.store.runs.run_ids import is_an_id, utc_text
 from fairlap.store.search import RunSummaries, Wanted, raced_models
 from fairlap.store.store import Store, open_store
 

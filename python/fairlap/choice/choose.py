@@ -10,19 +10,19 @@ import msgspec
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.command import require_programs
-from fairlap.machine.cuda_devices import require_driver
+from fairlap.frameworks.programs.command import require_programs
 from fairlap.machine.facts import machine_facts
+from fairlap.machine.hardware.cuda_devices import require_driver
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.around_blocks.best_settings import with_best_settings
-from fairlap.race.kept_plan import plan_to_keep
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.kept_plan import plan_to_keep
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.planning.works_from_request import metrics_named
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
-from fairlap.race.works_from_request import metrics_named
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Share
 from fairlap.results.choice.choice import Choice, Objective

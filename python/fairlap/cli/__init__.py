@@ -58,6 +58,10 @@ _STORED_RUNS = {
     "recipe": "Write a container and commands that repeat a run.",
 }
 
+_FOLDERS = {
+    **dict.fromkeys(("choose", "judge", "pull-request", "suite"), "decisions"),
+    **dict.fromkeys(("doctor", "envs", "floor", "roofs", "watch"), "machine"),
+}
 
 _FIRST_SCREEN = """\
 fairlap finds out which AI framework is faster on this machine, by how much, and whether the difference is real.
@@ -93,7 +97,8 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        room = "fairlap.cli.commands.stored_runs" if cmd_name in _STORED_RUNS else "fairlap.cli.commands"
+        folder = "stored_runs" if cmd_name in _STORED_RUNS else _FOLDERS.get(cmd_name, "")
+        room = f"fairlap.cli.commands.{folder}".rstrip(".")
         command: click.Command = import_module(f"{room}.{cmd_name.replace('-', '_')}").command
         return command
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairlap.cli.added_options import AddedOption
+from fairlap.cli.options.added_options import AddedOption
 
 _TEXT_WIDTH = 80
 _WITHOUT_SECTIONS = 14  # options at most

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlap.race.progress import Messages, Silence
     from fairlap.render.document import Document
     from fairlap.render.outputs import Format
-    from fairlap.store.run_file import RunDocument
+    from fairlap.store.runs.run_file import RunDocument
 
 _SAY_ALL = ("E_FAIRLAP", "E_REQUEST", "E_USAGE")
 """Codes of many causes, whose message alone can say what to do."""
@@ -36,8 +36,8 @@ def print_json(document: PrintedDocument | RunDocument) -> None:
 
 def print_result(document: PrintedDocument | RunDocument, text: str, *, as_json: bool, output: Sequence[Path]) -> None:
     """Print the text, or with --json the document, and write the document to each file of ``output``."""
-    from fairlap.cli.output_options import writable
-    from fairlap.machine.atomic_files import write_output
+    from fairlap.cli.options.output_options import writable
+    from fairlap.machine.files.atomic_files import write_output
 
     for path, _ in writable(output, only=(".json",)):
         write_output(path, _encoded(document))
@@ -46,7 +46,7 @@ def print_result(document: PrintedDocument | RunDocument, text: str, *, as_json:
 
 def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[Path, Format]]) -> None:
     """Write the document to each file in its format, and print its text, or with --json its data."""
-    from fairlap.machine.atomic_files import write_output
+    from fairlap.machine.files.atomic_files import write_output
     from fairlap.render.encoders import encoded
     from fairlap.render.encoders.text import text_of
 

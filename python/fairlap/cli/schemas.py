@@ -8,17 +8,20 @@ from typing import Any
 
 import msgspec
 
-from fairlap.cli import catalogue, conversion
-from fairlap.cli.commands import doctor, envs, explain, floor, roofs, self_test, suite, sweep
+from fairlap.cli import catalogue
+from fairlap.cli.commands import explain, self_test, sweep
+from fairlap.cli.commands.decisions import suite
+from fairlap.cli.commands.machine import doctor, envs, floor, roofs
 from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, verify
+from fairlap.cli.races import conversion
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
 from fairlap.history.stale import Staleness
 from fairlap.judgement.judgement import Judgement
 from fairlap.judgement.ledger import Ledger
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 from fairlap.printed_document import ErrorDocument
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.render.across.document import RunsAcross
 from fairlap.render.trends.document import HistoryDocument
 from fairlap.results.choice.choice import Choice
@@ -26,7 +29,7 @@ from fairlap.results.collectives import CollectivesResult
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
 from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
-from fairlap.store.run_file import RunDocument
+from fairlap.store.runs.run_file import RunDocument
 from fairlap.store.search import RunSummaries
 from fairlap.store.shared.sending import CarriedRuns
 from fairlap.suite.suite_document import SuiteDocument

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from fairlap import quantity_text
 from fairlap.data.npy_rows import NpyRows
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import atomic_replacement
+from fairlap.machine.files.atomic_files import atomic_replacement
 from fairlap.models.draw import draw_inputs
 from fairlap.models.modes import MODES
 from fairlap.models.spec import BATCH, Integers, Spec, Tensor

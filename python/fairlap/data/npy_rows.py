@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.engine.feeder import require_readable_npy
-from fairlap.engine.npy_header import npy_header
+from fairlap.engine.feeding.feeder import require_readable_npy
+from fairlap.engine.feeding.npy_header import npy_header
 from fairlap.errors import InvalidRequest
 
 _MAGIC = b"\x93NUMPY"

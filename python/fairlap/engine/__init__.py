@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from fairlap.engine.cuda.stream_calls import time_on_stream
     from fairlap.engine.cuda.stream_measurement import StreamMeasurement
     from fairlap.engine.cuda.streams import stream_of
-    from fairlap.engine.feeder import Batch, BatchReleased, Feeder, FeedingFailed, LinkFailed, RawFile, StallTimes
+    from fairlap.engine.feeding.feeder import (
+        Batch,
+        BatchReleased,
+        Feeder,
+        FeedingFailed,
+        LinkFailed,
+        RawFile,
+        StallTimes,
+    )
     from fairlap.engine.floors import floor
     from fairlap.engine.measure_call import measure
     from fairlap.engine.measurement import Measurement, Notice, Quantity, WarmUp
@@ -54,23 +62,23 @@ __all__ = [
 ]
 
 _HOME = {
-    "Batch": "fairlap.engine.feeder",
-    "BatchReleased": "fairlap.engine.feeder",
+    "Batch": "fairlap.engine.feeding.feeder",
+    "BatchReleased": "fairlap.engine.feeding.feeder",
     "Clock": "fairlap.engine._native",
     "DeviceFailed": "fairlap.engine.cuda.libraries",
     "DrawnCalls": "fairlap.engine.timed_calls",
-    "Feeder": "fairlap.engine.feeder",
-    "FeedingFailed": "fairlap.engine.feeder",
+    "Feeder": "fairlap.engine.feeding.feeder",
+    "FeedingFailed": "fairlap.engine.feeding.feeder",
     "Interval": "fairlap.engine._native",
-    "LinkFailed": "fairlap.engine.feeder",
+    "LinkFailed": "fairlap.engine.feeding.feeder",
     "Measurement": "fairlap.engine.measurement",
     "MeasurementInProgress": "fairlap.engine._native",
     "NativeFunction": "fairlap.engine.native_functions",
     "Notice": "fairlap.engine.measurement",
     "Quantity": "fairlap.engine.measurement",
-    "RawFile": "fairlap.engine.feeder",
+    "RawFile": "fairlap.engine.feeding.feeder",
     "Rotate": "fairlap.engine.cuda.request",
-    "StallTimes": "fairlap.engine.feeder",
+    "StallTimes": "fairlap.engine.feeding.feeder",
     "StreamMeasurement": "fairlap.engine.cuda.stream_measurement",
     "WarmUp": "fairlap.engine.measurement",
     "__version__": "fairlap.engine._native",

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import FairlapError
-from fairlap.frameworks.compilation import Compilation
-from fairlap.frameworks.work_place import WorkIn
+from fairlap.frameworks.contract_parts.compilation import Compilation
+from fairlap.frameworks.contract_parts.work_place import WorkIn
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
-from fairlap.request.scale import Collective, Rank
+from fairlap.request.fields.scale import Collective, Rank
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:

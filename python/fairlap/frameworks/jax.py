@@ -33,7 +33,6 @@ from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.jax_ranks import RankMesh, join
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
-from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     RANKS,
@@ -50,7 +49,8 @@ from fairlap.frameworks.contract import (
     device_number,
     refuse_what_is_unknown,
 )
-from fairlap.frameworks.generation import answer_calls
+from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
+from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload

@@ -40,7 +40,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import Batch, Slopes, State, kept_by, state_named, steps_of
 from fairlap.models.workload import Workload
-from fairlap.request.scale import Collective, Rank
+from fairlap.request.fields.scale import Collective, Rank
 
 _THREADS_OF_OPENBLAS = ("scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads")
 

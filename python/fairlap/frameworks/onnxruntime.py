@@ -28,7 +28,6 @@ from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import operations_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
-from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     Contestant,
     DeviceStream,
@@ -42,7 +41,8 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
     whole_option,
 )
-from fairlap.frameworks.generation import answer_calls
+from fairlap.frameworks.contract_parts.compilation import Compilation
+from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision

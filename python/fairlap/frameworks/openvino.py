@@ -16,7 +16,6 @@ from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.adapter_parts.slot_views import SlotViews
-from fairlap.frameworks.compilation import Compilation
 from fairlap.frameworks.contract import (
     Contestant,
     Fed,
@@ -28,7 +27,8 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
     whole_option,
 )
-from fairlap.frameworks.generation import answer_calls
+from fairlap.frameworks.contract_parts.compilation import Compilation
+from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.machine.allocators import LIBRARIES
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to

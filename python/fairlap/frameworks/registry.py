@@ -18,11 +18,11 @@ _BUILT_IN = {
     "openvino": "fairlap.frameworks.openvino:OpenVino",
     "litert": "fairlap.frameworks.litert:LiteRT",
     "python": "fairlap.frameworks.python_callable:PythonCallable",
-    "command": "fairlap.frameworks.command:CommandLine",
+    "command": "fairlap.frameworks.programs.command:CommandLine",
     "paddle": "fairlap.frameworks.paddle:Paddle",
     "mxnet": "fairlap.frameworks.mxnet:MXNet",
     "tinygrad": "fairlap.frameworks.tinygrad:TinyGrad",
-    "http": "fairlap.frameworks.http_server:HttpServer",
+    "http": "fairlap.frameworks.programs.http_server:HttpServer",
     "executorch": "fairlap.frameworks.executorch:ExecuTorch",
     "mpi": "fairlap.frameworks.mpi:Mpi",
 }

@@ -23,7 +23,6 @@ from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
-from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Collectives,
@@ -41,7 +40,8 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
     whole_option,
 )
-from fairlap.frameworks.generation import answer_calls
+from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
+from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload

@@ -29,7 +29,6 @@ from fairlap.frameworks.adapter_parts.torch_settings import (
     require_fitting,
     settings_in_force,
 )
-from fairlap.frameworks.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract import (
     RANKS,
     Collectives,
@@ -44,7 +43,8 @@ from fairlap.frameworks.contract import (
     Unsupported,
     refuse_what_is_unknown,
 )
-from fairlap.frameworks.generation import answer_calls
+from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
+from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload

@@ -17,7 +17,7 @@ from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Conditions
 from fairlap.request.work_title import work_title
-from fairlap.scenarios.calls_scenario import TIME_OF_A_CALL
+from fairlap.scenarios.calls.calls_scenario import TIME_OF_A_CALL
 from fairlap.scenarios.contract import Judged
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 

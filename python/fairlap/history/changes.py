@@ -18,7 +18,7 @@ from fairlap.history.change_points import FEWEST_RUNS, LEAST_AFTER, change_point
 from fairlap.history.machine_drift import Control, machine_drift
 from fairlap.history.trends import Series, Trend
 from fairlap.machine.differences import comparable_facts, differences
-from fairlap.verdict.regression import rank_sum_differences, rank_sum_interval
+from fairlap.verdict.gates.regression import rank_sum_differences, rank_sum_interval
 
 Floats = npt.NDArray[np.float64]
 Cause = Literal["contestant", "machine", "unknown"]

@@ -18,7 +18,7 @@ from fairlap import quantity_text, verdict
 from fairlap.errors import InvalidRequest
 from fairlap.history.gate import Finding, Status, finding_between
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.regular_file import content_of
+from fairlap.machine.files.regular_file import content_of
 from fairlap.race.run import Run
 from fairlap.request.work_title import work_title
 

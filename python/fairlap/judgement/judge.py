@@ -28,7 +28,7 @@ from fairlap.judgement.own_checks import why_not_built, why_tests_failed
 from fairlap.judgement.race_of_sides import Question, planned, raced
 from fairlap.judgement.regret import regret
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress, Silence
 from fairlap.request.suite import read_suite
 from fairlap.verdict import ONE_SIDE

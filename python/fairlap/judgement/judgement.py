@@ -8,7 +8,7 @@ import msgspec
 
 from fairlap.judgement.judge_request import Quantity
 from fairlap.printed_document import PrintedDocument
-from fairlap.verdict.candidate import Decision
+from fairlap.verdict.gates.candidate import Decision
 
 Reason = Literal[
     "faster",

@@ -28,8 +28,8 @@ from fairlap.errors import FairlapError, InvalidRequest, reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.judgement.judge_request import Benchmark, Quantity
 from fairlap.judgement.judgement import Reason
-from fairlap.machine.atomic_files import write_output
-from fairlap.machine.regular_file import content_of
+from fairlap.machine.files.atomic_files import write_output
+from fairlap.machine.files.regular_file import content_of
 from fairlap.printed_document import PrintedDocument
 
 if TYPE_CHECKING:

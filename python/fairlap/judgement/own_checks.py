@@ -6,9 +6,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from fairlap.judgement.judgement import Judgement, Reason, decided
-from fairlap.machine.guarded_command import run_guarded
-from fairlap.machine.passed_environment import own_environment
-from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.programs.guarded_command import run_guarded
+from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.pull_request.checkouts import NoBaseline
 
 _MOST_LINES = 20

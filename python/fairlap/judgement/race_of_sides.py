@@ -20,7 +20,7 @@ from fairlap.launch.worker_process import E_BUDGET
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, callables, programs
 from fairlap.race.counted_blocks import WorkBlocks, trouble, work_blocks, worst_outcome
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress
 from fairlap.race.race import Race
 from fairlap.race.stopping import DECIDED, Ending
@@ -59,8 +59,8 @@ class DecidedEnding(Ending):
 
 def planned(request: JudgeRequest, base: Path, change: Path, notify: Callable[[str], None]) -> Plan:
     """Everything that is wrong with the benchmark is an error here, before a share of a ledger is spent."""
-    from fairlap.frameworks.command import require_programs
-    from fairlap.race.plan_from_request import plan_of
+    from fairlap.frameworks.programs.command import require_programs
+    from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.request.race_request import RaceRequest
 
     sides, benchmark = {BASE: base, CHANGE: change}, request.benchmark

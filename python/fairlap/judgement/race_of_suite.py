@@ -20,15 +20,15 @@ import numpy.typing as npt
 
 from fairlap import quantity_text, verdict
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.frameworks.command import require_programs
+from fairlap.frameworks.programs.command import require_programs
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, Quantity
 from fairlap.judgement.judgement import BenchmarkSpeedup, Judgement, decided
 from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table
 from fairlap.judgement.wording import interval_ends, judgement_of, next_after, ratio_word
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S

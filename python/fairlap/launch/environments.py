@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
-from fairlap.machine.private_files import make_cache_folder
-from fairlap.machine.user_folders import work_cache
+from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.files.user_folders import work_cache
 
 PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads", "fairlap.sources")
 

@@ -17,15 +17,15 @@ from fairlap.errors import shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.resident_limit import ResidentLimit
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.machine.orphans import in_own_session
-from fairlap.machine.passed_environment import own_environment
-from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.programs.orphans import in_own_session
+from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.contract import Bundle, SourceError
 from fairlap.models.sources.opening import Order, Outcome
 from fairlap.models.sources.registry import place_of, require_kind
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 ON_A_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 

@@ -11,14 +11,14 @@ import msgspec
 
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.opened_source import process_of_source
-from fairlap.machine.scratch_folder import ScratchFolder
-from fairlap.models import safetensors
+from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.answering import Answered, answers_beside
 from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Tolerance
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 _END_S = 5.0
 

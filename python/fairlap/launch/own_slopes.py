@@ -16,8 +16,8 @@ import numpy as np
 
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.opened_source import passed_to, process_of_source
-from fairlap.machine.scratch_folder import ScratchFolder
-from fairlap.models import safetensors
+from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.learning.serving import INPUT, WEIGHT, Ask, Begin, Computed, as_slopes
 from fairlap.models.spec import LABELS

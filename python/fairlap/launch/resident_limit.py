@@ -13,7 +13,7 @@ from types import TracebackType
 
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.machine.process_tree import descendants
+from fairlap.machine.programs.process_tree import descendants
 from fairlap.meters.memory import memory_of
 
 _EVERY_S = 0.01

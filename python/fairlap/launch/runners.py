@@ -17,17 +17,17 @@ from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_process import python_worker
-from fairlap.machine.processor import available_cores_by_node
+from fairlap.machine.hardware.processor import available_cores_by_node
+from fairlap.request.fields.server_address import server_address
 from fairlap.request.names import THREADS, ContestantName
-from fairlap.request.server_address import server_address
 from fairlap.request.work import Mode, Precision
-from fairlap.worker import over_http
 from fairlap.worker.process_options import (
     ProcessOptions,
     process_options_in,
     why_no_allocator,
     without_process_options,
 )
+from fairlap.worker.serving import over_http
 from fairlap.worker.slowdown import OPTION as SLOWDOWN
 from fairlap.worker.slowdown import slowdown_in
 

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from fairlap.machine.processes import end_descriptor
+from fairlap.machine.programs.processes import end_descriptor
 from fairlap.worker.protocol import Reply
 from fairlap.worker.received import Received
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairlap.errors import FairlapError, shortened
-from fairlap.machine import control_group, counters
+from fairlap.machine import control_group
+from fairlap.machine.hardware import counters
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.worker.failure import last_sign_of_lacking_memory, reports_memory
 from fairlap.worker.protocol import Failed

@@ -25,11 +25,11 @@ import numpy.typing as npt
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.launch.wire import PipeClosed, Wire
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
-from fairlap.machine.orphans import end_orphans, in_own_session
-from fairlap.machine.process_tree import ProcessTree
-from fairlap.machine.processes import process_name
+from fairlap.machine.programs.orphans import end_orphans, in_own_session
+from fairlap.machine.programs.process_tree import ProcessTree
+from fairlap.machine.programs.processes import process_name
 from fairlap.scenarios.asking import Ask, Prepared
-from fairlap.scenarios.latency_messages import DrawnCall, Measure, Measured
+from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
 from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlap.machine.control_group import group_limits, memory_groups
-from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.hardware.kernel import memory_bytes
 from fairlap.machine.root import THIS_MACHINE, Root
 
 

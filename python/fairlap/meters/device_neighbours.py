@@ -10,9 +10,9 @@ import os
 import time
 from typing import Any
 
-from fairlap.machine.cuda_devices import Board, board_of
-from fairlap.machine.gpu import NvmlAbsent, open_nvml, or_none
-from fairlap.machine.processes import process_ids, process_stat
+from fairlap.machine.hardware.cuda_devices import Board, board_of
+from fairlap.machine.hardware.gpu import NvmlAbsent, open_nvml, or_none
+from fairlap.machine.programs.processes import process_ids, process_stat
 
 HOLDING = "others on the device"  # how many processes of others held it
 COMPUTING = "others computing on the device"  # how many of those NVML saw compute

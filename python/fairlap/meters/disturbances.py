@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fairlap.machine.control_group import throttled
-from fairlap.machine.counters import busy_ticks, cpu_ticks, idle_ticks, pressure_us, steal_ticks
-from fairlap.machine.processes import process_stat, ran_s, waited_s
+from fairlap.machine.hardware.counters import busy_ticks, cpu_ticks, idle_ticks, pressure_us, steal_ticks
+from fairlap.machine.programs.processes import process_stat, ran_s, waited_s
 from fairlap.machine.root import THIS_MACHINE, Root
 
 # The names under which the noise gate knows them.

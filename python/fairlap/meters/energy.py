@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlap.machine.cuda_devices import board_of
+from fairlap.machine.hardware.cuda_devices import board_of
 from fairlap.meters.energy_sensors import Sensor, sensors_for
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fairlap.engine._native import Readings
-    from fairlap.engine.telemetry import Energy
+    from fairlap.engine.sampling.telemetry import Energy
 
 ROOT = "FAIRLAP_SENSOR_ROOT"
 _NO_LIBRARY = "/dev/null"  # work on a processor does not start the driver of a GPU
@@ -73,7 +73,7 @@ class EnergyMeter:
     """``sensors`` is empty where nothing can be read, and ``absent`` is the reason; then no thread runs."""
 
     def __init__(self, device: str, clock: str = "auto") -> None:
-        from fairlap.engine.telemetry import Sampler  # here, so that the messages above need no native module
+        from fairlap.engine.sampling.telemetry import Sampler  # here, so that the messages above need no native module
 
         on_cpu = device == "cpu"
         self._sampler = Sampler(

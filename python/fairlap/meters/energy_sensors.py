@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairlap.machine.cuda_devices import Board
+from fairlap.machine.hardware.cuda_devices import Board
 
 if TYPE_CHECKING:
     from fairlap.engine._native import TelemetryField, TelemetrySource

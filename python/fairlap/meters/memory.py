@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlap.machine.process_tree import descendants
+from fairlap.machine.programs.process_tree import descendants
 
 if TYPE_CHECKING:
     from fairlap.frameworks.contract import Contestant
@@ -228,7 +228,7 @@ class MemoryMeter:
     def _device_used(self) -> int | str:
         if self._device == "cpu":
             return "the contestant ran on the processor"
-        from fairlap.machine.cuda_devices import used_bytes
+        from fairlap.machine.hardware.cuda_devices import used_bytes
 
         return used_bytes(self._device)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from fairlap.models.modes import MODES
 from fairlap.models.spec import Dtype, Spec, Tensor
-from fairlap.request.training import AdamW, Sgd
+from fairlap.request.fields.training import AdamW, Sgd
 from fairlap.request.work import Precision, Work
 
 SETS_OF_INPUTS = 2

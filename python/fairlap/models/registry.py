@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
-from fairlap.request.training_data import ItemSizes
+from fairlap.request.fields.training_data import ItemSizes
 
 if TYPE_CHECKING:
     from fairlap.models.operations.operation import Operation

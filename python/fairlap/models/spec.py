@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from fairlap.request.training import Sgd, Training
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Mode, Precision
 
 Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]

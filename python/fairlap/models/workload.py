@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.registry import implementation_at, reference_at, why_not_at
 from fairlap.models.spec import Spec
-from fairlap.request.training import Training
+from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, Precision
 
 

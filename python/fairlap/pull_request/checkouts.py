@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlap.errors import FairlapError, shortened
-from fairlap.machine.guarded_command import run_guarded
-from fairlap.machine.passed_environment import own_environment
-from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.programs.guarded_command import run_guarded
+from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.pull_request.event import PullRequest
 
 _GIT_LIMIT_S = 600.0

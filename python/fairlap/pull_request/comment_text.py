@@ -9,8 +9,8 @@ from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.history.gate import Finding, Status
 from fairlap.pull_request.event import CODE
-from fairlap.render.markdown_file import MOST_CHARACTERS, encode
-from fairlap.render.markdown_table import as_code
+from fairlap.render.files.markdown_file import MOST_CHARACTERS, encode
+from fairlap.render.files.markdown_table import as_code
 from fairlap.results.row import Row
 
 _NAME = re.compile(r"[A-Za-z0-9_. -]{1,60}")

@@ -18,7 +18,7 @@ BASE, CHANGE = "base", "change"
 
 def programs(run: str, sides: Mapping[str, Path], reported: str = "", passed: Collection[str] = ()) -> dict[str, Any]:
     """Fields of a request that races a command in each folder; the base has to run it."""
-    from fairlap.frameworks.command import output_of
+    from fairlap.frameworks.programs.command import output_of
     from fairlap.request.commands import Command, words_of
 
     words_of(run)

@@ -14,11 +14,11 @@ import msgspec
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.machine.passed_environment import own_environment
-from fairlap.machine.scratch_folder import remove_abandoned
+from fairlap.machine.files.scratch_folder import remove_abandoned
+from fairlap.machine.programs.passed_environment import own_environment
+from fairlap.request.fields.scale import Collective, Scale
 from fairlap.request.names import ContestantName
-from fairlap.request.scale import Collective, Scale
-from fairlap.scenarios.ranks_messages import COPY, PrepareCollectives, RankLimits, TimeCollective, TimedOperation
+from fairlap.scenarios.ranks.ranks_messages import COPY, PrepareCollectives, RankLimits, TimeCollective, TimedOperation
 
 MEMORY = "memory"
 """The name under which copies within the memory of each rank are listed."""

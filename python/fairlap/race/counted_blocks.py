@@ -17,8 +17,8 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.meters import disturbances
-from fairlap.race.equal_gates import held_alike, held_unlike
-from fairlap.race.plan import Plan
+from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
+from fairlap.race.planning.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.stolen_time import StolenTime, stolen_time
 from fairlap.request.names import COMMAND

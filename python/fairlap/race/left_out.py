@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap.race.counted_blocks import is_ranked
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.scenarios.process_result import ProcessResult
 
 _CHANCES = 2  # processes in which it may show that it can finish

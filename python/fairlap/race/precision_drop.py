@@ -11,7 +11,7 @@ from statistics import median
 
 from fairlap import quantity_text
 from fairlap.models.task_metrics import bounded_score_in
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 

@@ -20,10 +20,10 @@ import click
 from fairlap import quantity_text
 from fairlap.printable import one_line, unfiltered
 from fairlap.race.heartbeat import EVERY_S, Heartbeat
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.stopping import blinded_half_width
+from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.training_messages import LearningCurve
 from fairlap.secrets import without_secrets
 
 if TYPE_CHECKING:

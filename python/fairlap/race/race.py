@@ -10,18 +10,18 @@ from pathlib import Path
 
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
-from fairlap.machine.matrix_threads import one_thread_for_matrices
-from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
+from fairlap.machine.files.scratch_folder import ScratchFolder, remove_abandoned
+from fairlap.machine.hardware.matrix_threads import one_thread_for_matrices
 from fairlap.meters.energy import idle_power
-from fairlap.models.safetensors import NotWritten
+from fairlap.models.array_files.safetensors import NotWritten
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials, materials_for, without_route
 from fairlap.race.equal_work.scores import Scores
-from fairlap.race.kept_plan import require_complete
 from fairlap.race.left_out import contestants_of
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.kept_plan import require_complete
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of

@@ -15,11 +15,11 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.fed_check import data_for
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.left_out import contestants_of
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import ended_by_rule
-from fairlap.request.source import PREFIX_OF_TRANSFORMERS, Source, with_paths
+from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source, with_paths
 from fairlap.request.work import StartWeights
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 

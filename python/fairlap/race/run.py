@@ -8,12 +8,12 @@ import msgspec
 
 from fairlap import __version__
 from fairlap.errors import FairlapError
-from fairlap.machine.device_roofs import kept_roofs_of_device, roofs_of_device
-from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
+from fairlap.machine.hardware.device_roofs import kept_roofs_of_device, roofs_of_device
+from fairlap.machine.hardware.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.plan import Plan, checked_plan
-from fairlap.race.settings_search import SettingsSearch
+from fairlap.race.around_blocks.settings_search import SettingsSearch
+from fairlap.race.planning.plan import Plan, checked_plan
 from fairlap.scenarios.process_result import ProcessResult, checked
 
 RUN_FORMAT = 3

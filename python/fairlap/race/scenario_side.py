@@ -14,7 +14,7 @@ from fairlap.models.registry import Model
 from fairlap.models.spec import Spec
 from fairlap.plugins import class_at
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import DATA_SEEDS, Plan
+from fairlap.race.planning.plan import DATA_SEEDS, Plan
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.contract import Scenario, scenarios

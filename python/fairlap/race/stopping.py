@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import WorkBlocks, design_of, work_blocks
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.scenarios.process_result import ProcessResult
 
 MINIMUM_BLOCKS = 12

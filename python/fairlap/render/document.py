@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlap.printed_document import PrintedDocument
-from fairlap.render.charts.look import Look
+from fairlap.render.charts.parts.look import Look
 
 Drawing = Callable[[Look], str]  # an SVG, drawn when a file or a page needs it
 

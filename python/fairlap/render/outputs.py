@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 
 if TYPE_CHECKING:
     from fairlap.results.results import Results
@@ -102,7 +102,7 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
     """One file about a run: a JSON file holds all of it, the other formats its rows, page, main chart or training."""
     chosen = chosen or format_of(path)
     if chosen is _JSON:
-        from fairlap.store.run_file import encode_document, run_document
+        from fairlap.store.runs.run_file import encode_document, run_document
 
         write_output(path, encode_document(run_document(results.run, results)))
     elif chosen.content == "rows":
@@ -110,8 +110,8 @@ def write(path: Path, results: Results, chosen: Format | None = None) -> None:
     elif chosen.content in ("training", "results"):
         write_output(path, _function(chosen.encode)(results))
     else:
-        from fairlap.store.run_ids import is_an_id
-        from fairlap.store.run_sources import samples_of
+        from fairlap.store.runs.run_ids import is_an_id
+        from fairlap.store.runs.run_sources import samples_of
 
         if results.samples is None and is_an_id(results.run_id):
             results = replace(results, samples=samples_of(results.run_id))
@@ -155,7 +155,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def _function(place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(import_module(f"fairlap.render.{module}"), name)
+    return getattr(import_module(f"fairlap.render.files.{module}"), name)
 
 
 def _drawn(chosen: Format, shown: Results) -> bytes:
@@ -163,6 +163,6 @@ def _drawn(chosen: Format, shown: Results) -> bytes:
         from fairlap.render.report.page import page_of
 
         return page_of(shown).encode()
-    from fairlap.render.charts.static import main_chart
+    from fairlap.render.charts.parts.static import main_chart
 
     return main_chart(shown, png=chosen.binary)

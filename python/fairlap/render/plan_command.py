@@ -11,14 +11,14 @@ import msgspec
 
 from fairlap.errors import FairlapError
 from fairlap.models.registry import find
-from fairlap.race.plan import Limits, Plan, draw_plan
+from fairlap.race.planning.plan import Limits, Plan, draw_plan
 from fairlap.render.scenario_side import NoCommand, Words, number_word, render_side_of, require_command
 from fairlap.request.commands import is_named_command
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.source import Source, dims_in, range_in, shapes_in
+from fairlap.request.fields.training import optimizer_in, schedule_in
 from fairlap.request.names import FOLDER, OUTPUT, REPORTED, RUN, ContestantName, Contestants
 from fairlap.request.race_request import BEST_BUDGET_S, BLOCKS_UNTIL_DECIDED, PROFILE_PROCESSES
-from fairlap.request.scale import Scale
-from fairlap.request.source import Source, dims_in, range_in, shapes_in
-from fairlap.request.training import optimizer_in, schedule_in
 from fairlap.request.work import Conditions, Mode, Precision, Work
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from fairlap.plugins import class_at
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import Scenario, scenarios

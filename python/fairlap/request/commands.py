@@ -60,8 +60,8 @@ def contestants_of(
 ) -> tuple[ContestantName, ...]:
     """Turn commands into contestants.
 
-    ``output`` is what each must print, as :func:`fairlap.frameworks.command.fingerprint` gives it. They race by what
-    they report if ``reported`` or each of them names how, all in one format.
+    ``output`` is what each must print, as :func:`fairlap.frameworks.programs.command.fingerprint` gives it. They
+    race by what they report if ``reported`` or each of them names how, all in one format.
     """
     found = tuple(_contestant(name, each, output, reported) for name, each in commands.items())
     formats = {name.text: name.framework_options.get(REPORTED, "").partition(":")[0] for name in found}

@@ -13,11 +13,11 @@ import msgspec
 from msgspec import field
 
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 from fairlap.request.commands import Commands
-from fairlap.request.load import LoadRequest
+from fairlap.request.fields.load import LoadRequest
+from fairlap.request.fields.scale import Scaling
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
-from fairlap.request.scale import Scaling
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import LargestSlowdown, Seconds, Share
 from fairlap.request.work import Conditions, Mode, Precision

@@ -19,8 +19,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import write_output
-from fairlap.machine.regular_file import content_of
+from fairlap.machine.files.atomic_files import write_output
+from fairlap.machine.files.regular_file import content_of
 from fairlap.request.race_request import RaceRequest, schema_text
 from fairlap.request.toml_file import converted, parsed_toml
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import inspect
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.regular_file import content_of
+from fairlap.machine.files.regular_file import content_of
 
 Read = TypeVar("Read")
 

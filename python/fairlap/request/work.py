@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from fairlap.request.load import Load
-from fairlap.request.scale import Scale
-from fairlap.request.source import Source
-from fairlap.request.training import Training
-from fairlap.request.training_data import ItemSizes, TrainingData
+from fairlap.request.fields.load import Load
+from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.source import Source
+from fairlap.request.fields.training import Training
+from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
 Mode = Literal["infer", "grad", "train"]
 

@@ -13,7 +13,7 @@ from fairlap.printed_document import PrintedDocument
 from fairlap.race.collectives import MEMORY, CollectivesRun, Trial
 from fairlap.results.estimates import inverse
 from fairlap.results.row import Estimate
-from fairlap.scenarios.ranks_messages import COPY
+from fairlap.scenarios.ranks.ranks_messages import COPY
 
 REFERENCE = "mpi"
 _LARGEST_MISS = 0.5

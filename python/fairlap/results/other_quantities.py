@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fairlap import verdict
 from fairlap.models.modes import MODES
 from fairlap.race.counted_blocks import block_times_ns
-from fairlap.race.equal_gates import held_alike, held_unlike
+from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
 from fairlap.request.work import Work
 from fairlap.scenarios.added import Quantity
 from fairlap.scenarios.contract import quantities_of_scenarios

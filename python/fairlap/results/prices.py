@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.user_folders import user_settings
+from fairlap.machine.files.user_folders import user_settings
 from fairlap.request.toml_file import read_toml
 
 _PRICE = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*(?P<currency>[A-Za-z]{3})?\s*/\s*h")

@@ -16,8 +16,8 @@ from fairlap.request.work import Conditions, Work
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.rows import rows_of_work
-from fairlap.results.scaling import scaling_of
-from fairlap.results.scaling_series import ScalingSeries
+from fairlap.results.scales.scaling import scaling_of
+from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult, work_result_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 from fairlap.results.flat_row import Column, columns
 from fairlap.results.row import Row
 

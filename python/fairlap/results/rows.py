@@ -18,28 +18,28 @@ from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.models.task_metrics import bounded_score_in
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
 from fairlap.request.work_title import NOT_COMPARED, compared_with
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
-from fairlap.results.columns.data_seeds import order_depends_on_data
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
 from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
+from fairlap.results.columns.learning.data_seeds import order_depends_on_data
+from fairlap.results.columns.learning.scores import accuracy_of, scores_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.columns.of_scenarios import absent_of, figures_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
 from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
-from fairlap.results.columns.scores import accuracy_of, scores_of
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, ModeOfProcesses, Row, time_to_first
-from fairlap.results.scaling_series import ScalingSeries
+from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import ProcessResult

@@ -1,1 +1,1 @@
-"""Callables compared within one process: quick evidence about this process, not about the next one."""
+"""What is asked of a contestant: calls, training, load, callables, ranks."""

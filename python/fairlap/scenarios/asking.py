@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, TypeVar, cast, get_args
 
 import msgspec
 
-from fairlap.frameworks.work_place import WorkIn
+from fairlap.frameworks.contract_parts.work_place import WorkIn
 
 MOST_RAW_BYTES = 8 * 10**9
 

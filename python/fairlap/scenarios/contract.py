@@ -31,7 +31,7 @@ Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 _BUILT_IN = (
     "fairlap.scenarios.load.scenario:LoadScenario",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",
-    "fairlap.scenarios.calls_scenario:Calls",  # of everything that no other one is asked for
+    "fairlap.scenarios.calls.calls_scenario:Calls",  # of everything that no other one is asked for
 )
 _NS = {"ns": 1.0, "s": 1e9}
 

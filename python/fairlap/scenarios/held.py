@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings
-from fairlap.frameworks.work_place import WHERE_WORK_IS
+from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import Memory, MemoryMeter
 from fairlap.request.work import Mode, Precision
-from fairlap.scenarios.latency_messages import Feeding, Measure
+from fairlap.scenarios.calls.latency_messages import Feeding, Measure
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement
     from fairlap.models.arrays import Arrays
     from fairlap.models.workload import Workload
-    from fairlap.scenarios.timed_inputs import TimedInputs
+    from fairlap.scenarios.calls.timed_inputs import TimedInputs
 
 Part = TypeVar("Part")
 
@@ -89,6 +89,6 @@ class Held:
 
 
 def write_arrays(path: str, arrays: Mapping[str, Any]) -> None:
-    from fairlap.models import safetensors
+    from fairlap.models.array_files import safetensors
 
     safetensors.write(Path(path), arrays)

@@ -9,16 +9,16 @@ from typing import Literal
 import msgspec
 
 from fairlap.engine.measurement import Notice
-from fairlap.frameworks.work_place import WHERE_WORK_IS, WorkIn
+from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS, WorkIn
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
-from fairlap.scenarios.latency_messages import Feeding
+from fairlap.scenarios.calls.latency_messages import Feeding
+from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
-from fairlap.scenarios.ranks_messages import RanksFound
-from fairlap.scenarios.training_messages import LearningCurve
+from fairlap.scenarios.ranks.ranks_messages import RanksFound
 
 Outcome = Literal[
     "finished",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairlap.scenarios.latency_messages import Reading, takes_suspiciously_long
+from fairlap.scenarios.calls.latency_messages import Reading, takes_suspiciously_long
 
 if TYPE_CHECKING:
     from fairlap.frameworks.contract import Contestant

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 
 CODE = "E_BASELINE_FILE"
 FORMAT = 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError, shortened
-from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.machine.files.scratch_folder import ScratchFolder
 
 REPORT = "FAIRLAP_SPEED_REPORT"
 """The variable that names the file into which a fresh process reports."""

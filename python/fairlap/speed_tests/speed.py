@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
-from fairlap.machine.atomic_files import why_not_writable
+from fairlap.machine.files.atomic_files import why_not_writable
 from fairlap.request.units import LargestSlowdown, Seconds, require_within_a_day
 from fairlap.speed_tests.baselines import CODE, Baseline, Baselines, read_baselines, write_baselines
 from fairlap.speed_tests.fresh_processes import FreshProcesses, Measured, TestFailed, report

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from fairlap import quantity_text
-from fairlap.request.training import Training
+from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, StartWeights
 from fairlap.results.estimates import times
 from fairlap.results.row import Estimate, time_ns
 from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Unit, scenarios
 from fairlap.store.database import Database
-from fairlap.store.run_ids import time_in_ids
+from fairlap.store.runs.run_ids import time_in_ids
 
 _KEY = (
     "mode", "precision", "ranked_precisions", "batch", "data", "train_on", "load", "conditions", "threads", "device",

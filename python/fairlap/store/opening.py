@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
-from fairlap.machine.regular_file import require_regular
-from fairlap.machine.user_folders import user_data
+from fairlap.machine.files.private_files import make_private_file, make_private_folder, tighten
+from fairlap.machine.files.regular_file import require_regular
+from fairlap.machine.files.user_folders import user_data
 from fairlap.store.errors import (
     NoSuchRun,
     StoreError,

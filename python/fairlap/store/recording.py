@@ -11,7 +11,7 @@ from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.errors import StoreIsFull
-from fairlap.store.run_locks import give_up_reserve, let_go, reserve
+from fairlap.store.runs.run_locks import give_up_reserve, let_go, reserve
 from fairlap.store.tables import StoredProcess, stored_process
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
-from fairlap.machine.private_files import tighten
+from fairlap.machine.files.private_files import tighten
 from fairlap.printable import joined_lines
 from fairlap.store.errors import StoreIsDamaged, readable_errors
 from fairlap.store.opening import open_for_writing, require_own, require_store, writing

@@ -14,19 +14,19 @@ import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.roofs import Roofs
+from fairlap.machine.hardware.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.plan import Plan, checked_plan
+from fairlap.race.planning.plan import Plan, checked_plan
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.store import run_ids
 from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
 from fairlap.store.opening import open_for_reading, open_for_writing, require_store, shared_url, store_path, writing
 from fairlap.store.recording import Recording, checkpoints_of
-from fairlap.store.run_locks import hold, is_held, let_go
+from fairlap.store.runs import run_ids
+from fairlap.store.runs.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
 from fairlap.store.tables import (
     StoredProcess,
@@ -292,14 +292,14 @@ class Store:
     # Carrying a run from one store to another
 
     def export_to(self, run: str, file: Path) -> None:
-        from fairlap.machine.atomic_files import write_output
+        from fairlap.machine.files.atomic_files import write_output
 
         write_output(file, self.exported(run))
 
     def exported(self, run: str) -> bytes:
         """Export the run as a file, with all its samples."""
         from fairlap.results.results import results_of
-        from fairlap.store.run_file import encode_export
+        from fairlap.store.runs.run_file import encode_export
 
         run = self.id_of(run)
         with self._reading() as db:
@@ -313,7 +313,7 @@ class Store:
 
     def import_from(self, file: Path) -> str:
         """All of it or nothing. The id, which is the one that it had elsewhere."""
-        from fairlap.store.run_file import load_run_file, processes_with_samples, state_of
+        from fairlap.store.runs.run_file import load_run_file, processes_with_samples, state_of
 
         given = load_run_file(file)
         processes = processes_with_samples(given, file)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.store.run_file import load_run, load_run_file
-from fairlap.store.run_sources import run_named
+from fairlap.store.runs.run_file import load_run, load_run_file
+from fairlap.store.runs.run_sources import run_named
 from fairlap.store.store import Store, open_store
 
 

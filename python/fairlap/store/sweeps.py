@@ -12,11 +12,11 @@ from typing import Literal
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.roofs import Roofs
-from fairlap.race.plan import Plan, checked_plan
+from fairlap.machine.hardware.roofs import Roofs
+from fairlap.race.planning.plan import Plan, checked_plan
 from fairlap.race.run import Run
-from fairlap.store import run_ids
 from fairlap.store.database import Database
+from fairlap.store.runs import run_ids
 from fairlap.store.store import Store
 from fairlap.store.tables import StoredProcess, insert_run, store_process
 

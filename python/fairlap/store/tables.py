@@ -23,7 +23,7 @@ from fairlap.scenarios.process_result import ProcessResult
 from fairlap.secrets import without_secrets
 from fairlap.store.database import Database
 from fairlap.store.errors import CHANGED
-from fairlap.store.run_ids import utc_text
+from fairlap.store.runs.run_ids import utc_text
 
 if TYPE_CHECKING:
     import numpy as np

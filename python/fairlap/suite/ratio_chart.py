@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.charts.chart import measured_axis, ratio_scale, spec_of, with_ends
-from fairlap.render.charts.libraries import altair, drawn
-from fairlap.render.charts.look import Look
+from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.parts.libraries import altair, drawn
+from fairlap.render.charts.parts.look import Look
 from fairlap.request.suite import E_SUITE
 from fairlap.suite.suite_document import SuiteDocument
 

@@ -11,7 +11,7 @@ import msgspec
 from fairlap.errors import InvalidRequest, reason_of
 from fairlap.history.gate import Finding, GateFinding, Status, findings_inside, overall
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.regular_file import content_of
+from fairlap.machine.files.regular_file import content_of
 from fairlap.printed_document import PrintedDocument
 from fairlap.request.suite import E_SUITE, LeftOut, Selection
 from fairlap.request.work import Conditions

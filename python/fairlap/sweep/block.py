@@ -8,10 +8,10 @@ import msgspec
 
 from fairlap.errors import FairlapError
 from fairlap.launch.worker_process import Samples
-from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.hardware.cuda_devices import require_driver
+from fairlap.machine.hardware.roofs import Roofs
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.machine.roofs import Roofs
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.resume import require_same_sources

@@ -21,7 +21,7 @@ import msgspec
 
 from fairlap.errors import shortened
 from fairlap.interrupts import interrupted_once
-from fairlap.machine.orphans import adopt_orphans
+from fairlap.machine.programs.orphans import adopt_orphans
 from fairlap.sweep.block import BlockTask, run_block
 
 _ENDS_WITHIN_S = 20.0

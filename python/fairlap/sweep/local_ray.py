@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from select import select
 
 from fairlap.errors import shortened
-from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
+from fairlap.machine.files.scratch_folder import ScratchFolder, remove_abandoned
 from fairlap.worker.guardian import living_processes
 
 _OBJECTS_BYTES = 256_000_000

@@ -10,8 +10,8 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.models.operations.listed import is_pattern
 from fairlap.models.sources.registry import kind_of
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.race_request import RaceOptions, RaceRequest, read_request
 
 CODE = "E_SWEEP"

@@ -9,7 +9,7 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.printable import joined_lines
 from fairlap.printed_document import PrintedDocument
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.store.store import Store

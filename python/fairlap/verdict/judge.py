@@ -33,8 +33,7 @@ from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.exact_tests.multiplicity import Corrected, correct_differences, holm, levels_that_agree
 from fairlap.verdict.exact_tests.signed_rank import equivalence_interval, log_margin, p_equivalent, sign_interval
 from fairlap.verdict.figures.modes import find_modes
-from fairlap.verdict.looks import Design, level_of_an_extra_look, looks
-from fairlap.verdict.slowdown import Gate
+from fairlap.verdict.gates.slowdown import Gate
 from fairlap.verdict.warnings import (
     ModesUnderneath,
     NoSpread,
@@ -43,6 +42,7 @@ from fairlap.verdict.warnings import (
     StatisticalWarning,
     TooFewBlocks,
 )
+from fairlap.verdict.when_to_stop.looks import Design, level_of_an_extra_look, looks
 
 ERROR_RATE = 0.05
 """Of any false claim in all tables together."""

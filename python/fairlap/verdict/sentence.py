@@ -8,7 +8,7 @@ from math import ceil, isfinite, log, log1p
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.figures.modes import Modes
-from fairlap.verdict.slowdown import Slowdown, slowdown_of
+from fairlap.verdict.gates.slowdown import Slowdown, slowdown_of
 from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
 
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way

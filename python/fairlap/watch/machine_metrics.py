@@ -7,9 +7,9 @@ import os
 from functools import partial
 
 from fairlap.machine.control_group import group_usage
-from fairlap.machine.counters import pressure_us, steal_ticks, thermal_events
-from fairlap.machine.kernel import memory_bytes
-from fairlap.machine.processor import clocks_mhz
+from fairlap.machine.hardware.counters import pressure_us, steal_ticks, thermal_events
+from fairlap.machine.hardware.kernel import memory_bytes
+from fairlap.machine.hardware.processor import clocks_mhz
 from fairlap.machine.root import Root
 from fairlap.watch.metrics import BYTES, CORES, MEGAHERTZ, PER_SECOND, SHARE, Metric
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairlap.engine._native import ReadingState
-from fairlap.engine.telemetry import Sampler
+from fairlap.engine.sampling.telemetry import Sampler
 from fairlap.machine.root import Root
 from fairlap.watch.gpu_metrics import EVERY_GPU, GPU_METRICS
 from fairlap.watch.machine_metrics import MACHINE_METRICS, read_machine_files

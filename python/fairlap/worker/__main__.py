@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from fairlap.machine.guardian import guarded
-from fairlap.scenarios.ranks_messages import PrepareCollectives
+from fairlap.machine.programs.guardian import guarded
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives
 from fairlap.worker.guardian import die_with_connection
 from fairlap.worker.phases import NUMPY, OURS, Phases
 from fairlap.worker.protocol import VERSION, Hello, Prepare, Quit, Reply, Request, line_of, request_in

@@ -10,9 +10,9 @@ import os
 import tempfile
 from pathlib import Path
 
-from fairlap.machine.confined_home import moved_home
-from fairlap.machine.sandbox import confine, means
-from fairlap.machine.scratch_folder import SHARED_MEMORY
+from fairlap.machine.files.scratch_folder import SHARED_MEMORY
+from fairlap.machine.programs.confined_home import moved_home
+from fairlap.machine.programs.sandbox import confine, means
 from fairlap.worker.protocol import Sandbox
 
 

@@ -2,7 +2,7 @@
 
 A worker leads its own session, and has a token in its environment, which its descendants inherit. Linux shows both
 under /proc; elsewhere only the process group is reached. A worker in another language may have no guardian
-(:mod:`fairlap.machine.guardian`), and then its daemons are found by these.
+(:mod:`fairlap.machine.programs.guardian`), and then its daemons are found by these.
 
 The ranks of a contestant may run on other hosts, so they have a token of their own, and their guardians watch the
 connection to what conducts them.
@@ -17,8 +17,8 @@ import signal
 import time
 from collections.abc import Callable
 
-from fairlap.machine.guardian import keep_only
-from fairlap.machine.processes import DEAD, end_descriptor, lives, process_ids, process_stat
+from fairlap.machine.programs.guardian import keep_only
+from fairlap.machine.programs.processes import DEAD, end_descriptor, lives, process_ids, process_stat
 
 TOKEN = "FAIRLAP_WORKER"
 RANKS_TOKEN = "FAIRLAP_RANKS"  # of one contestant's ranks and of what started them; the conductor does not have it

@@ -15,7 +15,7 @@ from fairlap.data.pipeline_choice import without_choice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.machine import allocators
-from fairlap.machine.processor import cores_by_node
+from fairlap.machine.hardware.processor import cores_by_node
 from fairlap.machine.root import THIS_MACHINE, Root
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.slowdown import slowdown_in

@@ -12,15 +12,16 @@ from typing import Any, Literal
 import msgspec
 
 from fairlap.meters.memory import Memory
-from fairlap.request.scale import Rank, Scale
-from fairlap.request.training import Training
-from fairlap.request.training_data import ItemSizes
+from fairlap.request.fields.scale import Rank, Scale
+from fairlap.request.fields.training import Training
+from fairlap.request.fields.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.asking import Ask, Prepared
-from fairlap.scenarios.latency_messages import Fed, Feed, Measure, Measured, Reading
+from fairlap.scenarios.calls.latency_messages import Fed, Feed, Measure, Measured, Reading
+from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
-from fairlap.scenarios.ranks_messages import (
+from fairlap.scenarios.ranks.ranks_messages import (
     CollectiveTimed,
     PrepareCollectives,
     RankLimits,
@@ -28,7 +29,6 @@ from fairlap.scenarios.ranks_messages import (
     SteppedAlone,
     TimeCollective,
 )
-from fairlap.scenarios.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured, ProfileCalls, Profiled
 

@@ -15,18 +15,18 @@ from msgspec import structs
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Contestant, Framework, Settings, Unsupported, device_number
-from fairlap.frameworks.work_place import WHERE_WORK_IS
+from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS
 from fairlap.meters.memory import MemoryMeter
-from fairlap.request.training import STEPS_OF_AN_ANSWER
-from fairlap.scenarios import latency
+from fairlap.request.fields.training import STEPS_OF_AN_ANSWER
 from fairlap.scenarios.asking import Prepared
+from fairlap.scenarios.calls import latency
+from fairlap.scenarios.calls.latency_messages import Drawn, Measure, Measured
 from fairlap.scenarios.held import Held, write_arrays
-from fairlap.scenarios.latency_messages import Drawn, Measure, Measured
-from fairlap.worker import over_http
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Quit, Reply, Request
 from fairlap.worker.ranks.placement import cores_of
+from fairlap.worker.serving import over_http
 from fairlap.worker.slowdown import slowed
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Service:
         build: Callable[[Workload], Contestant],
         build_alone: Callable[[Workload], Contestant],
     ) -> None:
-        from fairlap.scenarios.timed_inputs import TimedInputs
+        from fairlap.scenarios.calls.timed_inputs import TimedInputs
         from fairlap.worker.work_files import workload_of
 
         self._held = Held(
@@ -180,7 +180,7 @@ class Service:
 
     def _data_answer(self, request: Answer, contestant: Contestant) -> Answered:
         """To inputs that are used once, outside of every measurement."""
-        from fairlap.models import safetensors
+        from fairlap.models.array_files import safetensors
 
         inputs: Arrays = safetensors.read(Path(request.inputs))
         bound = contestant.bind(inputs if self._part is None else self._part(inputs))

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import repeated_items
 from fairlap.models.modes import MODES
 from fairlap.models.rank_parts import parts_of
 from fairlap.models.registry import spec_at, spec_with
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
-from fairlap.scenarios.timed_inputs import in_memory
+from fairlap.scenarios.calls.timed_inputs import in_memory
 
 if TYPE_CHECKING:
     from fairlap.models.arrays import Arrays

@@ -63,7 +63,7 @@ def waker(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
 
 
 def fairlap(settings: dict[str, int], library: ctypes.CDLL) -> Monitor:
-    from fairlap.engine.telemetry import Sampler
+    from fairlap.engine.sampling.telemetry import Sampler
 
     return lambda: Sampler(nvml_library="libnvidia-ml.so.1")
 

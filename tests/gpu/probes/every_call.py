@@ -11,7 +11,7 @@ from fairlap.engine import floor
 from fairlap.engine.cuda.call_records import recorded_calls
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.errors import FairlapError, NotAvailable
-from fairlap.machine.device_roofs import measured_on_device
+from fairlap.machine.hardware.device_roofs import measured_on_device
 
 from ..proof.driver import PrimaryContext, Spinner
 from ..proof.json_lines import report

@@ -20,7 +20,7 @@ from fairlap.browse.application import application
 from fairlap.browse.views import VIEWS
 from fairlap.race.run import Run
 from fairlap.store import opening
-from fairlap.store.run_ids import id_of
+from fairlap.store.runs.run_ids import id_of
 from fairlap.store.search import Wanted
 from fairlap.store.store import Store, open_store
 from fairlap.store.tables import insert_run, keep_rows
@@ -212,7 +212,7 @@ def test_what_is_wrong_is_one_line_with_a_code(url: str, status: int, code: str)
 
 
 def test_a_file_of_this_machine_cannot_be_named(tmp_path: Path) -> None:
-    from fairlap.store.run_file import save_run
+    from fairlap.store.runs.run_file import save_run
 
     save_run(tmp_path / "race.json", a_run())
     for url in (f"/across?run={tmp_path}/race.json", f"/api/across?run={tmp_path}/race.json"):

@@ -17,7 +17,7 @@ from fairlap.render.encoders import SUFFIXES
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun, rows_named
 from runs_for_rows import a_run, crashed

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from command_line import fairlap
-from fairlap.machine.sandbox import has_seccomp, landlock_version
-from fairlap.race.plan_from_request import plan_of
+from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import output, refusal
-from fairlap.store.run_file import RunFile, load_run_file, save_run
+from fairlap.store.runs.run_file import RunFile, load_run_file, save_run
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import keep_whole

@@ -11,7 +11,7 @@ from command_line import fairlap, invoke
 from fairlap.cli.commands.stored_runs.gate import CalledWrongly
 from fairlap.render.bundle.archive import packed
 from fairlap.render.bundle.contents import RUN
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from forged_bundles import parts_of
 from measured_runs import store_measured_run
 from saved_runs import saved_run

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from command_line import output, refusal
 from fairlap.errors import NotAvailable
-from fairlap.render.charts.libraries import altair, vl_convert
+from fairlap.render.charts.parts.libraries import altair, vl_convert
 from fairlap.render.outputs import read_rows
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from runs_for_rows import a_run
 from runs_to_show import run_of
 

@@ -14,7 +14,7 @@ import pytest
 from fairlap.engine.measurement import Notice
 from fairlap.printable import escaped, joined_lines, one_line
 from fairlap.render.bundle.archive import packed
-from fairlap.store.run_file import SamplesOfProcess, encode_document, run_document
+from fairlap.store.runs.run_file import SamplesOfProcess, encode_document, run_document
 from forged_bundles import parts_of
 from measured_runs import a_measured_run
 from terminals import on_a_terminal

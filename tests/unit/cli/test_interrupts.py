@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from command_line import fairlap
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
-from fairlap.machine.processes import DEAD, process_ids, process_stat
-from fairlap.store.run_file import load_run
+from fairlap.machine.programs.processes import DEAD, process_ids, process_stat
+from fairlap.store.runs.run_file import load_run
 from machine_marks import needs_proc
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap, refusal
-from fairlap.machine.private_files import make_cache_folder
-from fairlap.machine.user_folders import own_folders
-from fairlap.race.plan_from_request import plan_of
-from fairlap.race.plan_reach import allow, is_allowed, reach_of
+from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.files.user_folders import own_folders
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.planning.plan_reach import allow, is_allowed, reach_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 
@@ -74,10 +74,8 @@ def test_a_user_without_a_home_races_own_programs_and_is_asked_again(
 
 @needs_root
 def test_a_cache_that_cannot_be_written_names_the_variable(tmp_path: Path) -> None:
-    program = (
-        "import os, sys; from pathlib import Path; from fairlap.machine.private_files import make_cache_folder as m;"
-    )
-    program += f"os.setgid({OF_NOBODY}); os.setuid({OF_NOBODY}); m(Path('/fairlap-cache/work'))"
+    program = "import os, pathlib; from fairlap.machine.files.private_files import make_cache_folder as m;"
+    program += f"os.setgid({OF_NOBODY}); os.setuid({OF_NOBODY}); m(pathlib.Path('/fairlap-cache/work'))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "[E_CACHE]" not in done.stderr  # the code is not in the text of an error
     assert done.stderr.splitlines()[-1].endswith(

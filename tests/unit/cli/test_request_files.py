@@ -16,17 +16,17 @@ from typing import Any
 import msgspec
 import pytest
 from command_line import fairlap, output, refusal
-from fairlap.cli.output_options import writable
+from fairlap.cli.options.output_options import writable
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.outputs import read_rows
 from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import FILE, RaceRequest, read_request, schema_text
 from fairlap.request.toml_file import called
 from fairlap.request.units import Seconds, Share
-from fairlap.store.run_file import load_run
-from fairlap.verdict.looks import possible_looks
+from fairlap.store.runs.run_file import load_run
+from fairlap.verdict.when_to_stop.looks import possible_looks
 
 TOP = Path(__file__).parents[3]
 EXAMPLES = TOP / "docs" / "examples"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code, fairlap
-from fairlap.cli.recorder import StoredRun
-from fairlap.cli.run_race import RunOutput, run_race
+from fairlap.cli.races.recorder import StoredRun
+from fairlap.cli.races.run_race import RunOutput, run_race
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.render.outputs import read_rows

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from command_line import invoke, output, refusal
-from fairlap.machine import device_roofs, roofs
-from fairlap.machine.roofs import Roof, Roofs
+from fairlap.machine.hardware import device_roofs, roofs
+from fairlap.machine.hardware.roofs import Roof, Roofs
 
 _KEPT = Roofs(
     threads=1,

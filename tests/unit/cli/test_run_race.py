@@ -9,7 +9,7 @@ import pytest
 from command_line import fairlap
 from fairlap.render.outputs import read_rows
 from fairlap.results.results import results_of
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 from machine_marks import needs_proc
 
 pytestmark = [pytest.mark.sanitized, needs_proc]

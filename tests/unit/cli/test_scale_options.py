@@ -10,9 +10,9 @@ from pathlib import Path
 import fairlap as package
 import pytest
 from command_line import fairlap, invoke, output, refusal
-from fairlap.race.plan import load_plan
+from fairlap.race.planning.plan import load_plan
 from fairlap.results.flat_row import columns
-from fairlap.store.run_file import load_run, load_run_file
+from fairlap.store.runs.run_file import load_run, load_run_file
 
 TOP = Path(__file__).parents[3]
 CALLABLES = TOP / "docs" / "examples" / "two_callables.py"

@@ -16,8 +16,8 @@ from fairlap.cli import cli
 from fairlap.cli.commands.self_test import SelfTestDocument, TrialVerdict
 from fairlap.cli.schemas import DOCUMENTS, file_name, schema_name, write_schemas
 from fairlap.explanations import explanations, next_step
-from fairlap.machine import roofs
-from fairlap.machine.roofs import Roof, Roofs
+from fairlap.machine.hardware import roofs
+from fairlap.machine.hardware.roofs import Roof, Roofs
 from fairlap.printed_document import PrintedDocument, error_document
 from fairlap.race import collectives
 from fairlap.race.collectives import CollectivesPlan, CollectivesRun, Trial
@@ -25,7 +25,7 @@ from fairlap.race.self_test import Trial as SelfTest
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from fairlap.store.shared.sending import Carried, CarriedRuns
 from fairlap.store.store import open_store
 from fairlap.sweep.summary import RunDocument, SweepDocument

@@ -14,10 +14,10 @@ from fairlap.engine.measurement import Notice
 from fairlap.explanations import paragraphs_of_a_claim
 from fairlap.machine.facts import machine_facts
 from fairlap.race.run import Run
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from fairlap.store.store import open_store
 from runs_at_scales import a_run as run_at_scales
 from runs_at_scales import threads
@@ -212,7 +212,7 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         plans.append(plan)
         return 0
 
-    monkeypatch.setattr("fairlap.cli.run_race.run_race", run_race)
+    monkeypatch.setattr("fairlap.cli.races.run_race.run_race", run_race)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     return plans
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fairlap.engine.energy import (
+from fairlap.engine.sampling.energy import (
     IdlePower,
     Trial,
     above_idle,
@@ -17,8 +17,8 @@ from fairlap.engine.energy import (
     repeated_energy,
     run_trials,
 )
-from fairlap.engine.field_calibration import calibration_table
-from fairlap.engine.telemetry import Energy, Sampler
+from fairlap.engine.sampling.field_calibration import calibration_table
+from fairlap.engine.sampling.telemetry import Energy, Sampler
 from fairlap.errors import InvalidRequest, NotAvailable
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))

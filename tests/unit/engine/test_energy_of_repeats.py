@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine._native import ReadingState
-from fairlap.engine.energy import RepeatedEnergy, Trial, energy_of_repeats, power_between_ticks
+from fairlap.engine.sampling.energy import RepeatedEnergy, Trial, energy_of_repeats, power_between_ticks
 from sensor_rows import MS, sensor_rows, with_state
 
 Rows = npt.NDArray[np.void]

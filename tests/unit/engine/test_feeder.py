@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.engine import BatchReleased, Feeder, FeedingFailed, RawFile, _native
-from fairlap.engine.feeder import require_readable_npy
+from fairlap.engine.feeding.feeder import require_readable_npy
 from fairlap.errors import InvalidRequest, NotAvailable
 
 

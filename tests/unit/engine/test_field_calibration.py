@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine._native import Lane, Readings, ReadingState, TelemetrySource
-from fairlap.engine.field_calibration import (
+from fairlap.engine.sampling.field_calibration import (
     FieldCalibration,
     Unknown,
     averaging_window,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.engine import telemetry
+from fairlap.engine.sampling import telemetry
 from fairlap.errors import InvalidRequest, NotAvailable
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))

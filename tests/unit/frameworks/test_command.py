@@ -10,8 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.command import CommandFailed, CommandLine, OtherOutput, fingerprint, output_of, version_of
 from fairlap.frameworks.contract import Contestant, Settings, Unsupported
+from fairlap.frameworks.programs.command import (
+    CommandFailed,
+    CommandLine,
+    OtherOutput,
+    fingerprint,
+    output_of,
+    version_of,
+)
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 

@@ -14,7 +14,7 @@ from fairlap.frameworks.adapter_parts.http.client import HttpClient
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions, http_options_in
 from fairlap.frameworks.contract import ServerFailed, Unsupported
 from fairlap.models.spec import Spec, Tensor
-from fairlap.request.server_address import server_address
+from fairlap.request.fields.server_address import server_address
 from model_servers import HEADER_LENGTH, ModelServer
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4) / 3

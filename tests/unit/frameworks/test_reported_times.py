@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.reported_times import BadReport, NoReport, reported_time
+from fairlap.frameworks.programs.reported_times import BadReport, NoReport, reported_time
 from fairlap.request.commands import ReportFormat, report_in
 
 GOOGLE, AGGREGATES, OLD_GOOGLE, PYPERF, PYPERF_MEMORY, HYPERFINE = (

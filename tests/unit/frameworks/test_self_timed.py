@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import invoke
-from fairlap.frameworks.command import CommandLine, fingerprint
 from fairlap.frameworks.contract import Settings
-from fairlap.frameworks.self_timed import MOST_BYTES, harness_in
+from fairlap.frameworks.programs.command import CommandLine, fingerprint
+from fairlap.frameworks.programs.self_timed import MOST_BYTES, harness_in
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 
 GOOGLE = "Benchmark        Time       CPU   Iterations\nBM_sum         303 ns    302 ns        91324\n"
 GO_TEST = "goos: linux\nBenchmarkSum-8   \t 1000000\t      1234 ns/op\nPASS\n"

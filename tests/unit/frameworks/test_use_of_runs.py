@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.frameworks.command import CommandLine
 from fairlap.frameworks.contract import Contestant, Settings
+from fairlap.frameworks.programs.command import CommandLine
 from fairlap.meters.memory import MemoryMeter
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from gpu.proof.parts import race
 from gpu.proof.record import WITHOUT, Deadline, PartRecord, read
 from runs_for_rows import a_run

@@ -10,9 +10,9 @@ from fairlap.history.across.lines import entries_of
 from fairlap.history.between_runs import compare_saved_runs
 from fairlap.history.text import runs_text
 from fairlap.race.run import Run
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.store.figures import recorded_figures
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import rows_named
 from fairlap.verdict import Change

@@ -15,7 +15,7 @@ from fairlap.history.gate import Finding, Status, overall
 from fairlap.race.run import Run
 from fairlap.render.ci_reports.outcomes import job_outcomes
 from fairlap.results.results import results_of
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from saved_runs import MACHINE, saved_run
 
 PASSED, SLOWER, INCONCLUSIVE, NOT_COMPARABLE = 0, 1, 2, 3

@@ -16,7 +16,7 @@ from fairlap.history.other_tools import read_benchmarks
 from fairlap.race.run import Run
 from fairlap.render.outputs import write
 from fairlap.results.results import results_of
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from saved_runs import MACHINE, saved_run
 
 RECORDED = Path(__file__).parent / "recorded"

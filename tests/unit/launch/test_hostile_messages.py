@@ -12,7 +12,7 @@ import pytest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.scenarios.asking import MOST_RAW_BYTES
-from fairlap.scenarios.latency_messages import Measure
+from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.load.load_messages import BYTES_OF_STAMPS, OfferLoad
 from fairlap.worker.protocol import Quit
 from machine_marks import needs_proc

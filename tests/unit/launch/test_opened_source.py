@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.launch import opened_source
-from fairlap.machine.processes import DEAD, process_ids, process_stat
+from fairlap.machine.programs.processes import DEAD, process_ids, process_stat
 from fairlap.models.sources.contract import SourceError
 from machine_marks import needs_proc
 from onnx_files import source_of
@@ -34,7 +34,7 @@ def model():
 PROGRAM = """
 import sys
 from fairlap.launch.opened_source import opened
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 opened(Source("endless", "endless:model", trust=True, folder=sys.argv[1]), {"inputs": 1, "changed": 2})
 """
 

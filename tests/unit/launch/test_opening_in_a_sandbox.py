@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from fairlap.explanations import explanations
 from fairlap.frameworks.registry import framework_named, framework_names
-from fairlap.machine.sandbox import has_seccomp, landlock_version
+from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.hugging_face import HuggingFace
 from fairlap.models.sources.opening import Order, Outcome
-from fairlap.request.source import Source, dims_in, shapes_in
+from fairlap.request.fields.source import Source, dims_in, shapes_in
 from hostile_files import (
     plain_program,
     program_of_code,
@@ -236,8 +236,8 @@ def test_no_thread_was_started_before_the_sandbox(
 _IMPORTS = """
 import importlib, sys
 from pathlib import Path
-from fairlap.machine.confined_home import moved_home
-from fairlap.machine.sandbox import confine
+from fairlap.machine.programs.confined_home import moved_home
+from fairlap.machine.programs.sandbox import confine
 confine([moved_home([Path(sys.argv[2])])], [Path(sys.argv[2])])
 importlib.import_module(sys.argv[1])
 """

@@ -22,7 +22,7 @@ import json, sys
 from pathlib import Path
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.machine.orphans import adopt_orphans
+from fairlap.machine.programs.orphans import adopt_orphans
 from workers_of_fake import Files, environment, left_of
 
 folder, adopts = sys.argv[1:]

@@ -12,7 +12,7 @@ import pytest
 from fairlap.errors import NotAvailable
 from fairlap.launch.worker_lost import LossOutcome, OomKills, WorkerLost, loss_from_status, oom_kills, under_a_limit
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.worker.failure import failure
 from fairlap.worker.guardian import living_processes
 from machine_marks import needs_proc

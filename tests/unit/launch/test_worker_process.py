@@ -16,10 +16,10 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.machine.processes import process_stat
-from fairlap.models import safetensors
+from fairlap.machine.programs.processes import process_stat
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.scenarios.training_messages import Epoch
+from fairlap.scenarios.learning.training_messages import Epoch
 from machine_marks import needs_proc
 from workers_of_fake import Files, belonging_to, environment, left_of, nothing_left_of
 

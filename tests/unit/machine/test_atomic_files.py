@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.machine.atomic_files import why_not_writable, write_atomically, write_output
+from fairlap.machine.files.atomic_files import why_not_writable, write_atomically, write_output
 
 
 def test_a_file_is_replaced_and_no_temporary_file_remains(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from cuda_on_fakes import Machine, fakes, on_fakes
 from fairlap.engine import _native
 from fairlap.errors import NotAvailable
-from fairlap.machine import cuda_devices
-from fairlap.machine.cuda_devices import Board, board_of, total_bytes, used_bytes
+from fairlap.machine.hardware import cuda_devices
+from fairlap.machine.hardware.cuda_devices import Board, board_of, total_bytes, used_bytes
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 _GIB = 1024**3

@@ -13,14 +13,14 @@ import msgspec
 import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.machine.device_roofs import (
+from fairlap.machine.hardware.device_roofs import (
     NUMBER_TYPES,
     kept_roofs_of_device,
     measured_on_device,
     roofs_of_device,
     working_sets,
 )
-from fairlap.machine.roofs import Roofs
+from fairlap.machine.hardware.roofs import Roofs
 
 _MIB, _GIB = 2**20, 2**30
 

@@ -14,7 +14,7 @@ from fairlap.machine.doctor.examination import CHECKS, Check, findings_of
 from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_status, findings_text
 from fairlap.machine.doctor.observation import BusyProcess, Observed
 from fairlap.machine.facts import machine_facts
-from fairlap.machine.gpu import Gpu, Gpus
+from fairlap.machine.hardware.gpu import Gpu, Gpus
 from fairlap.machine.root import THIS_MACHINE, Root
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built

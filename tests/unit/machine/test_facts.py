@@ -9,7 +9,7 @@ import pytest
 from fairlap.machine.control_group import GroupUsage, cores_worth, group_usage, throttled
 from fairlap.machine.differences import comparable_facts, differences, differences_text, lasting
 from fairlap.machine.facts import machine_facts
-from fairlap.machine.gpu import Gpus
+from fairlap.machine.hardware.gpu import Gpus
 from fairlap.machine.root import Root, kilobytes, numbers_listed
 from fairlap.machine.variables import NOT_KEPT, kept, variable_facts
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fairlap.machine.cuda_devices import total_bytes, used_bytes
-from fairlap.machine.gpu import gpu_facts, gpus
+from fairlap.machine.hardware.cuda_devices import total_bytes, used_bytes
+from fairlap.machine.hardware.gpu import gpu_facts, gpus
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 _NOT_SUPPORTED, _INSUFFICIENT_SIZE = 3, 7

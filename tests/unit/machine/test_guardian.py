@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from fairlap.machine.process_tree import descendants
+from fairlap.machine.programs.process_tree import descendants
 
 pytestmark = [
     pytest.mark.sanitized,
@@ -18,7 +18,8 @@ pytestmark = [
 
 
 def started(program: str, pipe: int) -> subprocess.Popen[str]:
-    code = f"import os, signal, sys, time\nfrom fairlap.machine.guardian import guarded\nguarded({pipe})\n{program}"
+    guarding = f"from fairlap.machine.programs.guardian import guarded\nguarded({pipe})"
+    code = f"import os, signal, sys, time\n{guarding}\n{program}"
     return subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, pass_fds=(pipe,), start_new_session=True, text=True
     )
@@ -88,7 +89,7 @@ def is_there(pid: int) -> bool:
 
 
 def test_a_process_that_a_shell_started_has_no_guardian() -> None:
-    code = "import os\nfrom fairlap.machine.guardian import guarded\nbefore = os.getpid()\n"
+    code = "import os\nfrom fairlap.machine.programs.guardian import guarded\nbefore = os.getpid()\n"
     code += "print(guarded(0), os.getpid() == before)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False True\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.machine.passed_environment import handed_on, require_confirmed
+from fairlap.machine.programs.passed_environment import handed_on, require_confirmed
 
 SECRETS = [
     "GITHUB_TOKEN",

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 from command_line import fairlap
-from fairlap.machine.atomic_files import write_atomically
-from fairlap.machine.private_files import make_private_file, make_private_folder, tighten
+from fairlap.machine.files.atomic_files import write_atomically
+from fairlap.machine.files.private_files import make_private_file, make_private_folder, tighten
 from fairlap.store import opening
 from fairlap.store import schema as store_schema
 from fairlap.store.repair import repair_store
-from fairlap.store.run_locks import hold
+from fairlap.store.runs.run_locks import hold
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import keep_whole, recording_of

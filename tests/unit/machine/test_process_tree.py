@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from fairlap.machine.process_tree import ProcessTree, descendants
-from fairlap.machine.processes import DEAD, process_stat, thread_states
+from fairlap.machine.programs.process_tree import ProcessTree, descendants
+from fairlap.machine.programs.processes import DEAD, process_stat, thread_states
 from machine_marks import needs_proc
 
 pytestmark = [pytest.mark.sanitized, needs_proc]
@@ -38,7 +38,7 @@ def tree_of(program: str, processes: int) -> Iterator[ProcessTree]:
     code = textwrap.dedent(
         f"""
         import os, signal, sys, threading, time
-        from fairlap.machine.guardian import guarded
+        from fairlap.machine.programs.guardian import guarded
         assert guarded({read})
         """
     )

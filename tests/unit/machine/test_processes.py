@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from fairlap.machine import processes
-from fairlap.machine.processes import waited_s
+from fairlap.machine.programs import processes
+from fairlap.machine.programs.processes import waited_s
 
 
 def test_every_thread_has_its_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

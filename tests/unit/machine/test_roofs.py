@@ -8,10 +8,10 @@ import msgspec
 import numpy as np  # noqa: F401  (loads the library)
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.machine import arithmetic_peak, processor, roofs
-from fairlap.machine.matrix_threads import one_thread_for_matrices
-from fairlap.machine.processor import DataCache
-from fairlap.machine.roofs import Roof, Roofs, cache_working_sets, kept_roofs, roofs_of
+from fairlap.machine.hardware import arithmetic_peak, processor, roofs
+from fairlap.machine.hardware.matrix_threads import one_thread_for_matrices
+from fairlap.machine.hardware.processor import DataCache
+from fairlap.machine.hardware.roofs import Roof, Roofs, cache_working_sets, kept_roofs, roofs_of
 from fairlap.machine.root import Root
 
 from .machines import BARE_METAL, built

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlap.machine.sandbox import has_seccomp, landlock_version
+from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 
 pytestmark = pytest.mark.skipif(
     landlock_version() < 3 or not has_seccomp(), reason="needs Linux 6.2 or later with Landlock and seccomp"
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 import json, os, resource, shutil, socket, subprocess, sys, threading
 from pathlib import Path
-from fairlap.machine.sandbox import confine
+from fairlap.machine.programs.sandbox import confine
 folder = Path(sys.argv[1])
-from fairlap.machine.scratch_folder import SHARED_MEMORY
+from fairlap.machine.files.scratch_folder import SHARED_MEMORY
 outside = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 outside.bind(str(folder / "outside"))
 server = socket.socket(socket.AF_UNIX)
@@ -138,7 +138,7 @@ INSIDE = {"model", "own", "touched", "numpy", "threads", "pair", "itself", "proc
 INSIDE |= {"own_cores", "own_priority", "own_class"}
 RIVAL = """
 import sys, time
-from fairlap.machine.sandbox import confine
+from fairlap.machine.programs.sandbox import confine
 confine([], [])
 print(flush=True)
 time.sleep(600)
@@ -181,7 +181,8 @@ def test_only_what_is_left_can_be_reached(tmp_path: Path) -> None:
 def test_permissions_of_files_stay_what_they_are(tmp_path: Path) -> None:
     outcomes(tmp_path, "nothing")
     mode = (tmp_path / "secret").stat().st_mode
-    start = "import os, sys; from fairlap.machine.sandbox import confine; confine([], []); os.chmod(sys.argv[1], 0)"
+    confining = "from fairlap.machine.programs.sandbox import confine; confine([], [])"
+    start = f"import os, sys; {confining}; os.chmod(sys.argv[1], 0)"
     subprocess.run([sys.executable, "-P", "-c", start, str(tmp_path / "secret")], check=True)
     assert (tmp_path / "secret").stat().st_mode == mode
 
@@ -214,7 +215,7 @@ def test_with_a_gpu_threads_are_named_and_a_socket_may_listen_but_nothing_is_rea
 def test_a_process_with_threads_may_not_enter_since_they_would_stay_outside() -> None:
     start = """
 import threading
-from fairlap.machine.sandbox import confine
+from fairlap.machine.programs.sandbox import confine
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 try:
     confine([], [])
@@ -228,7 +229,7 @@ def test_what_the_kernel_lacks_is_left_out(tmp_path: Path) -> None:
     """Neither of the two: nothing is refused, and nothing fails."""
     start = """
 import os, sys
-from fairlap.machine import sandbox
+from fairlap.machine.programs import sandbox
 sandbox.landlock_version, sandbox.has_seccomp = lambda: 0, lambda: False
 sandbox.confine([], [])
 assert not sandbox.is_confined()
@@ -239,7 +240,7 @@ os.listdir(sys.argv[1])
 
 
 def test_time_and_memory_end_where_they_are_limited() -> None:
-    start = "from fairlap.machine.sandbox import limit; limit(0, 2**30)\n"
+    start = "from fairlap.machine.programs.sandbox import limit; limit(0, 2**30)\n"
     endless = subprocess.run([sys.executable, "-P", "-c", f"{start}while True: pass"])
     assert endless.returncode == -signal.SIGXCPU or endless.returncode == -signal.SIGKILL
     large = subprocess.run([sys.executable, "-P", "-c", f"{start}bytearray(2**31)"], capture_output=True)

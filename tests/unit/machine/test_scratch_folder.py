@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fairlap.machine import scratch_folder
-from fairlap.machine.scratch_folder import ScratchFolder, remove_abandoned
+from fairlap.machine.files import scratch_folder
+from fairlap.machine.files.scratch_folder import ScratchFolder, remove_abandoned
 
 HOLDS_ONE = """
 import sys, time
-from fairlap.machine.scratch_folder import ScratchFolder
+from fairlap.machine.files.scratch_folder import ScratchFolder
 folder = ScratchFolder()
 print(folder.path, flush=True)
 time.sleep(600)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fairlap.machine.cuda_devices import Board
+from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import device_neighbours
 from fairlap.meters.device_neighbours import COMPUTING, HOLDING, DeviceNeighbours, own_processes
 

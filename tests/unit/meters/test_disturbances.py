@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fairlap.machine.processes import ProcessStat
+from fairlap.machine.programs.processes import ProcessStat
 from fairlap.machine.root import Root
 from fairlap.meters import disturbances
 from fairlap.meters.disturbances import (

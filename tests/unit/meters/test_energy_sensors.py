@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import pytest
 from fairlap.engine._native import TelemetrySource
-from fairlap.machine.cuda_devices import Board
+from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters.energy import peak_power_w
 from fairlap.meters.energy_sensors import sensors_for
 

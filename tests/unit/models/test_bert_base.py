@@ -24,7 +24,7 @@ from fairlap.bench_models.bert_base.spec import (
     VOCABULARY,
     macs_per_item,
 )
-from fairlap.models.answer_check import output_errors
+from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.draw import draw_inputs, draw_weights
 from fairlap.models.spec import Integers, Tensor
 

@@ -11,7 +11,7 @@ import pytest
 from fairlap.bench_models.bert_base.reference import apply_layer
 from fairlap.models.call_cost import call_cost
 from fairlap.models.registry import find
-from fairlap.request.training import AdamW, Sgd, Training
+from fairlap.request.fields.training import AdamW, Sgd, Training
 from fairlap.request.work import Work
 from workloads_of_models import workload_of
 

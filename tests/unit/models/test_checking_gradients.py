@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pytest
 from fairlap.bench_models.elementary import gelu, layer_norm, linear, softmax
 from fairlap.bench_models.mlp.spec import EPSILON
-from fairlap.models import gradient_check
 from fairlap.models.arrays import Arrays
-from fairlap.models.gradient_check import gradient_disagreements, possible_slopes, slopes, unusable
+from fairlap.models.checks import gradient_check
+from fairlap.models.checks.gradient_check import gradient_disagreements, possible_slopes, slopes, unusable
 from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from scipy.special import ndtr  # type: ignore[import-untyped,unused-ignore]

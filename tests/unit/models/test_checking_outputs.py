@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from fairlap.models.answer_check import output_errors, quantized_errors
+from fairlap.models.checks.answer_check import output_errors, quantized_errors
 from fairlap.models.registry import find
 from fairlap.models.spec import TOLERANCES, UNIT_ROUNDOFF
 from hypothesis import given

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 from fairlap.bench_models.gpt2.numpy_blocks import every_logit, extend, nothing_read
 from fairlap.bench_models.gpt2.weights import Size, cache_names, weights_of
-from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find
 from fairlap.models.spec import TOLERANCES, Spec

@@ -21,7 +21,7 @@ from fairlap.models.reference import reference_answers
 from fairlap.models.registry import GROUP, find, follows_data, free_sizes_at, spec_at, spec_with, workload_names
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
-from fairlap.request.training_data import ItemSizes
+from fairlap.request.fields.training_data import ItemSizes
 
 
 def test_our_models_are_found_by_name() -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from fairlap.data.labelled.npz_file import npz_items
 from fairlap.errors import FairlapError
-from fairlap.models import numpy_files
-from fairlap.models.numpy_files import why_not_read
+from fairlap.models.array_files import numpy_files
+from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.labels import labels_in
 

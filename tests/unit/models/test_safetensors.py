@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models.safetensors import ALIGNMENT, BadFile, NotWritten, read, write
+from fairlap.models.array_files.safetensors import ALIGNMENT, BadFile, NotWritten, read, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays

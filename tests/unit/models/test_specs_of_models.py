@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.draw import draw_inputs
 from fairlap.models.reference import loss_at, reference_answers
 from fairlap.models.registry import find

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlap.cli.commands.pull_request import command
+from fairlap.cli.commands.decisions.pull_request import command
 
 yaml = pytest.importorskip("yaml")
 TOP = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ from click.testing import Result
 from command_line import invoke
 from comment_server import TOKEN, CommentServer, comment_server
 from fairlap.race.run import Run
-from fairlap.store.run_file import load_run, save_run
+from fairlap.store.runs.run_file import load_run, save_run
 from saved_runs import saved_run
 
 PASSED, SLOWER, INCONCLUSIVE, NOT_COMPARABLE = 0, 1, 2, 3

@@ -11,12 +11,12 @@ import pytest
 from command_line import invoke, output, refusal
 from fairlap.browse.list_page import RunList, page_of
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
 from fairlap.request.commands import Command, command_in, contestants_of
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest, read_request
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 from fairlap.store.search import Wanted
 from fairlap.store.store import open_store
 

@@ -11,11 +11,11 @@ from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
 from fairlap.race.counted_blocks import gate_blocks, inputs_at_fault, work_blocks
-from fairlap.race.plan import draw_plan
+from fairlap.race.planning.plan import draw_plan
 from fairlap.race.run import Run
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
-from fairlap.request.source import Source
 from fairlap.request.work import Work
 from fairlap.results.other_quantities import (
     CONTEXT_SPAN,
@@ -27,7 +27,7 @@ from fairlap.results.other_quantities import (
 )
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
-from fairlap.store.run_file import load_run, save_run
+from fairlap.store.runs.run_file import load_run, save_run
 from fairlap.verdict import COMPILE_TIME, LATENCY, THROUGHPUT, TIME_TO_FIRST_GRADIENT, Verdict
 
 WORK = Work("mlp", 4)

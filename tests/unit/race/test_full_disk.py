@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.race.race import Race
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc

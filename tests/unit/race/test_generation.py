@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fairlap.race.plan import Limits, Measuring
+from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.run import Run
-from fairlap.render.terminal import text_of
-from fairlap.request.load import Load
+from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.load import Load
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from generating_framework import EACH_S, FIRST_S, install_generating

@@ -11,12 +11,12 @@ from example_installed import install_example
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.runners import requirements_of
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import Limits, Measuring
+from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.run import Run
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
-from fairlap.worker import over_http
+from fairlap.worker.serving import over_http
 from machine_marks import needs_proc
 from model_servers import ModelServer, serving
 from small_races import run_race, small_plan

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.sources.registry import kinds
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 

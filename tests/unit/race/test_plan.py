@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Plan, draw_plan, load_plan, save_plan, with_blocks
+from fairlap.race.planning.plan import Plan, draw_plan, load_plan, save_plan, with_blocks
 from fairlap.race.processes.block_worker import CONTROLLED_MEMORY, environment_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work

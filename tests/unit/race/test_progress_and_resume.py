@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from command_line import error_code, fairlap
 from fairlap.errors import NotAvailable
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import EpochsLeft, Lines, Live, Messages, Silence, TimeLeft, progress_for
 from fairlap.race.resume import whole_blocks
 from fairlap.race.run import roofs_for
 from fairlap.race.stopping import blinded_half_width
 from fairlap.render.outputs import read_rows
 from fairlap.request.work import Work
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import ProcessResult, Timing
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
-from fairlap.store.run_file import load_run, save_run
+from fairlap.store.runs.run_file import load_run, save_run
 from fairlap.store.store import open_store
 from msgspec.structs import replace
 from small_races import plan_of, run_race, small_plan

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_function import PythonFunction
-from fairlap.race.plan_from_request import plan_of
-from fairlap.race.plan_reach import reach_of
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.planning.plan_reach import reach_of
+from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.source import Source
 
 
 @pytest.mark.parametrize(("loss", "listed"), [("cross_entropy", []), ("own:loss", ["loss own:loss"])])

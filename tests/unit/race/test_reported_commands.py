@@ -17,12 +17,12 @@ from command_line import invoke, output, refusal
 from fairlap.comparing import compare
 from fairlap.errors import InvalidRequest
 from fairlap.history.between_runs import compare_saved_runs
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
 from fairlap.request.race_request import RaceRequest, read_request
 from fairlap.store.figures import recorded_figures
-from fairlap.store.run_file import load_run
+from fairlap.store.runs.run_file import load_run
 from fairlap.store.store import open_store
 
 FAST, SLOW = "0.02 1000", "0.001 2000"  # seconds that it waits, nanoseconds that it reports

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from fairlap.errors import NotAvailable
-from fairlap.machine.roofs import Roofs
+from fairlap.machine.hardware.roofs import Roofs
 from fairlap.race import run
 from fairlap.race.run import roofs_for
 from runs_at_scales import a_plan, threads

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Plan, load_plan, save_plan
-from fairlap.race.plan_from_request import plan_of
-from fairlap.request.load import LoadRequest
+from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.request.fields.load import LoadRequest
+from fairlap.request.fields.scale import Scale
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.scale import Scale
 from fairlap.request.units import Share
 
 CORES = frozenset(range(8))

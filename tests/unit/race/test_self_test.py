@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from fairlap.cli.commands.self_test import command as self_test_command
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.race import self_test
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.self_test import Trial, share_text, tally, verdicts_of
 from fairlap.request.names import contestant_named
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT

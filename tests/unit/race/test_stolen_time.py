@@ -6,16 +6,16 @@ import msgspec
 import pytest
 from fairlap.meters import device_neighbours, disturbances
 from fairlap.race.counted_blocks import work_blocks
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan, draw_plan
 from fairlap.race.run import Run
 from fairlap.race.stolen_time import E_BUSY_MACHINE, E_THROTTLED, stolen_time
 from fairlap.render.report.answer import headline
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.process_result import ProcessResult, Timing
-from fairlap.store.run_file import run_document
+from fairlap.store.runs.run_file import run_document
 
 WORK = Work("mlp", 4)
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from fairlap.cli.commands.compare import command as compare
 from fairlap.race import stopping
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.stopping import Ending
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.process_result import ProcessResult, Timing

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from fairlap.render.charts.chart import by_batch
-from fairlap.render.charts.libraries import altair, svg_of
+from fairlap.render.charts.parts.chart import by_batch
+from fairlap.render.charts.parts.libraries import altair, svg_of
 
 
 @pytest.mark.parametrize("batches", [(4, 5), (1, 3), (1, 4096)])

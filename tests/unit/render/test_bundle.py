@@ -19,7 +19,7 @@ from fairlap.render.bundle.contents import RUN, bundle_of
 from fairlap.render.bundle.manifest import MANIFEST, MANIFEST_HASH, sha256
 from fairlap.render.bundle.verify import Verification, verify
 from fairlap.results.prices import price_given
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 from forged_bundles import parts_of, rehashed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fairlap.race.around_blocks.compilation_result import AtBatch
-from fairlap.render.markdown_file import encode
+from fairlap.render.files.markdown_file import encode
 from fairlap.render.report.page import page_of
-from fairlap.render.terminal import text_of
-from fairlap.request.other_inputs import OtherInputs
+from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.other_inputs import OtherInputs
 from fairlap.results.results import results_of
 from fairlap.scenarios.untimed.compilation_messages import Resized
 from runs_to_show import HOSTILE, PLAIN, SCRIPT, run_of

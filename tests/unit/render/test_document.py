@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from fairlap.printed_document import PrintedDocument
-from fairlap.render.charts.look import DARK, LIGHT, Look
+from fairlap.render.charts.parts.look import DARK, LIGHT, Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.render.operators import operator_lines
+from fairlap.render.text.operators import operator_lines
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile
 from runs_for_rows import a_run
 

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 from fairlap.engine.measurement import Notice
-from fairlap.render.markdown_file import MOST_CHARACTERS, encode
-from fairlap.render.markdown_table import as_code
+from fairlap.render.files.markdown_file import MOST_CHARACTERS, encode
+from fairlap.render.files.markdown_table import as_code
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
 from fairlap.results.row import Row

@@ -11,9 +11,9 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.render.outputs import write
-from fairlap.request.training import AdamW, Schedule, Sgd, Training
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.results.results import Results, results_of
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from runs_for_rows import a_process, a_run
 from runs_of_precisions import planned
 
@@ -139,7 +139,7 @@ def test_the_package_s_parser_reads_every_line_and_knows_the_keys(tmp_path: Path
     known = {value for name, value in vars(constants).items() if name.isupper()}
     assert {line.key for line in lines} <= known
     files = {event["metadata"]["file"] for each in events.values() for event in each}
-    assert files == {"fairlap/render/mllog_file.py"}  # nothing of where fairlap is installed
+    assert files == {"fairlap/render/files/mllog_file.py"}  # nothing of where fairlap is installed
 
 
 def test_a_run_that_trained_to_no_score_has_no_log(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from drawn_rows import rows
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
-from fairlap.render.csv_file import decode as csv_rows
-from fairlap.render.csv_file import encode as as_csv
+from fairlap.render.files.csv_file import decode as csv_rows
+from fairlap.render.files.csv_file import encode as as_csv
 from fairlap.render.outputs import FORMATS, Format, encoded, format_of, read_rows, write, write_all, write_rows
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of

@@ -14,9 +14,9 @@ from example_installed import install_example
 from fairlap.cli.commands.compare import _requested, command
 from fairlap.errors import InvalidRequest
 from fairlap.models.sources.registry import kinds
-from fairlap.race.plan import Limits, Measuring, Plan, SkippedWork
-from fairlap.race.plan_from_request import plan_of
-from fairlap.race.settings_search import SettingsSearch
+from fairlap.race.around_blocks.settings_search import SettingsSearch
+from fairlap.race.planning.plan import Limits, Measuring, Plan, SkippedWork
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
 from fairlap.request.race_request import RaceRequest
 from hypothesis import HealthCheck, given, reject, settings

@@ -6,8 +6,8 @@ import math
 
 import pytest
 from drawn_rows import rows
+from fairlap.render.files.prometheus_file import GAUGES, PREFIX, encode
 from fairlap.render.outputs import FORMATS, encoded
-from fairlap.render.prometheus_file import GAUGES, PREFIX, encode
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from hypothesis import given, settings

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 from command_line import output, refusal
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import load_plan
+from fairlap.race.planning.plan import load_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe import own_models, write_recipe
-from fairlap.request.source import Source
-from fairlap.request.training_data import TrainingData
-from fairlap.store.run_file import load_run, save_run
+from fairlap.request.fields.source import Source
+from fairlap.request.fields.training_data import TrainingData
+from fairlap.store.runs.run_file import load_run, save_run
 from runs_for_rows import a_run
 
 _MACHINE = {

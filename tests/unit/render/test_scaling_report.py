@@ -7,12 +7,12 @@ import re
 from typing import Any
 
 import pytest
-from fairlap.render.charts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.parts.chart_tables import chart_tables, group_of
 from fairlap.render.charts.scaling import LINEAR, MEASURED, PROJECTED
-from fairlap.render.markdown_file import encode
+from fairlap.render.files.markdown_file import encode
 from fairlap.render.report.page import page_of
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.results.results import Results, results_of
 from runs_at_scales import a_run, ranks, threads
 from runs_for_rows import a_run as run_at_one_scale

@@ -6,10 +6,10 @@ import re
 
 import msgspec
 import pytest
-from fairlap.race.plan import SkippedWork
+from fairlap.race.planning.plan import SkippedWork
 from fairlap.race.run import Run
-from fairlap.render.operations import operations_lines
-from fairlap.render.terminal import text_of
+from fairlap.render.text.operations import operations_lines
+from fairlap.render.text.terminal import text_of
 from fairlap.results.results import results_of
 from runs_to_show import run_of
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 
 from fairlap.meters import disturbances
-from fairlap.race.plan import draw_plan
+from fairlap.race.planning.plan import draw_plan
 from fairlap.race.run import Run
-from fairlap.render.markdown_file import encode as as_markdown
+from fairlap.render.files.markdown_file import encode as as_markdown
 from fairlap.render.report.answer import answer
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.process_result import ProcessResult, Timing
-from fairlap.store.run_file import run_document
+from fairlap.store.runs.run_file import run_document
 
 WORK = Work("mlp", 4)
 BLOCKS = 8

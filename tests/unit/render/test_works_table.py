@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.render.terminal import text_of
-from fairlap.render.works_table import MOST_IN_FULL
+from fairlap.render.text.terminal import text_of
+from fairlap.render.text.works_table import MOST_IN_FULL
 from fairlap.results.results import Results, results_of
 from runs_to_show import PLAIN, WRONG, run_of
 

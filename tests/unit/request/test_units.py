@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.request.load import LoadRequest, load_of
+from fairlap.request.fields.load import LoadRequest, load_of
+from fairlap.request.fields.source import Source, dims_in, range_in, shapes_in
+from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training, optimizer_in, schedule_in
 from fairlap.request.names import Device
-from fairlap.request.source import Source, dims_in, range_in, shapes_in
-from fairlap.request.training import AdamW, Schedule, Sgd, Training, optimizer_in, schedule_in
 from fairlap.request.units import LargestSlowdown, Seconds, Share, array_sizes_in
 from hypothesis import given
 from hypothesis import strategies as st

@@ -17,7 +17,7 @@ from fairlap.render.document import Table
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
 from fairlap.results.collectives import CollectivesResult, latency_and_slope, result_of
-from fairlap.scenarios.ranks_messages import RankLimits
+from fairlap.scenarios.ranks.ranks_messages import RankLimits
 
 SIZES = (4000, 1_000_000, 16_000_000)
 LATENCY_NS, BYTES_PER_S = 50_000.0, 2e9

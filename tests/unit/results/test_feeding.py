@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 from fairlap.race.run import Run
-from fairlap.render import csv_file, markdown_file
-from fairlap.render.terminal import text_of
+from fairlap.render.files import csv_file, markdown_file
+from fairlap.render.text.terminal import text_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Row, judged_time_ns
-from fairlap.scenarios.latency_messages import Feeding
+from fairlap.scenarios.calls.latency_messages import Feeding
 from runs_for_rows import a_run
 
 CAUSES = {"source_ns": 0.25, "staging_ns": 0.75, "no_slot_ns": 0.0}

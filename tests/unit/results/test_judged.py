@@ -17,19 +17,19 @@ from fairlap.history.across.frontier import with_domination
 from fairlap.history.across.lines import Line, entries_of
 from fairlap.history.between_runs import compare_saved_runs
 from fairlap.race.run import Run
-from fairlap.render import prometheus_file
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
+from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.ci_reports import junit_file
-from fairlap.render.markdown_file import encode
+from fairlap.render.files import prometheus_file
+from fairlap.render.files.markdown_file import encode
 from fairlap.render.report.ranked_table import ranked_table
-from fairlap.render.terminal import text_of
-from fairlap.request.load import LoadRequest
+from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.load import LoadRequest
 from fairlap.request.units import Seconds
 from fairlap.results.prices import Price
 from fairlap.results.results import results_of
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.store.figures import recorded_figures
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun

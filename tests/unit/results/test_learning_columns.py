@@ -8,23 +8,23 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
-from fairlap.cli.run_race import has_a_result
+from fairlap.cli.races.run_race import has_a_result
 from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
 from fairlap.race.run import Run
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.names import Contestants
-from fairlap.request.training_data import TrainingData
-from fairlap.results.columns.learning_curves import curves_apart
+from fairlap.results.columns.learning.learning_curves import curves_apart
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import Estimate
 from fairlap.scenarios.learning.render.shown import learning_text
 from fairlap.scenarios.learning.results.columns import steps_differ
 from fairlap.scenarios.learning.scenario import STEP_TIME, STEPS_TO_SCORE
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import LATENCY, TIME_TO_SCORE
 from msgspec.structs import replace
 from runs_for_rows import a_process

@@ -11,19 +11,19 @@ import pytest
 from fairlap.engine.measurement import Notice
 from fairlap.history.between_runs import compare_saved_runs
 from fairlap.race.run import Run
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of, main_chart_of
-from fairlap.render.charts.libraries import vega_lite_version, vl_convert
-from fairlap.render.charts.look import LIGHT
-from fairlap.render.charts.static import static_spec
-from fairlap.render.decision import mean_text
-from fairlap.render.markdown_file import encode
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.libraries import vega_lite_version, vl_convert
+from fairlap.render.charts.parts.look import LIGHT
+from fairlap.render.charts.parts.static import static_spec
+from fairlap.render.files.markdown_file import encode
 from fairlap.render.plan_command import command_of
 from fairlap.render.report.answer import headline
 from fairlap.render.report.page import page_of
 from fairlap.render.report.ranked_table import ranked_table
-from fairlap.render.terminal import text_of
-from fairlap.request.load import LoadRequest
+from fairlap.render.text.decision import mean_text
+from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.load import LoadRequest
 from fairlap.request.units import Seconds
 from fairlap.results.decision.question import decide, question_of
 from fairlap.results.results import Results, results_of

@@ -19,7 +19,7 @@ from fairlap.results.decision.uses import LATENCY, USES, Weight, use_named
 from fairlap.results.frontier import Point, with_frontier
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.verdict import TIME_TO_SCORE, Verdict
 from hypothesis import given
 from hypothesis import strategies as st

@@ -6,9 +6,9 @@ import random
 import re
 
 import pytest
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.work import Conditions, Work
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import judged_time_ns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from fairlap.machine.roofs import Roof
+from fairlap.machine.hardware.roofs import Roof
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.work import Precision
 from fairlap.results.results import results_of
 from fairlap.results.row import Row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.render import csv_file
+from fairlap.render.files import csv_file
 from fairlap.results.flat_row import columns
 from fairlap.results.row import Row
 from fairlap.results.row_reference import dictionary_text, schema_text, unit_of, write_reference

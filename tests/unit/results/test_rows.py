@@ -14,7 +14,7 @@ from fairlap.results.prices import Price, price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Estimate, Row
 from fairlap.scenarios.process_result import AnswerError, SmallestMemory
-from fairlap.store.run_file import load_run, save_run
+from fairlap.store.runs.run_file import load_run, save_run
 from runs_for_rows import a_run, crashed
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.frameworks.contract import Collectives, Unsupported
-from fairlap.request.scale import COLLECTIVES, Collective, Rank
-from fairlap.scenarios.collectives import given, right, timed
-from fairlap.scenarios.ranks_messages import TimeCollective, TimedOperation
+from fairlap.request.fields.scale import COLLECTIVES, Collective, Rank
+from fairlap.scenarios.ranks.collectives import given, right, timed
+from fairlap.scenarios.ranks.ranks_messages import TimeCollective, TimedOperation
 
 
 def collectives(bind: Callable[[Collective, Any, int], Callable[[], Any]]) -> Collectives:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fairlap.frameworks.compilation import Compilation, Operators
 from fairlap.frameworks.contract import Contestant
-from fairlap.models import safetensors
+from fairlap.frameworks.contract_parts.compilation import Compilation, Operators
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
 from fairlap.models.workload import Workload

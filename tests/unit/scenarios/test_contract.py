@@ -9,8 +9,8 @@ import pytest
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.plugins import SCENARIOS
-from fairlap.render.markdown_file import encode
-from fairlap.render.terminal import text_of
+from fairlap.render.files.markdown_file import encode
+from fairlap.render.text.terminal import text_of
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios import contract

@@ -10,14 +10,14 @@ from typing import ClassVar
 import fairlap
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan_reach import reach_of
+from fairlap.race.planning.plan_reach import reach_of
 from fairlap.race.scenario_side import RaceSide, data_seeds_of, race_side_of, sides_asked
 from fairlap.render.plan_command import command_of
 from fairlap.render.scenario_side import NoCommand, RenderSide, Words, render_side_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
-from fairlap.scenarios.calls_scenario import Calls
+from fairlap.scenarios.calls.calls_scenario import Calls
 from fairlap.scenarios.contract import Asked, scenarios
 from small_races import small_plan
 

@@ -15,8 +15,8 @@ from fairlap.frameworks.contract import Contestant, Fed, TrainingState
 from fairlap.models.arrays import Arrays
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.fed_check import require_each_once
-from fairlap.scenarios.fed_latency import FedCalls
-from fairlap.scenarios.latency_messages import Feed, Measure
+from fairlap.scenarios.calls.fed_latency import FedCalls
+from fairlap.scenarios.calls.latency_messages import Feed, Measure
 
 SAMPLES, BATCH = 22, 4
 Change = Callable[[Arrays, int], None]

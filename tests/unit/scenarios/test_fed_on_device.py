@@ -16,8 +16,8 @@ from fairlap.data.pipeline import NUMBERS, WAITED, Job
 from fairlap.data.pipeline_choice import Choice
 from fairlap.frameworks.contract import Contestant, Fed, Unsupported
 from fairlap.race.equal_work.fed_check import require_each_once
-from fairlap.scenarios.fed_latency import WRONG_SAMPLES, FedCalls
-from fairlap.scenarios.latency_messages import Feed
+from fairlap.scenarios.calls.fed_latency import WRONG_SAMPLES, FedCalls
+from fairlap.scenarios.calls.latency_messages import Feed
 
 SAMPLES, BATCH = 22, 4
 

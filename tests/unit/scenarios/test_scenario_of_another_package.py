@@ -13,18 +13,18 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
-from fairlap.cli.added_options import added_options
 from fairlap.cli.commands import compare
+from fairlap.cli.options.added_options import added_options
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Measuring
-from fairlap.race.plan_from_request import plan_of as plan_of_request
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_from_request import plan_of as plan_of_request
 from fairlap.race.run import Run
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
-from fairlap.render.markdown_file import encode
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.files.markdown_file import encode
 from fairlap.render.plan_command import command_of
 from fairlap.render.report.page import page_of
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest, read_request
 from fairlap.results.flat_row import flat, row_of_cells

@@ -12,8 +12,8 @@ import pytest
 from fairlap.engine.measurement import Quantity
 from fairlap.frameworks.contract import Contestant
 from fairlap.models.arrays import Arrays
+from fairlap.scenarios.calls.timed_inputs import TimedInputs
 from fairlap.scenarios.device_quantities import device_quantities, with_completion
-from fairlap.scenarios.timed_inputs import TimedInputs
 
 
 class Watched:

@@ -10,10 +10,10 @@ import fairlap.engine
 import numpy as np
 import pytest
 from fairlap.frameworks.contract import Contestant, TrainingState
-from fairlap.models import safetensors
-from fairlap.scenarios import training
-from fairlap.scenarios.training import Epochs, filled_batches, joined
-from fairlap.scenarios.training_messages import Epoch
+from fairlap.models.array_files import safetensors
+from fairlap.scenarios.learning import training
+from fairlap.scenarios.learning.training import Epochs, filled_batches, joined
+from fairlap.scenarios.learning.training_messages import Epoch
 
 BATCH = 2
 PARTS = ((0, 0), (0, 1), (1, 0))

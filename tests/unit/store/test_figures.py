@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fairlap.history.history_text import trend_title
 from fairlap.history.model_history import history_of
-from fairlap.request.training import Training, optimizer_in
+from fairlap.request.fields.training import Training, optimizer_in
 from fairlap.request.work import StartWeights
 from fairlap.results.row import Estimate, Row
 from fairlap.store.errors import StoreError

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
-from fairlap.request.load import Load
-from fairlap.request.training import Sgd, Training
+from fairlap.request.fields.load import Load
+from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Work
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import results_of
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.opening import store_path
-from fairlap.store.run_file import load_run, save_run
+from fairlap.store.runs.run_file import load_run, save_run
 from fairlap.store.search import Wanted
 from fairlap.store.store import Store, open_store
 from fairlap.store.tables import row_of

@@ -22,7 +22,7 @@ from fairlap.results.results import results_of
 from fairlap.store import opening, recording
 from fairlap.store import store as store_module
 from fairlap.store.errors import StoreIsBusy, StoreIsFull
-from fairlap.store.run_locks import hold, is_held, let_go
+from fairlap.store.runs.run_locks import hold, is_held, let_go
 from fairlap.store.store import Store, open_store
 from runs_for_rows import a_run
 from runs_in_store import recording_of, samples_of

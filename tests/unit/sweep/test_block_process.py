@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.machine.processes import process_ids
-from fairlap.race.plan import Plan, on_cores
+from fairlap.machine.programs.processes import process_ids
+from fairlap.race.planning.plan import Plan, on_cores
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.sweep import node
 from fairlap.sweep.block import BlockReport, BlockTask, run_block

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import refusal
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.store.errors import StoreError
 from fairlap.store.store import Store, open_store
 from fairlap.store.sweeps import Spread, Sweep, load_sweep, store_block

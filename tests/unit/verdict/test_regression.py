@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.verdict import BadOption, Change, NotPositive, OneBlock, Regression, compare_runs
-from fairlap.verdict import regression as rank_sum
-from fairlap.verdict.regression import drift_inside
+from fairlap.verdict.gates import regression as rank_sum
+from fairlap.verdict.gates.regression import drift_inside
 from fairlap.verdict.warnings import EnvironmentDiffers, NotInterleaved, TooFewBlocks
 from hypothesis import given
 from hypothesis import strategies as st

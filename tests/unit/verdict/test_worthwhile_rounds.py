@@ -7,7 +7,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 from fairlap.verdict import SEGMENT, RacedBlock, worthwhile_rounds
-from fairlap.verdict.worthwhile_rounds import components, medians_of_segments
+from fairlap.verdict.when_to_stop.worthwhile_rounds import components, medians_of_segments
 
 MARGIN = 0.02
 

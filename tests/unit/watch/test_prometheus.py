@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.render.prometheus_file import GAUGES
+from fairlap.render.files.prometheus_file import GAUGES
 from fairlap.watch.dashboard import PANELS, RACE_PANELS, dashboard
 from fairlap.watch.metrics import PREFIX
 from fairlap.watch.prometheus import ABSENT, BUILD, Server, address_in

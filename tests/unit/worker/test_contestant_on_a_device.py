@@ -14,7 +14,7 @@ import pytest
 from contestant_on_fakes import OneContestant
 from cuda_on_fakes import ILLEGAL_ADDRESS, on_fakes
 from fairlap.engine import DeviceFailed
-from fairlap.scenarios.latency_messages import DrawnCall, Measure
+from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure
 from fairlap.worker.protocol import Phase
 from fairlap.worker.service import FIRST_CALL
 

@@ -15,12 +15,12 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess, python_worker
-from fairlap.machine.process_tree import descendants
-from fairlap.machine.processes import process_stat
-from fairlap.models import safetensors
+from fairlap.machine.programs.process_tree import descendants
+from fairlap.machine.programs.processes import process_stat
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.scenarios.asking import Prepared
-from fairlap.worker.over_http import over_http_in, without_server
+from fairlap.worker.serving.over_http import over_http_in, without_server
 from machine_marks import needs_proc
 from thorough import thorough_where
 from workers_of_fake import Files, environment, nothing_left_of

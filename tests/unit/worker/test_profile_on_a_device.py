@@ -19,7 +19,7 @@ from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
-from fairlap.scenarios.latency_messages import Measure
+from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.untimed.overhead import overhead_of_a_call_ns
 from fairlap.scenarios.untimed.profile import _FEWEST_CALLS, serve
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile, ProfileCalls

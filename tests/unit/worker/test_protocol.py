@@ -8,7 +8,7 @@ from typing import get_args
 
 import msgspec
 import pytest
-from fairlap.scenarios.latency_messages import Measured
+from fairlap.scenarios.calls.latency_messages import Measured
 from fairlap.worker import protocol
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Reply, Request, line_of, reply_in, request_in

@@ -24,7 +24,7 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.frameworks.contract import Unsupported
 from fairlap.scenarios.asking import Prepared
-from fairlap.scenarios.latency_messages import Measure, Measured
+from fairlap.scenarios.calls.latency_messages import Measure, Measured
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Answer
 from fairlap.worker.service import Service

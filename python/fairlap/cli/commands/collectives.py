@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT, writable
+from fairlap.cli.options.values import CONTESTANTS, DURATION, Parsed, one_or_more
 from fairlap.cli.output import print_document, print_note
-from fairlap.cli.output_options import JSON, OUTPUT, writable
-from fairlap.cli.values import CONTESTANTS, DURATION, Parsed, one_or_more
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.scale import COLLECTIVES, E_SCALE, Collective, Scale
 from fairlap.request.names import Contestants
-from fairlap.request.scale import COLLECTIVES, E_SCALE, Collective, Scale
 from fairlap.request.units import array_sizes_in
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def command(
     are checked. Frameworks take turns in fresh processes. Exit status 1 when a framework failed or a result was wrong.
     """
     from fairlap.race.collectives import CollectivesPlan, run_collectives
-    from fairlap.race.scales import without_ranks
+    from fairlap.race.planning.scales import without_ranks
     from fairlap.render.collectives.document import document_of
     from fairlap.render.encoders import SUFFIXES
     from fairlap.results.collectives import result_of
-    from fairlap.scenarios.ranks_messages import RankLimits
+    from fairlap.scenarios.ranks.ranks_messages import RankLimits
 
     for name, value, least, most in (
         ("--processes", processes, _FEWEST_RANKS, _LARGEST_RANKS),

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fairlap.cli.added_options import added_options
 from fairlap.cli.help import RACE_SECTIONS, Command
-from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, race_options
-from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
-from fairlap.cli.scale_options import scale_options
-from fairlap.cli.source_options import source_options
-from fairlap.cli.values import (
+from fairlap.cli.options.added_options import added_options
+from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, race_options
+from fairlap.cli.options.scale_options import scale_options
+from fairlap.cli.options.source_options import source_options
+from fairlap.cli.options.values import (
     COMMAND,
     CONTESTANTS,
     DEVICE,
@@ -24,6 +23,7 @@ from fairlap.cli.values import (
     WHOLE_NUMBERS,
     one_or_more,
 )
+from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.errors import InvalidRequest
 from fairlap.request.race_request import MOST_BATCH
 from fairlap.request.work import Precision

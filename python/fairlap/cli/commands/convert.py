@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.source_options import source_options
 from fairlap.cli.output import print_json, print_line, print_note
-from fairlap.cli.source_options import source_options
 
 
 @click.command(
@@ -39,7 +39,7 @@ def command(source: str, framework: str, folder: Path | None, as_json: bool, **g
 
     Exit status: 0 when the answers are right, 2 when there is no route, the conversion fails or the answers are wrong.
     """
-    from fairlap.cli.conversion import converted
+    from fairlap.cli.races.conversion import converted
     from fairlap.quantity_text import relative_error
 
     given = {name: value for name, value in given.items() if value not in (None, ())}

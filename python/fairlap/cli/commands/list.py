@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlap.cli.options.source_options import source_options
 from fairlap.cli.output import print_json, print_line, print_note
-from fairlap.cli.source_options import source_options
 
 if TYPE_CHECKING:
     from fairlap.models.spec import Tensor

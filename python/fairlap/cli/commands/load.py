@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from fairlap.cli.help import RACE_SECTIONS, Command
-from fairlap.cli.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
-from fairlap.cli.planned_race import PlanOptions, plan_options, race_as_asked
-from fairlap.cli.source_options import source_options
-from fairlap.cli.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
+from fairlap.cli.options.source_options import source_options
+from fairlap.cli.options.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.errors import InvalidRequest
-from fairlap.request.load import E_LOAD, LARGEST_BATCH, MOST_WORKERS, Scenario
+from fairlap.request.fields.load import E_LOAD, LARGEST_BATCH, MOST_WORKERS, Scenario
 
 if TYPE_CHECKING:
-    from fairlap.race.plan import Plan
+    from fairlap.race.planning.plan import Plan
     from fairlap.request.race_request import RaceRequest
 
 _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "longest_wait", "trial", "scenario", "logs")
@@ -157,7 +157,7 @@ def _require_load(plan: Plan) -> None:
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     import msgspec
 
-    from fairlap.request.load import LoadRequest
+    from fairlap.request.fields.load import LoadRequest
     from fairlap.request.race_request import RaceRequest, read_request
 
     of_load = {name: given.pop(name) for name in _OF_LOAD if name in given}

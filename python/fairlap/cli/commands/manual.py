@@ -27,7 +27,7 @@ def command(folder: Path) -> None:
     import fairlap
     from fairlap.cli import cli
     from fairlap.cli.manual import manual_pages
-    from fairlap.machine.atomic_files import write_output
+    from fairlap.machine.files.atomic_files import write_output
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

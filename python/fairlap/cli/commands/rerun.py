@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.help import RACE_SECTIONS, Command
+from fairlap.cli.options.output_options import race_options
+from fairlap.cli.options.values import DURATION, RUN_OR_FILE
 from fairlap.cli.output import print_note, progress_notes
-from fairlap.cli.output_options import race_options
-from fairlap.cli.plan_trust import TRUST, require_allowed
-from fairlap.cli.values import DURATION, RUN_OR_FILE
+from fairlap.cli.races.plan_trust import TRUST, require_allowed
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
@@ -45,13 +45,13 @@ def command(
     """
     import msgspec
 
-    from fairlap.cli.run_race import checked_output, run_race
-    from fairlap.frameworks.command import require_programs
-    from fairlap.race.plan import with_blocks
+    from fairlap.cli.races.run_race import checked_output, run_race
+    from fairlap.frameworks.programs.command import require_programs
+    from fairlap.race.planning.plan import with_blocks
     from fairlap.race.processes.chosen_rounds import with_rounds_of
     from fairlap.race.resume import require_same_sources, with_files_here
     from fairlap.request.race_request import RaceOptions
-    from fairlap.store.run_sources import run_named
+    from fairlap.store.runs.run_sources import run_named
 
     then, run_id = run_named(run)
     then.plan = with_files_here(then.plan)

@@ -13,22 +13,22 @@ import msgspec
 
 from fairlap import quantity_text, verdict
 from fairlap.cli.help import RACE_SECTIONS, Command
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT, writable
+from fairlap.cli.options.values import CONTESTANT, DEVICE, DURATION, MODEL, SHARE
 from fairlap.cli.output import print_note, print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT, writable
-from fairlap.cli.values import CONTESTANT, DEVICE, DURATION, MODEL, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
 from fairlap.machine.control_group import cores_worth
-from fairlap.machine.cuda_devices import require_driver
+from fairlap.machine.hardware.cuda_devices import require_driver
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.printed_document import PrintedDocument
+from fairlap.race.planning.works_from_request import works_asked
 from fairlap.race.scenario_side import mode_asked, sides_asked
 from fairlap.race.self_test import NoVerdict, Tally, Trial, share_text, tally, verdicts_of
-from fairlap.race.works_from_request import works_asked
+from fairlap.request.fields.server_address import require_confirmed
 from fairlap.request.names import ContestantName, Contestants
 from fairlap.request.race_request import DEFAULT_BUDGET_S, RaceRequest
-from fairlap.request.server_address import require_confirmed
 from fairlap.request.units import require_within_a_day
 from fairlap.request.work import Conditions
 from fairlap.verdict.false_positive_rate import false_positives

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT, writable
+from fairlap.cli.options.values import FILE
 from fairlap.cli.output import print_error, print_json, print_line, print_note, print_result, progress_notes
-from fairlap.cli.output_options import JSON, OUTPUT_JSON, WAIT, writable
-from fairlap.cli.plan_trust import require_allowed
-from fairlap.cli.planned_race import print_plan, warn_of_too_few_blocks
-from fairlap.cli.values import FILE
+from fairlap.cli.races.plan_trust import require_allowed
+from fairlap.cli.races.planned_race import print_plan, warn_of_too_few_blocks
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.printable import one_line
 from fairlap.printed_document import PrintedDocument
 from fairlap.quantity_text import count
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 
 if TYPE_CHECKING:
     from fairlap.store.store import Store
@@ -95,7 +95,7 @@ def command(
         raise InvalidRequest("a resumed sweep has its plans and machines; leave other options out", code="E_SWEEP")
     writable(output, only=(".json",))
     from fairlap.machine.race_lock.lock import one_race
-    from fairlap.race.plan_reach import allow
+    from fairlap.race.planning.plan_reach import allow
     from fairlap.store.store import open_store
     from fairlap.store.sweeps import load_sweep
     from fairlap.sweep.driver import begin

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.answer_options import answer_options, arguments_of_one, with_imported
-from fairlap.cli.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
-from fairlap.cli.device_options import device_options, device_timing_of, document_and_text, timed_on_device
 from fairlap.cli.help import Command
+from fairlap.cli.options.answer_options import answer_options, arguments_of_one, with_imported
+from fairlap.cli.options.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
+from fairlap.cli.options.device_options import device_options, device_timing_of, document_and_text, timed_on_device
+from fairlap.cli.options.output_options import JSON
+from fairlap.cli.options.untrusted_options import UNTRUSTED, untrusted_comparison
+from fairlap.cli.options.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.cli.output import print_result
-from fairlap.cli.output_options import JSON
-from fairlap.cli.untrusted_options import UNTRUSTED, untrusted_comparison
-from fairlap.cli.values import DURATION, NAME, NUMBER_OR_AUTO, SHARE
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.python_callable import imported_callable
 from fairlap.request.units import require_within_a_day

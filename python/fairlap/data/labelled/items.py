@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.arrays import Arrays, hash_of
-from fairlap.request.training_data import ItemSizes
+from fairlap.request.fields.training_data import ItemSizes
 
 Array = npt.NDArray[Any]
 

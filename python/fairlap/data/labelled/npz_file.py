@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items, items_with_classes, items_with_values
 from fairlap.errors import InvalidRequest
-from fairlap.models.numpy_files import why_not_read
+from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.spec import LABELS
 
 Array = npt.NDArray[Any]

@@ -12,7 +12,7 @@ from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.npz_file import npz_items
 from fairlap.data.labelled.parquet_file import parquet_items
 from fairlap.errors import InvalidRequest
-from fairlap.request.training_data import TrainingData
+from fairlap.request.fields.training_data import TrainingData
 
 _TABLES: Mapping[str, Callable[[Path, str], Items]] = {".csv": csv_items, ".parquet": parquet_items}
 _FILES = {**_TABLES, ".npz": npz_items}

@@ -58,7 +58,7 @@ def _limited(settings: Settings) -> dict[str, str]:
     """Compute the share of the device that XLA's pool may grow to."""
     if settings.device_memory_limit_bytes is None:
         return {}
-    from fairlap.machine.cuda_devices import total_bytes
+    from fairlap.machine.hardware.cuda_devices import total_bytes
 
     whole = total_bytes(settings.device)
     if isinstance(whole, str):

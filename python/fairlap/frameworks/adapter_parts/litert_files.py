@@ -18,10 +18,10 @@ from typing import Any
 from fairlap.errors import described, shortened
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile, model_key, quantized_file
 from fairlap.frameworks.contract import Unsupported
-from fairlap.machine.atomic_files import write_atomically
-from fairlap.machine.private_files import make_cache_folder, tighten
-from fairlap.machine.user_folders import work_cache
-from fairlap.models import safetensors
+from fairlap.machine.files.atomic_files import write_atomically
+from fairlap.machine.files.private_files import make_cache_folder, tighten
+from fairlap.machine.files.user_folders import work_cache
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.registry import implementation_at, spec_at
 from fairlap.models.sources.bundle import LITERT_FILE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.machine.counters import thermal_events
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
-from fairlap.machine.kernel import clock_source, clock_sources
-from fairlap.machine.processor import governors, turbo, turbo_gain, turbo_switch
-from fairlap.verdict.regression import WORTH
+from fairlap.machine.hardware.counters import thermal_events
+from fairlap.machine.hardware.kernel import clock_source, clock_sources
+from fairlap.machine.hardware.processor import governors, turbo, turbo_gain, turbo_switch
+from fairlap.verdict.gates.regression import WORTH
 
 _STEADY = "performance"
 _FAST_SOURCES = frozenset({"tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"})

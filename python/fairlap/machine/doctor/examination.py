@@ -16,9 +16,9 @@ from fairlap.machine.doctor.memory_settings import (
 from fairlap.machine.doctor.observation import observe
 from fairlap.machine.doctor.shared_cores import check_hardware_threads, check_neighbours, check_quota, check_steal
 from fairlap.machine.facts import machine_facts
+from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.holder import races_running
 from fairlap.machine.root import THIS_MACHINE
-from fairlap.machine.sandbox import has_seccomp, landlock_version
 
 Check = Callable[[Examined], list[Finding]]
 
@@ -90,7 +90,7 @@ CHECKS: tuple[Check, ...] = (
 def examine_this_machine(seconds: float = 1.0) -> Examined:
     from fairlap.engine.floors import cpu_floor
     from fairlap.errors import NotAvailable
-    from fairlap.machine.gpu import gpus as all_gpus
+    from fairlap.machine.hardware.gpu import gpus as all_gpus
 
     observed = observe(seconds=seconds)  # first, so that it does not see our own work
     gpus = all_gpus()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fairlap.machine.doctor.observation import Observed
-from fairlap.machine.gpu import Gpus
+from fairlap.machine.hardware.gpu import Gpus
 from fairlap.machine.root import Root
 
 Severity = Literal["good", "note", "warning", "bad"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from fairlap.machine.doctor.finding import Examined, Finding
-from fairlap.machine.gpu import Gpu
-from fairlap.machine.processes import process_name
+from fairlap.machine.hardware.gpu import Gpu
+from fairlap.machine.programs.processes import process_name
 
 # Bits of the reasons why a clock is not at its highest.
 _IDLE = 0x1

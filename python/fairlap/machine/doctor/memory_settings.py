@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
-from fairlap.machine.kernel import address_randomisation, memory_bytes
+from fairlap.machine.hardware.kernel import address_randomisation, memory_bytes
 
 _WAITED_TOO_LONG = 0.01
 _SCARCE_SHARE = 0.1

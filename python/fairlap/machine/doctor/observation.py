@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairlap.machine.counters import (
+from fairlap.machine.hardware.counters import (
     busy_ticks,
     cpu_ticks,
     pages_swapped,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.machine.control_group import group_limits, throttled
-from fairlap.machine.counters import cpu_ticks, steal_share
 from fairlap.machine.doctor.finding import Examined, Finding, Severity
-from fairlap.machine.processor import allowed, online, siblings
+from fairlap.machine.hardware.counters import cpu_ticks, steal_share
+from fairlap.machine.hardware.processor import allowed, online, siblings
 
 _WARNING_CORES = 0.1
 _BAD_CORES = 0.5

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.errors import shortened
-from fairlap.machine.processes import process_stat
+from fairlap.machine.programs.processes import process_stat
 from fairlap.printable import one_line
 from fairlap.secrets import without_secrets
 

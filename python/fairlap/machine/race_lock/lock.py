@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
-from fairlap.machine.processor import siblings
+from fairlap.machine.hardware.processor import siblings
 from fairlap.machine.race_lock.holder import (
     Holder,
     connected,
@@ -107,7 +107,7 @@ def names_of(cores: Sequence[int], device: str = "cpu") -> list[str]:
 
 def _board(device: str) -> str:
     """Return NVML's number, since processes may number GPUs in different ways."""
-    from fairlap.machine.cuda_devices import Board, board_of
+    from fairlap.machine.hardware.cuda_devices import Board, board_of
 
     board = board_of(device)
     return f"{board.index}/{board.instance}" if isinstance(board, Board) else device

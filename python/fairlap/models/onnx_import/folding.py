@@ -18,7 +18,7 @@ from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsuppo
 from fairlap.models.onnx_import.evaluation import evaluate
 from fairlap.models.onnx_import.graph import Array, Node, Tensor
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
-from fairlap.models.onnx_import.operators.recurrent import DYNAMIC_STEPS
+from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.table import OPERATORS
 
 MOST_FOLDED = 2**22  # elements of a result that is computed while loading

@@ -16,15 +16,15 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError, described
-from fairlap.machine.guardian import guarded
-from fairlap.models import safetensors
+from fairlap.machine.programs.guardian import guarded
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.opening import hashes_of
 from fairlap.models.sources.proof import outputs_of, plain_outputs, require_usable, tolerances
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.spec import Tolerance
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 _LIMIT_S = 86_400.0  # of all questions of a race
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.onnx_graphs.binding import require_memory
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 _MOST_TIMES_THE_FILE = 100  # an archive that grows by more when it is read is not a model
 

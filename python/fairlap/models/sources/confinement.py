@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fairlap.errors import shortened
-from fairlap.machine.confined_home import moved_home
-from fairlap.machine.kernel import memory_bytes
+from fairlap.machine.hardware.kernel import memory_bytes
+from fairlap.machine.programs.confined_home import moved_home
+from fairlap.machine.programs.sandbox import confine, is_confined, limit
 from fairlap.machine.root import THIS_MACHINE
-from fairlap.machine.sandbox import confine, is_confined, limit
 from fairlap.models.sources.inputs import given_files, given_inputs
 from fairlap.models.sources.registry import require_kind
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 LIMIT_S = 1800.0  # of opening a model
 

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
-from fairlap.machine.sandbox import Starts
+from fairlap.machine.programs.sandbox import Starts
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 from fairlap.request.work import Mode, Precision
 
 if TYPE_CHECKING:

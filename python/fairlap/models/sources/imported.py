@@ -19,8 +19,8 @@ from fairlap.models.onnx_import.graph import Array, Graph
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
 from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
 from fairlap.models.onnx_import.load import load_graph
+from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
-from fairlap.models.onnx_import.operators.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.table import EXACT
 from fairlap.models.sources.contract import Forward, RightAnswers
 from fairlap.request.work import Precision

@@ -16,13 +16,13 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import described
-from fairlap.machine.regular_file import require_regular
+from fairlap.machine.files.regular_file import require_regular
+from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
-from fairlap.models.numpy_files import why_not_read
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Integers, Spec, Tensor
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 CODE = "E_SOURCE_INPUTS"
 CALIBRATION = "calibration-"  # with a number, sets of inputs that a quantization may look at

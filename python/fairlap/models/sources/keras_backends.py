@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.keras_models import KerasModel, load_keras, loaded_in, use_backend
-from fairlap.request.source import Source
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, load_keras, loaded_in, use_backend
+from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
 
 _FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}

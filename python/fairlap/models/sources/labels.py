@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.machine.regular_file import require_regular
+from fairlap.machine.files.regular_file import require_regular
+from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
-from fairlap.models.numpy_files import why_not_read
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.task_metrics import metric_named

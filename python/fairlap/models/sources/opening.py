@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError, described
-from fairlap.machine.guardian import guarded
-from fairlap.machine.private_files import make_cache_folder
-from fairlap.machine.user_folders import work_cache
-from fairlap.models import safetensors
+from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.files.user_folders import work_cache
+from fairlap.machine.programs.guardian import guarded
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Labels
 from fairlap.models.code_hash import hash_of_code
 from fairlap.models.metrics.metric import Output
@@ -37,7 +37,6 @@ from fairlap.models.sources.bundle import (
 )
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
-from fairlap.models.sources.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.inputs import (
     Sets,
     batches_of,
@@ -51,6 +50,7 @@ from fairlap.models.sources.inputs import (
 from fairlap.models.sources.labels import labels_in
 from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import Learnt, labels_of, proven, require_loss_that_fits
+from fairlap.models.sources.onnx_graphs.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.proof import (
     Outputs,
     ill_conditioned,
@@ -66,7 +66,7 @@ from fairlap.models.sources.proof import (
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Tensor, Weight
 from fairlap.models.task_metrics import require_labels
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 
 class Order(msgspec.Struct, frozen=True):

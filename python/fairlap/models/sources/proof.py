@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
-from fairlap.models.answer_check import output_errors, quantized_errors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors, quantized_errors
 from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.spec import UNIT_ROUNDOFF, Tensor, Tolerance
 from fairlap.request.work import Precision

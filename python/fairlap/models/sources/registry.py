@@ -8,7 +8,7 @@ from pathlib import Path
 from fairlap.errors import InvalidRequest
 from fairlap.models.sources.contract import SourceKind
 from fairlap.plugins import class_at
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 GROUP = "fairlap.sources"
 _OURS = Path(__file__).parent / "kinds"

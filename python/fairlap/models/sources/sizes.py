@@ -10,7 +10,7 @@ from fairlap.models.onnx_import.dimensions import MOST_ELEMENTS
 from fairlap.models.onnx_import.errors import DimensionsUnbound
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Dtype, Fill, Integers, Normal, Uniform
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 Declared = Mapping[str, tuple[int | None, ...]]
 Shapes = dict[str, tuple[int, ...]]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF, Spec
 from fairlap.models.training.reference import LOSS, STEP, Batch, FirstSlopes, Mistake, State, steps_of
-from fairlap.request.training import Training
+from fairlap.request.fields.training import Training
 from fairlap.request.work import Precision
 
 Array = npt.NDArray[Any]

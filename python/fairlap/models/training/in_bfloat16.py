@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.models.differentiation import Traced
+from fairlap.models.checks.differentiation import Traced
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.spec import UNIT_ROUNDOFF
 from fairlap.models.training.exercise import Array, Exercise, Forward, Trained, trained, ways

@@ -14,7 +14,7 @@ from fairlap.models.rank_parts import part_of, parts_of
 from fairlap.models.training.exercise import Array, Exercise, Trained
 from fairlap.models.training.own_mistakes import mistakes_of_own_code
 from fairlap.models.training.reference import LOSS, WEIGHT, Batch, FirstSlopes, Mistake, OwnSlopes
-from fairlap.request.training import AdamW, Schedule, Training
+from fairlap.request.fields.training import AdamW, Schedule, Training
 
 _ALONG = 0.9  # the cosine of the angle between what a contestant is off by and the way
 _LONGER = 1e-4  # in float32, 1 - 0.999 ** 1 of Adam is off by 1e-5 of it

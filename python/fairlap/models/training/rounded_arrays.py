@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from fairlap.models.differentiation import Traced
+from fairlap.models.checks.differentiation import Traced
 from fairlap.models.draw import rounded_to_bfloat16
 
 Array = npt.NDArray[Any]

@@ -21,7 +21,7 @@ from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.around_blocks.profiles import Profiling, run_profiles
 from fairlap.race.around_blocks.smallest_memory import Trial, smallest_memory
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.processes.at_scale import runner_for
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import request_for

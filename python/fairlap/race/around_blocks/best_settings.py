@@ -20,12 +20,12 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.runners import require_known
 from fairlap.launch.worker_process import E_BUDGET
 from fairlap.race.around_blocks.search_regret import LogTimes, further_blocks, log_times_of, regret_of
+from fairlap.race.around_blocks.settings_search import Settings, SettingsSearch, SettingsTry, alternatives
 from fairlap.race.around_blocks.settings_space import Space, space_of
 from fairlap.race.counted_blocks import block_times_ns
-from fairlap.race.plan import Measuring, Plan, draw_plan
+from fairlap.race.planning.plan import Measuring, Plan, draw_plan
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.race import Race
-from fairlap.race.settings_search import Settings, SettingsSearch, SettingsTry, alternatives
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.process_result import ProcessResult
 

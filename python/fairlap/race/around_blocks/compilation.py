@@ -19,15 +19,15 @@ from fairlap.errors import FairlapError
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.draw import draw_inputs, draw_labels
 from fairlap.models.registry import spec_with
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.block_worker import block_worker, request_for
-from fairlap.request.other_inputs import OtherInputs
+from fairlap.request.fields.other_inputs import OtherInputs
 from fairlap.request.work import Work
 from fairlap.scenarios.untimed.compilation_messages import Describe, Resize, Resized
 

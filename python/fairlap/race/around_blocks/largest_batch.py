@@ -22,9 +22,9 @@ from fairlap.launch.memory_groups import GroupsHere, groups_here, limited_group,
 from fairlap.launch.resident_limit import ResidentLimit
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
+from fairlap.models.array_files.safetensors import BadFile
 from fairlap.models.arrays import Arrays
-from fairlap.models.safetensors import BadFile
 from fairlap.models.spec import BATCH
 from fairlap.race.around_blocks.smallest_memory import Trial
 from fairlap.race.equal_work import answers

@@ -17,12 +17,12 @@ from pathlib import Path
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
-from fairlap.machine.atomic_files import why_no_folder
-from fairlap.models.safetensors import BadFile
+from fairlap.machine.files.atomic_files import why_no_folder
+from fairlap.models.array_files.safetensors import BadFile
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.at_scale import runner_for
 from fairlap.race.processes.block_worker import block_worker, request_for
 from fairlap.request.work import Work

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fairlap.race.around_blocks.settings_search import SearchRegret, Settings
 from fairlap.race.counted_blocks import block_times_ns
-from fairlap.race.settings_search import SearchRegret, Settings
 from fairlap.scenarios.process_result import ProcessResult
 
 _LEVEL = 0.05  # with more blocks the bound would say more than most ask for

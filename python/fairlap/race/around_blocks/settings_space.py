@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from fairlap import quantity_text
 from fairlap.frameworks.registry import framework_named
 from fairlap.machine import allocators
-from fairlap.machine.processor import available_cores_by_node
+from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.machine.root import THIS_MACHINE, Root
-from fairlap.race.settings_search import alternatives
+from fairlap.race.around_blocks.settings_search import alternatives
 from fairlap.request.names import THREADS, ContestantName
 from fairlap.request.work import Conditions
 from fairlap.worker.process_options import ALLOCATOR, KEEP, NUMA, ONE_ARENA, why_no_allocator

@@ -20,11 +20,11 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.launch.memory_groups import GroupsHere, groups_here, limited_group, started_in
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
-from fairlap.models.safetensors import BadFile
+from fairlap.models.array_files.safetensors import BadFile
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Block, Limits, Plan
+from fairlap.race.planning.plan import Block, Limits, Plan
 from fairlap.race.processes.block_worker import block_worker
 from fairlap.scenarios.process_result import ProcessResult, SmallestMemory
 from fairlap.worker.protocol import Prepare

@@ -18,9 +18,9 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import NO_WEIGHTS, UNKNOWN
-from fairlap.models import safetensors
-from fairlap.models.answer_check import OutputError, output_errors, quantized_errors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import OutputError, output_errors, quantized_errors
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side

@@ -25,9 +25,9 @@ from fairlap.data.pipeline_choice import OPTION, choice_in
 from fairlap.errors import InvalidRequest
 from fairlap.launch.original import Original
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.models import safetensors
-from fairlap.models.answer_check import output_errors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.modes import MODES
 from fairlap.models.reference import answers_in_float32, reference_answers
 from fairlap.models.spec import Spec, Tolerance
@@ -36,12 +36,12 @@ from fairlap.race.equal_work.answers import OtherWork, answer_error, require_rig
 from fairlap.race.equal_work.fed_steps import FedSteps
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.mode_side import FED_AFTER, FED_BEFORE, mode_side
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
+from fairlap.request.fields.source import Source
 from fairlap.request.names import ContestantName
-from fairlap.request.source import Source
 from fairlap.request.work import Work
-from fairlap.scenarios.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
-from fairlap.scenarios.latency_messages import BEFORE, Feed
+from fairlap.scenarios.calls.fed_latency import GOT, MOST_PROVEN_BYTES, SEEN, WRONG_SAMPLES
+from fairlap.scenarios.calls.latency_messages import BEFORE, Feed
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 

@@ -25,9 +25,9 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.launch.opened_source import opened
 from fairlap.launch.own_slopes import slopes_of
 from fairlap.launch.runners import NoRoute
-from fairlap.machine.private_files import make_cache_folder
-from fairlap.machine.user_folders import work_cache
-from fairlap.models import safetensors
+from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.files.user_folders import work_cache
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights, rounded_to
@@ -47,9 +47,9 @@ from fairlap.models.training.reference import Batch, OwnSlopes, State, state_nam
 from fairlap.models.workload import Workload
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.start_weights import weights_of
+from fairlap.request.fields.source import Source
+from fairlap.request.fields.training import STEPS_OF_AN_ANSWER
 from fairlap.request.names import ContestantName
-from fairlap.request.source import Source
-from fairlap.request.training import STEPS_OF_AN_ANSWER
 from fairlap.request.work import Mode, Precision, Work
 
 SLOPES = "slopes"  # a row for each of the possible ones

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.sources.bundle import bundle_in, data_file, labels_file
 from fairlap.models.spec import LABELS

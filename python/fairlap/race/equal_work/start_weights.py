@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.regular_file import require_regular
-from fairlap.models import safetensors
+from fairlap.machine.files.regular_file import require_regular
+from fairlap.models.array_files import safetensors
+from fairlap.models.array_files.safetensors import BadFile
 from fairlap.models.arrays import Arrays
-from fairlap.models.safetensors import BadFile
 from fairlap.models.spec import Spec
 from fairlap.request.work import StartWeights
 

@@ -18,17 +18,17 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples, WorkerProcess
-from fairlap.machine.arithmetic_peak import operations_per_second
-from fairlap.models import safetensors
+from fairlap.machine.hardware.arithmetic_peak import operations_per_second
+from fairlap.models.array_files import safetensors
 from fairlap.models.modes import MODES
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.request.work import Work
-from fairlap.scenarios.latency_messages import (
+from fairlap.scenarios.calls.latency_messages import (
     DrawnCall,
     DrawnResult,
     Measured,

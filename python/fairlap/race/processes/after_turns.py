@@ -14,7 +14,7 @@ import numpy as np
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.plugins import class_at
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.contract import scenario_of

@@ -11,11 +11,11 @@ from fairlap.frameworks.contract import RANKS
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.request.work import Work
 from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.ranks_messages import RanksFound, StepAlone, SteppedAlone
+from fairlap.scenarios.ranks.ranks_messages import RanksFound, StepAlone, SteppedAlone
 from fairlap.worker.protocol import Ended
 
 _GRACE_S = 6.0

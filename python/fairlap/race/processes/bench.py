@@ -13,7 +13,7 @@ from fairlap.meters.energy import Sensed
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.scores import Scores
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.process_result import ProcessResult

@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping
 
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.machine.passed_environment import own_environment
+from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.race.equal_work.materials import UNSEEN, Materials
-from fairlap.race.plan import Block, Limits, Plan
+from fairlap.race.planning.plan import Block, Limits, Plan
 from fairlap.race.processes.sandbox import sandbox_of
-from fairlap.scenarios.ranks_messages import RankLimits
+from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from fairlap.worker import protocol
 from fairlap.worker.process_options import KEPT_MEMORY
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from fairlap import verdict
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.scenarios.process_result import ProcessResult
 
 _MARGIN = 0.02  # of equivalence, by default

@@ -18,14 +18,14 @@ from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoNode, NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
+from fairlap.models.array_files.safetensors import BadFile, NotWritten
 from fairlap.models.call_cost import call_cost
-from fairlap.models.safetensors import BadFile, NotWritten
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench

@@ -11,7 +11,7 @@ import numpy as np
 from fairlap import verdict
 from fairlap.launch.worker_process import Samples
 from fairlap.meters import disturbances
-from fairlap.scenarios.latency_messages import Measured, MeasuredQuantity
+from fairlap.scenarios.calls.latency_messages import Measured, MeasuredQuantity
 from fairlap.scenarios.process_result import ProcessResult, Timing
 
 _PER_CALL = {

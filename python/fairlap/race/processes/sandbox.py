@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.command import program_of
+from fairlap.frameworks.programs.command import program_of
 from fairlap.launch.runners import Runner
 from fairlap.models.code_hash import folders_of_model_code
 from fairlap.models.sources.registry import require_kind
 from fairlap.race.equal_work.materials import Materials
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.request.commands import words_of
 from fairlap.request.names import CALLABLES, COMMAND, FOLDER, PATH, RUN, ContestantName
-from fairlap.worker import over_http
 from fairlap.worker.process_options import process_options_in
 from fairlap.worker.protocol import Sandbox
+from fairlap.worker.serving import over_http
 
 
 def require_sandboxable(plan: Plan) -> None:

@@ -16,7 +16,7 @@ from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.meters.device_neighbours import DeviceNeighbours
 from fairlap.meters.disturbances import DisturbanceMeter, WaitingMeter
 from fairlap.meters.memory import memory_of
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.one_process import ProcessRun
 
 _ROOM = 1.25  # of what the processes of a block are known to hold

@@ -7,9 +7,9 @@ from typing import Any
 
 from fairlap.errors import InvalidRequest
 from fairlap.history.across.lines import Line
-from fairlap.render.charts.chart import JudgedAxis, axis_value, measured_axis, ratio_scale, spec_of, with_ends
-from fairlap.render.charts.libraries import altair, drawn
-from fairlap.render.charts.look import Look
+from fairlap.render.charts.parts.chart import JudgedAxis, axis_value, measured_axis, ratio_scale, spec_of, with_ends
+from fairlap.render.charts.parts.libraries import altair, drawn
+from fairlap.render.charts.parts.look import Look
 
 _COSTS = {"ns": "cost of 1,000 items", "s": "cost of reaching it", "1/s": "cost of 1,000 at this rate"}
 _WIDTH, _HEIGHT = 620, 320

@@ -18,8 +18,8 @@ from fairlap.history.across.frontier import with_domination
 from fairlap.history.across.lines import FIGURES, Line, entries_of
 from fairlap.printed_document import PrintedDocument
 from fairlap.render.across.chart import pareto_chart
-from fairlap.render.decision import decision_lines
 from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.render.text.decision import decision_lines
 from fairlap.request.names import with_version
 from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.estimate_text import estimate_text, interval_text

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlap import quantity_text, verdict
-from fairlap.render.charts.look import Look
+from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.row import Estimate
 from fairlap.scenarios.callables.axes.axes_document import axes_document

@@ -21,7 +21,7 @@ from fairlap.render.bundle.signature import SIGNATURE
 from fairlap.render.outputs import ROW_FORMATS, encoded
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
-from fairlap.store.run_file import run_document
+from fairlap.store.runs.run_file import run_document
 
 SampleSource = Callable[[int, str], Mapping[str, np.ndarray]]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.regular_file import content_of
+from fairlap.machine.files.regular_file import content_of
 from fairlap.render.bundle.archive import unpacked
 from fairlap.render.bundle.contents import RUN, SAMPLES, SampleFile
 from fairlap.render.bundle.verify import CHANGED, verify
-from fairlap.store.run_file import SamplesOfProcess
+from fairlap.store.runs.run_file import SamplesOfProcess
 
 
 def checked_run_of(path: Path) -> bytes:

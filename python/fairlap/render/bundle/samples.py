@@ -10,8 +10,8 @@ import numpy as np
 
 from fairlap.race.run import Run
 from fairlap.render.bundle.contents import SampleSource
-from fairlap.store.run_file import load_run_file, processes_with_samples
-from fairlap.store.run_sources import run_named
+from fairlap.store.runs.run_file import load_run_file, processes_with_samples
+from fairlap.store.runs.run_sources import run_named
 from fairlap.store.store import Store, open_store
 
 

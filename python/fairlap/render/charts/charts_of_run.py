@@ -8,11 +8,11 @@ from typing import Any
 from fairlap.render.charts import resources as other_charts
 from fairlap.render.charts import scaling
 from fairlap.render.charts import speed as speed_charts
-from fairlap.render.charts.chart import Chart, JudgedAxis, left_out
-from fairlap.render.charts.chart_tables import group_of, pictures_of
 from fairlap.render.charts.learning import learning
 from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
+from fairlap.render.charts.parts.chart import Chart, JudgedAxis, left_out
+from fairlap.render.charts.parts.chart_tables import group_of, pictures_of
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
 from fairlap.results.results import Results

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fairlap.render.charts.chart import Chart, coloured, named, spec_of
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK
+from fairlap.render.charts.parts.chart import Chart, coloured, named, spec_of
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import INK
 
 
 @cache

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from fairlap.render.charts.chart import Chart, coloured, measured_axis, named, spec_of
-from fairlap.render.charts.chart_tables import LINES_OF_LOAD
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK, MUTED
+from fairlap.render.charts.parts.chart import Chart, coloured, measured_axis, named, spec_of
+from fairlap.render.charts.parts.chart_tables import LINES_OF_LOAD
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import INK, MUTED
 
 _DASHES = ([2, 2], [7, 3], [1, 0], [10, 3, 2, 3])
 _LATENCY = "ns:Q"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from fairlap.render.charts.chart import Chart, by_batch, coloured, named, size_text, spec_of
-from fairlap.render.charts.libraries import altair
+from fairlap.render.charts.parts.chart import Chart, by_batch, coloured, named, size_text, spec_of
+from fairlap.render.charts.parts.libraries import altair
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairlap.render.charts.chart import (
+from fairlap.render.charts.parts.chart import (
     Chart,
     JudgedAxis,
     coloured,
@@ -13,8 +13,8 @@ from fairlap.render.charts.chart import (
     ratio_scale,
     spec_of,
 )
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK, MUTED
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import INK, MUTED
 from fairlap.request.work import Precision
 
 _SHAPES: Mapping[Precision, str] = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from fairlap.render.charts.chart import (
+from fairlap.render.charts.parts.chart import (
     Chart,
     JudgedAxis,
     by_batch,
@@ -19,8 +19,8 @@ from fairlap.render.charts.chart import (
     size_text,
     spec_of,
 )
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import INK, LAYER_COLOURS, MUTED, PAPER, PHASE_COLOURS
 
 
 @cache

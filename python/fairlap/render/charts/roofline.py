@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from fairlap import quantity_text
-from fairlap.machine.roofs import LEVELS, Roofs
-from fairlap.render.charts.chart import Chart, coloured, contestant_only, named, spec_of
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK, MUTED
+from fairlap.machine.hardware.roofs import LEVELS, Roofs
+from fairlap.render.charts.parts.chart import Chart, coloured, contestant_only, named, spec_of
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import INK, MUTED
 from fairlap.results.columns.roofline import NUMBER_TYPES, PLAIN, roofs_under
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult

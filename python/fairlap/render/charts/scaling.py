@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from fairlap.render.charts.chart import Chart, coloured, named, spec_of
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import INK, MUTED
+from fairlap.render.charts.parts.chart import Chart, coloured, named, spec_of
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import INK, MUTED
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate
-from fairlap.results.scaling_series import ScalingSeries
+from fairlap.results.scales.scaling_series import ScalingSeries
 
 Record = dict[str, Any]
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]

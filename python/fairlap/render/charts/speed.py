@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fairlap.render.charts.chart import (
+from fairlap.render.charts.parts.chart import (
     Chart,
     JudgedAxis,
     by_contestant,
@@ -17,8 +17,8 @@ from fairlap.render.charts.chart import (
     ratio_scale,
     spec_of,
 )
-from fairlap.render.charts.libraries import altair
-from fairlap.render.charts.look import CONTESTANTS, INK, MUTED, PAPER
+from fairlap.render.charts.parts.libraries import altair
+from fairlap.render.charts.parts.look import CONTESTANTS, INK, MUTED, PAPER
 
 _NO_SAMPLES = "This chart needs raw samples, which are not stored with this run."
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from fairlap import quantity_text
-from fairlap.render.charts.look import Look
-from fairlap.render.decision import MARKS
+from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.render.text.decision import MARKS
 from fairlap.results.choice.choice import Candidate, Choice, ScoreDifference, TimeRatio
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.row import Estimate

@@ -7,12 +7,12 @@ from functools import partial
 
 from fairlap import quantity_text
 from fairlap.race.collectives import MEMORY
-from fairlap.render.charts.look import Look
+from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.request.names import with_version
 from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.row import Estimate
-from fairlap.scenarios.ranks_messages import COPY
+from fairlap.scenarios.ranks.ranks_messages import COPY
 
 _HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
 _FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")

@@ -15,7 +15,7 @@ def encoded(document: Document, format_name: str) -> bytes:
         case "json":
             return msgspec.json.format(msgspec.json.encode(document.data), indent=2) + b"\n"
         case "csv":
-            from fairlap.render.csv_file import encode_records
+            from fairlap.render.files.csv_file import encode_records
 
             return encode_records(document.records)
         case "md":
@@ -26,8 +26,8 @@ def encoded(document: Document, format_name: str) -> bytes:
             from fairlap.render.encoders.page import page_of
 
             return page_of(document)
-    from fairlap.render.charts.libraries import png_of
-    from fairlap.render.charts.look import LIGHT
+    from fairlap.render.charts.parts.libraries import png_of
+    from fairlap.render.charts.parts.look import LIGHT
 
     svg = document.draw(LIGHT)
     return png_of(svg) if format_name == "png" else svg.encode()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairlap.render.document import Document, Section, Table
-from fairlap.render.markdown_table import as_code, table_line
+from fairlap.render.files.markdown_table import as_code, table_line
 
 _MOST_IN_A_CELL = 400
 _MOST_IN_A_LINE = 600

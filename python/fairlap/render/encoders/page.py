@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from fairlap.render.charts.look import DARK, LIGHT, Look
+from fairlap.render.charts.parts.look import DARK, LIGHT, Look
 from fairlap.render.document import Document, Drawing, Picture, Section, Table
 from fairlap.render.report.markup import Markup, breaking, scrolling, table, tag
 from fairlap.render.report.still_page import still_page

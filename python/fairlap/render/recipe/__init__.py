@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import save_plan
+from fairlap.race.planning.plan import save_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import dockerfile
 from fairlap.render.recipe.own_models import models_of
 from fairlap.render.recipe.readme import readme
 from fairlap.render.recipe.versions import versions_of
-from fairlap.store.run_file import save_run
+from fairlap.store.runs.run_file import save_run
 
 _WHEELS = """Put a wheel of fairlap {version} here, unless your package index has one.
 In its source tree: `pip wheel . --no-deps --wheel-dir WHERE_THIS_FILE_IS`

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fairlap.data.datasets import DATA_HASH, SYNTHETIC
 from fairlap.machine import variables
-from fairlap.race.plan_reach import reach_of
+from fairlap.race.planning.plan_reach import reach_of
 from fairlap.race.run import Run
 from fairlap.render.recipe.own_models import FOLDER, OwnModels
 from fairlap.render.recipe.versions import Versions, unusable

@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from fairlap import quantity_text
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.render.recipe.versions import unusable
-from fairlap.request.source import Source, with_paths
+from fairlap.request.fields.source import Source, with_paths
 
 FOLDER = "models"
 MOST_BYTES = 100 * 2**20  # of all models together; more is not copied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap.machine.differences import lasting
 from fairlap.quantity_text import count
-from fairlap.race.plan_reach import reach_of
+from fairlap.race.planning.plan_reach import reach_of
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import (
     data_to_bring,

@@ -13,7 +13,7 @@ from fairlap.machine import software
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Precision
-from fairlap.worker.over_http import OPTION, SERVER_PACKAGES
+from fairlap.worker.serving.over_http import OPTION, SERVER_PACKAGES
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EXTRAS = re.compile(r"\[[A-Za-z0-9,_-]+\]")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fairlap import quantity_text
 from fairlap.race.around_blocks.compilation_result import AtBatch, CompilationResult
-from fairlap.render.compilation import counts_text, heading, what_happened
 from fairlap.render.report.markup import Markup, table, tag
+from fairlap.render.text.compilation import counts_text, heading, what_happened
 from fairlap.results.columns.compilation import found_for
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlap.render.decision import MARKS, mean_text
 from fairlap.render.report.markup import Markup, scrolling, table, tag
+from fairlap.render.text.decision import MARKS, mean_text
 from fairlap.results.results import Results
 
 

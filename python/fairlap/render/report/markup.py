@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlap.printable import visible
-from fairlap.render.charts.labels import chart_text
+from fairlap.render.charts.parts.labels import chart_text
 
 _EMPTY = frozenset({"br", "col", "img", "input", "link", "meta", "source", "wbr"})
 _PART_OF_A_NAME = re.compile(r"(?<=[:=,])(?=\S)")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.render.operators import profile_head
 from fairlap.render.report.markup import Markup, scrolling, table, tag
+from fairlap.render.text.operators import profile_head
 from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 from fairlap.results.results import Results
 

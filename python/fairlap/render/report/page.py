@@ -12,12 +12,12 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.race.run import Run
 from fairlap.race.stopping import DECIDED
-from fairlap.render.charts import look
-from fairlap.render.charts.chart import Chart
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
-from fairlap.render.charts.labels import chart_text, chart_texts
-from fairlap.render.charts.libraries import vega_script
+from fairlap.render.charts.parts import look
+from fairlap.render.charts.parts.chart import Chart
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.labels import chart_text, chart_texts
+from fairlap.render.charts.parts.libraries import vega_script
 from fairlap.render.plan_command import command_of
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline, headline_of_one

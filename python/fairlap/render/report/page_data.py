@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from fairlap.render.charts import look
-from fairlap.render.charts.chart import Chart
-from fairlap.render.charts.chart_tables import group_of, plain
-from fairlap.render.charts.labels import NARROW, WIDE, label_expression
+from fairlap.render.charts.parts import look
+from fairlap.render.charts.parts.chart import Chart
+from fairlap.render.charts.parts.chart_tables import group_of, plain
+from fairlap.render.charts.parts.labels import NARROW, WIDE, label_expression
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.results import Results
 

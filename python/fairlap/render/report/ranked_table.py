@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text
 from fairlap.models.modes import MODES
-from fairlap.render.contestant_lines import OF_A_CONTESTANT, causes_of_modes
 from fairlap.render.judged import common_unit_ns, judged_and_bounds, modes_texts
 from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scenario_side import summaries
-from fairlap.render.scores import scores_text
-from fairlap.render.settings_search_text import settings_text
+from fairlap.render.text.contestant_lines import OF_A_CONTESTANT, causes_of_modes
+from fairlap.render.text.scores import scores_text
+from fairlap.render.text.settings_search_text import settings_text
 from fairlap.results.results import Results
 from fairlap.results.row import Estimate, Row
 from fairlap.results.work_result import ContestantResult, WorkResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap.render.encoders.page import wide_table
 from fairlap.render.report.markup import Markup, tag
-from fairlap.render.scaling import scaling_sections
+from fairlap.render.text.scaling import scaling_sections
 from fairlap.results.results import Results
 
 NOTE = (

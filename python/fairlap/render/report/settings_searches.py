@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.race.settings_search import SettingsSearch, SettingsTry
+from fairlap.race.around_blocks.settings_search import SettingsSearch, SettingsTry
 from fairlap.render.report.markup import Markup, scrolling, table, tag
-from fairlap.render.settings_search_text import outcome_text, settings_text
+from fairlap.render.text.settings_search_text import outcome_text, settings_text
 
 _HEADS = ["round", "settings", "times the default", "time of a call", "why"]
 

@@ -11,10 +11,10 @@ from fairlap.history.changes import Change
 from fairlap.history.history_text import ratio_of, subject_text, trend_title
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
-from fairlap.render.charts.chart import duration_labels
-from fairlap.render.charts.labels import label_expression
-from fairlap.render.charts.libraries import drawn
-from fairlap.render.charts.look import Look
+from fairlap.render.charts.parts.chart import duration_labels
+from fairlap.render.charts.parts.labels import label_expression
+from fairlap.render.charts.parts.libraries import drawn
+from fairlap.render.charts.parts.look import Look
 
 _WIDTH, _HEIGHT = 860, 240
 _NS_PER_S = 1e9

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import block_figures, why_not_claimable
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.results.decision.evidence import headline_results
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult

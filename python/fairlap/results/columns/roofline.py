@@ -14,7 +14,7 @@ from statistics import median
 from typing import Literal
 
 from fairlap import quantity_text
-from fairlap.machine.roofs import LEVELS, Roofs
+from fairlap.machine.hardware.roofs import LEVELS, Roofs
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
 from fairlap.request.work import Precision, Work

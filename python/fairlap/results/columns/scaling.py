@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlap.request.work import Conditions, Work
 from fairlap.results.estimates import Cell, cell_or
-from fairlap.results.scaling_series import ScalePoint, ScalingSeries
+from fairlap.results.scales.scaling_series import ScalePoint, ScalingSeries
 
 _COMPARED = ("speed_up", "speed_up_verdict", "efficiency", "efficiency_verdict")
 _ONE_SCALE = "the work was raced at one scale"

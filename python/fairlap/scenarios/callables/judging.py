@@ -1,6 +1,6 @@
 """When a comparison of callables ends, and how its blocks are judged.
 
-It never ends by which callable leads, but where the looks at that are counted (fairlap/verdict/looks.py).
+It never ends by which callable leads, but where the looks at that are counted (fairlap/verdict/when_to_stop/looks.py).
 """
 
 from __future__ import annotations

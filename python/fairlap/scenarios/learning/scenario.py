@@ -8,10 +8,10 @@ from pathlib import Path
 from fairlap import quantity_text, verdict
 from fairlap.request.work import Work
 from fairlap.scenarios.added import Cells, JudgedBefore, Quantity
-from fairlap.scenarios.calls_scenario import judged_calls
+from fairlap.scenarios.calls.calls_scenario import judged_calls
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified
+from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.training_messages import LearningCurve
 
 NOT_REACHED = "E_SCORE_NOT_REACHED"
 STEP_TIME = verdict.Metric("time of a step", "ns")

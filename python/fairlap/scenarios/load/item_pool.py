@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
-from fairlap.scenarios.timed_inputs import in_memory
+from fairlap.scenarios.calls.timed_inputs import in_memory
 
 _NEW_IN_A_TRIAL = 11
 _MOST_NEW_BYTES = 64 * 2**20

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
-from fairlap.request.load import PERCENTILES_OF_MLPERF, Scenario
+from fairlap.request.fields.load import PERCENTILES_OF_MLPERF, Scenario
 from fairlap.scenarios.asking import Ask
 
 Unmet = Literal["bound", "duration", "queries", "early_stopping", "errors", "clock"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
-from fairlap.request import load as of_request
-from fairlap.request.load import Load
+from fairlap.request.fields import load as of_request
+from fairlap.request.fields.load import Load
 from fairlap.request.work import Work
 from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified

@@ -15,7 +15,7 @@ from msgspec import structs
 from fairlap import verdict
 from fairlap.errors import described
 from fairlap.frameworks.contract import Contestant, Unsupported
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.scenarios.held import Held

@@ -19,13 +19,13 @@ from fairlap.engine import time_calls
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import described
 from fairlap.frameworks.adapter_parts.answers import batch_of
-from fairlap.frameworks.compilation import Compilation, Types
 from fairlap.frameworks.contract import Contestant, Unsupported
-from fairlap.models import safetensors
+from fairlap.frameworks.contract_parts.compilation import Compilation, Types
+from fairlap.models.array_files import safetensors
 from fairlap.models.registry import spec_with
 from fairlap.models.spec import BATCH, BATCH_LABELS, LABELS
 from fairlap.models.workload import Workload
-from fairlap.request.other_inputs import InputType
+from fairlap.request.fields.other_inputs import InputType
 from fairlap.scenarios.held import Held
 from fairlap.scenarios.untimed.compilation_messages import Describe, Described, Resize, Resized
 

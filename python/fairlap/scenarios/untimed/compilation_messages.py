@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import msgspec
 
-from fairlap.frameworks.compilation import Operators
-from fairlap.request.other_inputs import InputType
+from fairlap.frameworks.contract_parts.compilation import Operators
+from fairlap.request.fields.other_inputs import InputType
 from fairlap.scenarios.asking import Ask
 
 

@@ -16,9 +16,9 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.registry import spec_at
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
+from fairlap.scenarios.calls.timed_inputs import in_memory
 from fairlap.scenarios.device_quantities import with_completion
 from fairlap.scenarios.held import Held
-from fairlap.scenarios.timed_inputs import in_memory
 from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured
 
 EMPTY = "fairlap.bench_models.empty"

@@ -11,9 +11,9 @@ import msgspec
 
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.printed_document import PrintedDocument
-from fairlap.store import run_ids
 from fairlap.store.errors import NoSuchRun, StoreIsBusy
 from fairlap.store.recording import checkpoints_of
+from fairlap.store.runs import run_ids
 from fairlap.store.shared import waiting
 from fairlap.store.shared.content import RunContent, content_of, relation
 from fairlap.store.shared.copying import copy_run

@@ -10,7 +10,7 @@ import contextlib
 import glob
 from pathlib import Path
 
-from fairlap.machine.private_files import make_private_file
+from fairlap.machine.files.private_files import make_private_file
 from fairlap.store.errors import StoreError
 
 _ENDING = ".unsent"

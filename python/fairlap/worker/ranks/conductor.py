@@ -22,12 +22,11 @@ from fairlap.frameworks.contract import Framework, Unsupported
 from fairlap.meters.memory import Memory
 from fairlap.models.rank_parts import why_not_divided
 from fairlap.models.registry import spec_at, spec_with
-from fairlap.request.scale import Rank
+from fairlap.request.fields.scale import Rank
 from fairlap.scenarios.asking import Prepared
-from fairlap.scenarios.latency_messages import Measure, Measured
-from fairlap.scenarios.ranks_messages import PrepareCollectives, StepAlone, SteppedAlone
+from fairlap.scenarios.calls.latency_messages import Measure, Measured
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives, StepAlone, SteppedAlone
 from fairlap.scenarios.untimed.profile_messages import Overhead, OverheadMeasured
-from fairlap.worker import over_http
 from fairlap.worker.failure import FailedElsewhere
 from fairlap.worker.guardian import RANKS_TOKEN
 from fairlap.worker.phases import Phases
@@ -46,6 +45,7 @@ from fairlap.worker.ranks.launchers import Folders, Launching, NoLauncher, base_
 from fairlap.worker.ranks.placement import cores_for, draw_addresses, listener_for, places_of
 from fairlap.worker.ranks.ranks import Ranks, TooLate, Trouble
 from fairlap.worker.service import framework_class
+from fairlap.worker.serving import over_http
 
 LAUNCH = "launch"
 _TRIES = 3  # with another port each

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap.frameworks.contract import RankLauncher
-from fairlap.machine.scratch_folder import SHARED_MEMORY, ScratchFolder
+from fairlap.machine.files.scratch_folder import SHARED_MEMORY, ScratchFolder
 from fairlap.worker.ranks.joining import HOST, NUMBERS, RANK
 from fairlap.worker.ranks.placement import Addresses, Place, conductor_host_for
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from fairlap.frameworks.contract import Unsupported
 from fairlap.meters.memory import Memory
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.rank_parts import RANK_STATE
 from fairlap.models.training.reference import LOSS
 from fairlap.request.work import Mode
 from fairlap.scenarios.asking import Prepared
-from fairlap.scenarios.latency_messages import (
+from fairlap.scenarios.calls.latency_messages import (
     BEFORE,
     BYTES_PER_SAMPLE,
     Drawn,
@@ -27,7 +27,7 @@ from fairlap.scenarios.latency_messages import (
     MeasuredQuantity,
     Reading,
 )
-from fairlap.scenarios.ranks_messages import PrepareCollectives, SteppedAlone
+from fairlap.scenarios.ranks.ranks_messages import PrepareCollectives, SteppedAlone
 from fairlap.worker.protocol import Answered, Prepare
 
 Array = npt.NDArray[Any]

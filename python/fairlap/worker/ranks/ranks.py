@@ -20,7 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.processes import process_stat
+from fairlap.machine.programs.processes import process_stat
 from fairlap.worker.guardian import RANKS_TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Ended, Failed, Hello, Join, Phase, Reply, Request, line_of
 from fairlap.worker.ranks.joining import notice_lost_host

@@ -105,7 +105,7 @@ def keep_race(record: PartRecord, work: RaceWork, file: Path) -> None:
     The headline is wall time until the device is done; what it was busy for comes next to it, or why that is not known.
     """
     import msgspec
-    from fairlap.store.run_file import RunDocument
+    from fairlap.store.runs.run_file import RunDocument
 
     document = msgspec.json.decode(file.read_bytes(), type=RunDocument)
     for row in document.rows:

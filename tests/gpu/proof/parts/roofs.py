@@ -40,7 +40,7 @@ def run(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _roofs(record: PartRecord) -> None:
-    from fairlap.machine.device_roofs import measured_on_device
+    from fairlap.machine.hardware.device_roofs import measured_on_device
 
     found = measured_on_device(DEVICE, SECONDS)
     for kind, roofs, by in (

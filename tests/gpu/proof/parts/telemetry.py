@@ -54,9 +54,9 @@ def _probe(record: PartRecord, deadline: Deadline) -> None:
 
 
 def _sampler(**settings: Any) -> Any:
-    if find_spec("fairlap.engine.telemetry") is None:
+    if find_spec("fairlap.engine.sampling.telemetry") is None:
         raise NotHere("this build of the engine has no sampler")
-    return import_module("fairlap.engine.telemetry").Sampler(
+    return import_module("fairlap.engine.sampling.telemetry").Sampler(
         nvml_library=os.environ.get("FAIRLAP_LIBNVML", ""), **settings
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fairlap.machine.processor import siblings
+from fairlap.machine.hardware.processor import siblings
 from fairlap.machine.race_lock.holder import SETTING, listening, prefix, races_running
 from fairlap.machine.race_lock.lock import MachineBusy, names_of, one_race
 from fairlap.machine.root import THIS_MACHINE

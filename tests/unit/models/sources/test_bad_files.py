@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.request.source import range_in
+from fairlap.request.fields.source import range_in
 from onnx_files import BOUND, code_of, masked_lookup, source_of
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")

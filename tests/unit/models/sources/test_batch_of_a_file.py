@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 from onnx_files import code_of, drawn, opened, source_of
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import weights_file
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
-from fairlap.models.sources.hugging_face_models import LocalModel, example_inputs, module_of
 from fairlap.models.sources.kinds.hugging_face import HuggingFace
+from fairlap.models.sources.python_models.hugging_face_models import LocalModel, example_inputs, module_of
 from fairlap.models.sources.registry import kind_of
 from fairlap.models.spec import Integers
-from fairlap.request.source import Source, dims_in, shapes_in
+from fairlap.request.fields.source import Source, dims_in, shapes_in
 from onnx_files import opened
 from transformers_folders import SIZES, folder_of
 

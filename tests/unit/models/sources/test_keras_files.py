@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from fairlap.errors import FairlapError
 from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to, weights_file
-from fairlap.models.sources.keras_models import KerasModel, use_backend
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, use_backend
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.answers import answer_error, require_weights
-from fairlap.request.source import shapes_in
+from fairlap.request.fields.source import shapes_in
 from keras_files import ROWS, lookup
 from onnx_files import materials_of, opened, source_of
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.spec import Integers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN
-from fairlap.request.source import range_in, shapes_in
+from fairlap.request.fields.source import range_in, shapes_in
 from onnx_files import (
     BOUND,
     ROWS,

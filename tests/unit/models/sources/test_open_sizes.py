@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.request.fields.source import dims_in, shapes_in
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.source import dims_in, shapes_in
 from onnx_files import BOUND, answers_by_hand, code_of, masked_lookup, one_node, opened, source_of, weights
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")

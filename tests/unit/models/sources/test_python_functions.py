@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources import bundle
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.kinds.python_function import PythonFunction
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 from onnx_files import materials_of, opened
 
 IN_JAX = """

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.models.sources.onnx_graphs.ranges import LOOPS
 from fairlap.models.spec import Integers, Uniform
-from fairlap.request.source import range_in
+from fairlap.request.fields.source import range_in
 from onnx_files import code_of, one_node, opened, source_of
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")

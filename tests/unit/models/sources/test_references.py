@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.models.sources.kinds import onnx_file

@@ -13,11 +13,11 @@ from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
 from fairlap.frameworks.adapter_parts.litert_files import main
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to
 from fairlap.race.equal_work.answers import answer_error, require_weights
-from fairlap.request.source import shapes_in
+from fairlap.request.fields.source import shapes_in
 from machine_marks import needs_package
 from onnx_files import drawn, materials_of, opened, source_of
 

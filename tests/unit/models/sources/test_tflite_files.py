@@ -10,11 +10,11 @@ import pytest
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import reference_file, route_to
 from fairlap.models.sources.proof import MULTIPLE, ROUNDING
 from fairlap.race.equal_work.answers import answer_error, require_weights
-from fairlap.request.source import Source, dims_in, shapes_in
+from fairlap.request.fields.source import Source, dims_in, shapes_in
 from onnx_files import materials_of, opened, source_of
 from tflite_files import dense, weights
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_function import PythonFunction
 from fairlap.models.sources.kinds.torch_files import TorchFile, _nothing_unpickled
 from fairlap.models.sources.registry import kind_of
-from fairlap.request.source import Source, shapes_in
+from fairlap.request.fields.source import Source, shapes_in
 from onnx_files import opened, source_of
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")

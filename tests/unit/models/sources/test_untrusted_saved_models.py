@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models.sources.tensorflow_operators import read_saved_model, require_harmless
+from fairlap.models.sources.tensorflow_files.tensorflow_operators import read_saved_model, require_harmless
 from hostile_files import saved_model_that, saved_model_that_reads, saved_model_that_writes
 from machine_marks import needs_package
 from onnx_files import opened, source_of

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models.sources.exported_programs import is_arithmetic, require_harmless_program
 from fairlap.models.sources.kinds.torch_files import load_program
-from fairlap.request.source import shapes_in
+from fairlap.models.sources.python_models.exported_programs import is_arithmetic, require_harmless_program
+from fairlap.request.fields.source import shapes_in
 from hostile_files import changed_program, plain_program, program_of_code, script_that_writes
 from onnx_files import opened, source_of
 

@@ -14,7 +14,7 @@ from fairlap.models.spec import Normal, Spec, Tensor, Weight
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise, as_trained, distances, trained, written
 from fairlap.models.training.reference import Batch, Mistake, Slopes, State, state_named, steps_of
-from fairlap.request.training import AdamW, Optimizer, Schedule, Sgd, Training
+from fairlap.request.fields.training import AdamW, Optimizer, Schedule, Sgd, Training
 
 SPEC = Spec(
     name="two layers",
@@ -42,7 +42,7 @@ def forward(weights: Any, inputs: Any, statistics: dict[str, Any] | None = None)
     if statistics is None:
         centred = hidden - weights["moving"]
     else:
-        from fairlap.models.differentiation import plain
+        from fairlap.models.checks.differentiation import plain
 
         centred = hidden - hidden.mean(axis=0)
         statistics["moving"] = 0.9 * weights["moving"] + 0.1 * plain(hidden).mean(axis=0)

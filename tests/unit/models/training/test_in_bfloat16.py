@@ -20,7 +20,7 @@ from fairlap.models.training.in_bfloat16 import (
     trained_in_precision,
 )
 from fairlap.models.training.reference import Batch, State
-from fairlap.request.training import AdamW, Sgd, Training
+from fairlap.request.fields.training import AdamW, Sgd, Training
 from fairlap.request.work import Precision
 
 SGD = Training(Sgd(lr=0.01, momentum=0.9, decay=0.0005))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fairlap.bench_models.convolution.numpy_unit import apply_unit
 from fairlap.bench_models.convolution.units import STATISTICS, Unit
-from fairlap.models.differentiation import gradients
+from fairlap.models.checks.differentiation import gradients
 
 UNITS = {
     "dense": Unit("conv", "norm", inward=4, outward=6, kernel=3, image=8, stride=2),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models.differentiation import Traced, gradients
+from fairlap.models.checks.differentiation import Traced, gradients
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.training.rounded_arrays import Rounded, WithRoundedProducts, bare
 

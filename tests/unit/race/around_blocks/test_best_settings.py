@@ -12,14 +12,14 @@ from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.race.around_blocks import best_settings
 from fairlap.race.around_blocks.best_settings import search_settings, with_best_settings
+from fairlap.race.around_blocks.settings_search import SettingsSearch
 from fairlap.race.around_blocks.settings_space import Space
-from fairlap.race.plan import Measuring, Plan, draw_plan, load_plan, save_plan
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan import Measuring, Plan, draw_plan, load_plan, save_plan
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.progress import Messages, Progress, Silence
 from fairlap.race.run import Run
-from fairlap.race.settings_search import SettingsSearch
 from fairlap.render.report.page import page_of
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work

@@ -13,11 +13,11 @@ from fairlap.errors import InvalidRequest
 from fairlap.models.sources.registry import kinds
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.compilation_result import CompilationResult, still_to_inspect
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.race import Race
 from fairlap.race.run import Run
+from fairlap.request.fields.other_inputs import OtherInputs
 from fairlap.request.names import Contestants
-from fairlap.request.other_inputs import OtherInputs
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.results.results import results_of

@@ -13,18 +13,18 @@ from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.profiles import require_trace_folder
-from fairlap.race.plan import Plan
-from fairlap.race.plan_from_request import plan_of as plan_of_request
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_from_request import plan_of as plan_of_request
 from fairlap.race.run import Run
 from fairlap.render.report.page import page_of
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import RaceRequest
 from fairlap.results.columns.operators import contestant_profiles
 from fairlap.results.results import results_of
-from fairlap.scenarios.latency_messages import Measure
+from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.untimed.profile_messages import ProfileCalls
-from fairlap.store.run_file import load_run, run_document, save_run
+from fairlap.store.runs.run_file import load_run, run_document, save_run
 from fairlap.store.store import open_store
 from machine_marks import needs_proc
 from small_races import plan_of, run_race

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from fairlap.race.around_blocks.best_settings import WORTH_IT
 from fairlap.race.around_blocks.search_regret import LogTimes, further_blocks, log_times_of, regret_of
-from fairlap.race.settings_search import Settings
+from fairlap.race.around_blocks.settings_search import Settings
 from fairlap.request.work import Work
 from runs_for_rows import a_process
 

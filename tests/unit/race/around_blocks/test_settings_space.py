@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from fairlap.machine.root import Root
+from fairlap.race.around_blocks.settings_search import alternatives
 from fairlap.race.around_blocks.settings_space import space_of
-from fairlap.race.settings_search import alternatives
 from fairlap.request.names import contestant_named
 
 ON_GLIBC = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="allocators are chosen through glibc")

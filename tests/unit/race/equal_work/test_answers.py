@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.answers import (
     Agreement,

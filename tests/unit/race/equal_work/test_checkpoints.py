@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.registry import find
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan, draw_plan
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Checkpoints, Origin
 from fairlap.scenarios.learning.race.learning import Learner
 from fairlap.scenarios.learning.race.learning_data import data_to_learn
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve, Restore, Restored
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve, Restore, Restored
 
 STATE = {"weight/w": np.arange(6, dtype=np.float32), "step": np.asarray(4, np.float32)}
 CURVE = LearningCurve(0.9, (Evaluation(2, 0.1, 0.5, 1.0), Evaluation(4, 0.2, 0.7, 0.8)))
@@ -111,7 +111,7 @@ def test_where_none_can_be_written_one_line_says_so_and_the_last_one_stays(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fairlap.models.safetensors._write_whole", full)
+    monkeypatch.setattr("fairlap.models.array_files.safetensors._write_whole", full)
     for _ in range(3):
         kept.checkpoints.write(process(), origin(3), Checkpoint(CURVE, [], STATE))
     assert ["No space left" in line for line in kept.lines] == [True]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fairlap.cli import cli
-from fairlap.cli import run_race as run_race_module
+from fairlap.cli.races import run_race as run_race_module
 from fairlap.data import datasets as fed_data
 from fairlap.errors import InvalidRequest
 from fairlap.launch.memory_groups import GroupsHere
@@ -26,17 +26,17 @@ from fairlap.meters.memory import Memory
 from fairlap.race.around_blocks.smallest_memory import Found, Trial, smallest_memory
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import Limits, Measuring, Plan
-from fairlap.race.plan_reach import allow
+from fairlap.race.planning.plan import Limits, Measuring, Plan
+from fairlap.race.planning.plan_reach import allow
 from fairlap.race.processes.block_worker import request_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.render.outputs import FORMATS
-from fairlap.render.terminal import text_of
+from fairlap.render.text.terminal import text_of
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult, SmallestMemory
-from fairlap.store.run_file import load_run, save_run
+from fairlap.store.runs.run_file import load_run, save_run
 from fairlap.store.store import open_store
 from machine_marks import needs_proc
 from small_races import run_race, small_plan

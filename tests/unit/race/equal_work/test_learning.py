@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from fairlap.data.labelled.built_in import labelled_set
 from fairlap.errors import InvalidRequest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import STEP, WEIGHT, Batch, State, steps_of
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials, materials_for
 from fairlap.race.equal_work.training_answers import Diverges, drawn_step_errors, training_errors
-from fairlap.race.plan import Plan, load_plan, save_plan
-from fairlap.request.training import AdamW, Sgd, Training
-from fairlap.request.training_data import TrainingData
+from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.request.fields.training import AdamW, Sgd, Training
+from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race import learning as learning_module
 from fairlap.scenarios.learning.race import learning_data
 from fairlap.scenarios.learning.race.held_out_answers import score_of_answers
 from fairlap.scenarios.learning.race.learning import Learner, require_learnable, require_plan
-from fairlap.scenarios.training_messages import Epoch, EpochTrained
+from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained
 from machine_marks import needs_package
 from msgspec.structs import replace as replaced
 from small_races import small_plan

@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find
 from fairlap.models.training.reference import BUFFER, STEP, WEIGHT
 from fairlap.race.equal_work.materials import materials_for
 from fairlap.race.equal_work.start_weights import start_weights
-from fairlap.race.plan_from_request import plan_of
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.request.fields.scale import Scale
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.scale import Scale
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.kept_weights import KeptWeights, require_folder
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 from msgspec.structs import replace
 from small_races import small_plan
 

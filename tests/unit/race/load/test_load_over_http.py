@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.plan import Limits, Measuring
-from fairlap.request.load import Load, LoadRequest
+from fairlap.race.planning.plan import Limits, Measuring
+from fairlap.request.fields.load import Load, LoadRequest
 from fairlap.request.names import Contestants
 from fairlap.request.units import Seconds
 from fairlap.request.work import Work

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan import Plan, load_plan, save_plan
 from fairlap.render.plan_command import command_of
-from fairlap.request.load import Load, LoadRequest, load_of
+from fairlap.request.fields.load import Load, LoadRequest, load_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from runs_of_precisions import planned

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fairlap.race.plan import Limits, Measuring, Plan
+from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
-from fairlap.request.load import Load
+from fairlap.request.fields.load import Load
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.scenarios.load.load_messages import STAMPS

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from fairlap import verdict
-from fairlap.request.load import Load
+from fairlap.request.fields.load import Load
 from fairlap.scenarios.load.load_messages import LoadFound, LoadTimes, LoadTrial
 from fairlap.scenarios.load.race.load_run import notices
 from fairlap.scenarios.load.race.rate_search import RESOLUTION, Offered, Searched, largest_met, rate_search

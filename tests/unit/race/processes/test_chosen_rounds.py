@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from fairlap.race.plan import Measuring, Plan
+from fairlap.race.planning.plan import Measuring, Plan
 from fairlap.race.processes.chosen_rounds import rounds_of, with_rounds_of
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.process_result import ProcessResult

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.left_out import contestants_of
-from fairlap.race.plan import Limits, Measuring, Plan
+from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.processes import turns
 from fairlap.race.processes.one_process import unused_calls
 from fairlap.race.race import Race

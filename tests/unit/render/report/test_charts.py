@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.call_cost import CallCost
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
-from fairlap.render.charts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
-from fairlap.render.charts.static import main_chart, write_charts
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
+from fairlap.render.charts.parts.static import main_chart, write_charts
 from fairlap.render.report.page import page_of
 from fairlap.render.report.page_data import packed
 from fairlap.request.units import Share

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
-from fairlap.render.charts.static import static_spec
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.static import static_spec
 from fairlap.render.report.page import page_of
 from fairlap.results.results import results_of
 from runs_to_show import HOSTILE, PLAIN, SCRIPT, fed, run_of

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 from fairlap.race.run import Run
-from fairlap.render.charts.chart_tables import chart_tables
 from fairlap.render.charts.charts_of_run import charts_of
-from fairlap.render.charts.labels import chart_text
-from fairlap.render.charts.libraries import png_of, svg_of
-from fairlap.render.charts.static import static_spec
+from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.labels import chart_text
+from fairlap.render.charts.parts.libraries import png_of, svg_of
+from fairlap.render.charts.parts.static import static_spec
 from fairlap.render.report.page import page_of
 from fairlap.results.results import Results, results_of
 from measured_runs import a_measured_run

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from fairlap.render.charts.labels import NARROW, WIDE, short_names
-from fairlap.render.charts.static import write_charts
+from fairlap.render.charts.parts.labels import NARROW, WIDE, short_names
+from fairlap.render.charts.parts.static import write_charts
 from fairlap.results.results import results_of
 from runs_to_show import run_of, samples
 

@@ -7,10 +7,10 @@ from fairlap.meters import disturbances
 from fairlap.meters.memory import Memory
 from fairlap.race.run import Run
 from fairlap.race.stopping import DECIDED
-from fairlap.render import markdown_file
+from fairlap.render.files import markdown_file
 from fairlap.render.report.page import page_of
-from fairlap.request.training import Sgd, Training
-from fairlap.request.training_data import TrainingData
+from fairlap.request.fields.training import Sgd, Training
+from fairlap.request.fields.training_data import TrainingData
 from fairlap.results.flat_row import columns
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fairlap.machine.roofs import Roof, Roofs
+from fairlap.machine.hardware.roofs import Roof, Roofs
 from fairlap.scenarios.callables.axes.axis import BadAxis, axes_of
 from fairlap.scenarios.callables.axes.declared_work import (
     DeclaredWork,

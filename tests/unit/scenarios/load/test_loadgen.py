@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.request.load import Scenario
+from fairlap.request.fields.load import Scenario
 from fairlap.scenarios.load import loadgen_messages
 from fairlap.scenarios.load.loadgen import run_loadgen
 from fairlap.scenarios.load.loadgen_audits import audit_answers_while_timed, audit_repeated_item

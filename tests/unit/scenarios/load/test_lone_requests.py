@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap import verdict
 from fairlap.engine.load import LoadResult
-from fairlap.request.load import Load
+from fairlap.request.fields.load import Load
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.race.rate_search import Offered, Searched, rate_search
 from fairlap.scenarios.load.serving import trial_of

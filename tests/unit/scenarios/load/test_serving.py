@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from fairlap.engine.token_stamps import TokenStamps
 from fairlap.frameworks.contract import Contestant, Unsupported
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Tensor
 from fairlap.scenarios.load.batched_calls import prepared_batches

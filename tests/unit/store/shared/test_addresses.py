@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command_line import invoke, refusal
 from fairlap.errors import FairlapError
-from fairlap.race.plan import Block
+from fairlap.race.planning.plan import Block
 from fairlap.race.processes.block_worker import environment_of
 from fairlap.store.opening import store_path
 from runs_for_rows import a_run

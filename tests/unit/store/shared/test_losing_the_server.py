@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fairlap, invoke, output
-from fairlap.cli.recorder import Recorder
+from fairlap.cli.races.recorder import Recorder
 from fairlap.errors import FairlapError
 from fairlap.race.progress import Silence
 from fairlap.race.run import Run

@@ -13,8 +13,8 @@ import pytest
 from command_line import invoke, output, refusal
 from fairlap.errors import FairlapError
 from fairlap.race.run import Run
-from fairlap.store import run_ids
 from fairlap.store.opening import store_path
+from fairlap.store.runs import run_ids
 from fairlap.store.shared import waiting
 from fairlap.store.shared.address import address_of
 from fairlap.store.shared.copying import copy_run

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.machine.processes import process_stat
-from fairlap.scenarios.latency_messages import Measure, Measured, MeasuredQuantity
-from fairlap.scenarios.ranks_messages import RankLimits
+from fairlap.machine.programs.processes import process_stat
+from fairlap.scenarios.calls.latency_messages import Measure, Measured, MeasuredQuantity
+from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Hello, Join, Prepare
 from fairlap.worker.ranks import ranks as ranks_module

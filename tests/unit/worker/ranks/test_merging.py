@@ -5,8 +5,8 @@ import pytest
 from fairlap.frameworks.contract import Unsupported
 from fairlap.meters.memory import Memory
 from fairlap.scenarios.asking import Prepared
-from fairlap.scenarios.latency_messages import Drawn, DrawnResult, Measure, Measured, MeasuredQuantity, Reading
-from fairlap.scenarios.ranks_messages import SteppedAlone
+from fairlap.scenarios.calls.latency_messages import Drawn, DrawnResult, Measure, Measured, MeasuredQuantity, Reading
+from fairlap.scenarios.ranks.ranks_messages import SteppedAlone
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.ranks import merging
 from fairlap.worker.ranks.conductor import fixed_calls

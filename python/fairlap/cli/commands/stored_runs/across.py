@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
+from fairlap.cli.options.values import RUN_OR_FILE
 from fairlap.cli.output import print_document
-from fairlap.cli.output_options import FOR, JSON, OUTPUT, REQUIRE, writable
-from fairlap.cli.values import RUN_OR_FILE
 
 
 @click.command(

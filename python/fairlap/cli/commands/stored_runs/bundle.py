@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import BASELINE, JSON, PRICE_OPTION
+from fairlap.cli.options.values import FILE, RUN_OR_FILE
 from fairlap.cli.output import print_json, print_line
-from fairlap.cli.output_options import BASELINE, JSON, PRICE_OPTION
-from fairlap.cli.values import FILE, RUN_OR_FILE
 from fairlap.printed_document import PrintedDocument
 
 
@@ -58,13 +58,13 @@ def command(
     """
     from functools import partial
 
-    from fairlap.cli.output_options import require_writable
-    from fairlap.machine.atomic_files import write_output
+    from fairlap.cli.options.output_options import require_writable
+    from fairlap.machine.files.atomic_files import write_output
     from fairlap.render.bundle.contents import bundle_of
     from fairlap.render.bundle.samples import run_with_samples
     from fairlap.render.bundle.signature import sign
     from fairlap.results.prices import price_named
-    from fairlap.store.run_sources import require_contestant
+    from fairlap.store.runs.run_sources import require_contestant
 
     require_writable(output)
     priced = price_named(price) if price else None

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.options.values import RUN_OR_FILE, SHARE
 from fairlap.cli.output import print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON
-from fairlap.cli.values import RUN_OR_FILE, SHARE
 from fairlap.history.between_runs import Difference
 from fairlap.history.operators import OperatorsCompared
 from fairlap.printed_document import PrintedDocument
@@ -54,7 +54,7 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     from fairlap.history.operators import compare_operators
     from fairlap.history.text import operators_text, runs_text
     from fairlap.machine.differences import differences, differences_text
-    from fairlap.store.run_sources import run_named
+    from fairlap.store.runs.run_sources import run_named
     from fairlap.verdict import Change
 
     (old, old_id), (new, _) = run_named(before), run_named(after)

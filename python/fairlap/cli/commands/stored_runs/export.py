@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
+from fairlap.cli.options.values import RUN_OR_FILE
 from fairlap.cli.output import print_json
-from fairlap.cli.output_options import BASELINE, JSON, OUTPUT, PRICE_OPTION, writable
-from fairlap.cli.values import RUN_OR_FILE
 from fairlap.printed_document import PrintedDocument
 from fairlap.results.row import Row
 
@@ -48,12 +48,12 @@ def command(
 
     RUN is `last`, the id of a stored run or its beginning; FILE is a run file, written by `-o FILE.json`.
     """
-    from fairlap.machine.atomic_files import write_output
-    from fairlap.render import csv_file
+    from fairlap.machine.files.atomic_files import write_output
+    from fairlap.render.files import csv_file
     from fairlap.render.outputs import ROW_FORMATS, Format, encoded, format_of
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
-    from fairlap.store.run_sources import require_contestant, run_named
+    from fairlap.store.runs.run_sources import require_contestant, run_named
 
     for path in output:
         format_of(path, ROW_FORMATS)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.options.values import LARGEST_SLOWDOWN, RUN_OR_FILE
 from fairlap.cli.output import print_error, print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON
-from fairlap.cli.values import LARGEST_SLOWDOWN, RUN_OR_FILE
 from fairlap.history.gate import GateFinding
 from fairlap.printed_document import PrintedDocument
 
@@ -115,7 +115,7 @@ def _findings(
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
     from fairlap.history.gate import findings_between, findings_inside
     from fairlap.history.other_tools import benchmarks_of, findings_between_benchmarks, read_benchmarks
-    from fairlap.store.run_sources import run_named
+    from fairlap.store.runs.run_sources import run_named
 
     if after is None:
         if read_benchmarks(Path(before)) is not None:

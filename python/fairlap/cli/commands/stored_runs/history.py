@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT, writable
+from fairlap.cli.options.values import DATE, MODEL, NAME, SHARE
 from fairlap.cli.output import print_document
-from fairlap.cli.output_options import JSON, OUTPUT, writable
-from fairlap.cli.values import DATE, MODEL, NAME, SHARE
 
 
 @click.command(

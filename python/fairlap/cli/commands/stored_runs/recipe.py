@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.values import RUN_OR_FILE
 from fairlap.cli.output import print_note
-from fairlap.cli.values import RUN_OR_FILE
 from fairlap.printable import joined_lines
 
 
@@ -36,7 +36,7 @@ def command(run: str, folder: Path) -> None:
     RUN is `last`, the id of a stored run or its beginning; FILE is a run file.
     """
     from fairlap.render.recipe import write_recipe
-    from fairlap.store.run_sources import run_named
+    from fairlap.store.runs.run_sources import run_named
 
     written = write_recipe(run_named(run)[0], folder)
     click.echo(joined_lines(written))

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import BASELINE, FOR, OUTPUT, PRICE_OPTION, REQUIRE, writable
+from fairlap.cli.options.values import RUN_OR_FILE
 from fairlap.cli.output import print_line
-from fairlap.cli.output_options import BASELINE, FOR, OUTPUT, PRICE_OPTION, REQUIRE, writable
-from fairlap.cli.values import RUN_OR_FILE
 
 
 @click.command(
@@ -51,7 +51,7 @@ def command(
     from fairlap.results.decision.question import question_of, with_decision
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
-    from fairlap.store.run_sources import require_contestant, run_named, samples_of
+    from fairlap.store.runs.run_sources import require_contestant, run_named, samples_of
 
     if not output and charts is None:
         raise InvalidRequest("give a file or folder to write: -o report.html, or --charts FOLDER")
@@ -71,7 +71,7 @@ def command(
         write(path, results, chosen)
         print_line(f"{path}")
     if charts is not None:
-        from fairlap.render.charts.static import write_charts
+        from fairlap.render.charts.parts.static import write_charts
 
         for path in write_charts(results, charts):
             print_line(f"{path}")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.options.output_options import JSON
+from fairlap.cli.options.values import DATE, RUN, hand_over_bundle
 from fairlap.cli.output import print_error, print_json, print_line, print_note
-from fairlap.cli.output_options import JSON
-from fairlap.cli.values import DATE, RUN, hand_over_bundle
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def import_(files: tuple[Path, ...]) -> None:
     Nothing of a run is executed. What the plan of one from elsewhere reaches is shown; running that plan again asks for
     --trust.
     """
-    from fairlap.cli.plan_trust import print_reach
+    from fairlap.cli.races.plan_trust import print_reach
     from fairlap.store.store import open_store
 
     with open_store() as store:

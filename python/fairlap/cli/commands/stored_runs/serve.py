@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.values import NAME
 from fairlap.cli.output import print_note
-from fairlap.cli.values import NAME
 
 
 @click.command(

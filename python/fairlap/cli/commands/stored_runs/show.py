@@ -10,9 +10,9 @@ import click
 
 from fairlap import quantity_text
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
+from fairlap.cli.options.values import RUN_OR_FILE
 from fairlap.cli.output import print_json
-from fairlap.cli.output_options import FOR, JSON, OUTPUT, PRICE_OPTION, REQUIRE, writable
-from fairlap.cli.values import RUN_OR_FILE
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def command(
     from fairlap.results.decision.question import question_of, with_decision
     from fairlap.results.prices import price_named
     from fairlap.results.results import results_of
-    from fairlap.store.run_file import run_document
+    from fairlap.store.runs.run_file import run_document
 
     question, priced = question_of(require or "", use or ""), price_named(price) if price else None
     saved, run_id, state, rows = _found(run)
     from fairlap.render.outputs import write
-    from fairlap.render.terminal import text_of
+    from fairlap.render.text.terminal import text_of
 
     results = with_decision(results_of(saved, run_id, price=priced), question)
     for path, chosen in writable(output):
@@ -78,7 +78,7 @@ def command(
 
 def _found(name: str) -> tuple[Run, str, State, list[Row] | None]:
     """Find the run of a file or of the store, with its id, its state and its rows; None of a file that has none."""
-    from fairlap.store.run_file import load_run_file, state_of
+    from fairlap.store.runs.run_file import load_run_file, state_of
     from fairlap.store.store import open_store
 
     if Path(name).exists():

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON
 from fairlap.cli.output import print_result
-from fairlap.cli.output_options import JSON, OUTPUT_JSON
 from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:

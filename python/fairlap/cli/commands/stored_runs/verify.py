@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON
+from fairlap.cli.options.values import FILE, NAME
 from fairlap.cli.output import print_error, print_json, print_line
-from fairlap.cli.output_options import JSON
-from fairlap.cli.values import FILE, NAME
 from fairlap.printable import joined_lines
 from fairlap.printed_document import PrintedDocument
 
@@ -58,7 +58,7 @@ def command(bundle: Path, expected: str | None, signers: Path | None, as_json: b
     bundle, or not signed by --signer, 3 when nothing contradicts but a document could not be made again here.
     """
     from fairlap.errors import InvalidRequest
-    from fairlap.machine.regular_file import content_of
+    from fairlap.machine.files.regular_file import content_of
     from fairlap.render.bundle.verify import CHANGED, NOT_MADE_AGAIN, verify
 
     try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.compilation.hlo_text import kernels_in, operations_in
-from fairlap.frameworks.compilation import Compilation, Operators
+from fairlap.frameworks.contract_parts.compilation import Compilation, Operators
 
 _DIFFERENCE = re.compile(r"^\s*\* (?P<difference>.+)$", re.MULTILINE)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.compilation import Compilation, Operators, Types
+from fairlap.frameworks.contract_parts.compilation import Compilation, Operators, Types
 from fairlap.models.arrays import Arrays
 
 _ONE_GRAPH = "the session is made of the whole graph, and nothing is traced"

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.compilation.hlo_text import kernels_in
-from fairlap.frameworks.compilation import Compilation, Operators
+from fairlap.frameworks.contract_parts.compilation import Compilation, Operators
 
 _NO_WORK = frozenset(
     ("Placeholder", "Const", "Identity", "IdentityN", "NoOp", "ReadVariableOp", "StopGradient", "_Arg", "_Retval")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import shortened
-from fairlap.frameworks.compilation import Compilation, Operators
+from fairlap.frameworks.contract_parts.compilation import Compilation, Operators
 
 _MOST_REASON = 300
 _BETWEEN = re.compile(r"(?P<quotes>'''|\"\"\").*?(?P=quotes)", re.DOTALL)  # sources of kernels

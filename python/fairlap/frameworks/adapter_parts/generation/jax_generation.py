@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.contract import Phase
-from fairlap.frameworks.generation import Generation, Tokens
+from fairlap.frameworks.contract_parts.generation import Generation, Tokens
 from fairlap.models.workload import Workload
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.generation import Generation, Tokens
+from fairlap.frameworks.contract_parts.generation import Generation, Tokens
 
 
 def generation(session: Any) -> Generation:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.generation import Generation, Tokens
+from fairlap.frameworks.contract_parts.generation import Generation, Tokens
 
 _PAST = "past_"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlap.frameworks.contract import Phase
-from fairlap.frameworks.generation import Generation, Tokens
+from fairlap.frameworks.contract_parts.generation import Generation, Tokens
 from fairlap.models.workload import Workload
 
 

@@ -19,7 +19,7 @@ from fairlap.frameworks.adapter_parts.http.tensorflow_serving import TensorFlowS
 from fairlap.frameworks.contract import ServerFailed
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
-from fairlap.request.server_address import ServerAddress
+from fairlap.request.fields.server_address import ServerAddress
 
 
 class ServerProtocol(Protocol):

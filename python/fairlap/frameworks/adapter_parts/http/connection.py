@@ -14,7 +14,7 @@ import msgspec
 from fairlap.errors import shortened
 from fairlap.frameworks.contract import ServerFailed
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.request.server_address import ServerAddress
+from fairlap.request.fields.server_address import ServerAddress
 
 _OK = 200
 _MOST_BYTES = 2**31

@@ -16,7 +16,7 @@ import msgspec
 
 from fairlap.frameworks.adapter_parts.profiles.profiled_spans import Span, profiled_calls
 from fairlap.frameworks.contract import ProfiledCall
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 from fairlap.models.arrays import Arrays
 
 _NS_PER_US = 1e3

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.frameworks.contract import ProfiledCall, Spent
-from fairlap.machine.atomic_files import write_output
+from fairlap.machine.files.atomic_files import write_output
 
 CALL = "fairlap.call"
 """The name of the span that a profiled call is wrapped in."""

@@ -15,8 +15,8 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.frameworks.contract import Quantization
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.private_files import make_cache_folder, tighten
-from fairlap.machine.user_folders import work_cache
+from fairlap.machine.files.private_files import make_cache_folder, tighten
+from fairlap.machine.files.user_folders import work_cache
 from fairlap.models.arrays import hash_of
 from fairlap.models.code_hash import hash_of_code, hash_of_model_code
 from fairlap.models.workload import Workload

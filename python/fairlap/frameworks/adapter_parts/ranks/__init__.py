@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlap.frameworks.contract import RANKS
-from fairlap.request.scale import Rank
+from fairlap.request.fields.scale import Rank
 
 
 def in_parts(rank: Rank | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.contract import RANKS, Collectives, Settings, device_number
-from fairlap.request.scale import Collective, Rank
+from fairlap.request.fields.scale import Collective, Rank
 
 _AXIS = "ranks"
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported
-from fairlap.request.scale import Collective, Rank
+from fairlap.request.fields.scale import Collective, Rank
 
 _EXCHANGES = {"cpu": "RING", "cuda": "NCCL"}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlap.frameworks.contract import RANKS, Collectives, Settings, Unsupported
-from fairlap.request.scale import Collective
+from fairlap.request.fields.scale import Collective
 
 FSDP = "fsdp"
 

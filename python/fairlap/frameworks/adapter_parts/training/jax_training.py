@@ -13,7 +13,7 @@ from fairlap.frameworks.contract import Unsupported
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
-from fairlap.request.training import Sgd, Training
+from fairlap.request.fields.training import Sgd, Training
 
 _KEPT = {"trace": BUFFER, "mu": MEAN, "nu": SQUARE}
 

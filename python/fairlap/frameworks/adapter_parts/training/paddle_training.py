@@ -11,7 +11,7 @@ from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied,
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
-from fairlap.request.training import AdamW
+from fairlap.request.fields.training import AdamW
 
 _KEPT = {BUFFER: "velocity", MEAN: "moment1", SQUARE: "moment2"}
 

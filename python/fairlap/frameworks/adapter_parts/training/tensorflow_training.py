@@ -16,7 +16,7 @@ from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import in_force, me
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
 from fairlap.models.workload import Workload
-from fairlap.request.training import Sgd
+from fairlap.request.fields.training import Sgd
 
 
 class TensorFlowTraining:

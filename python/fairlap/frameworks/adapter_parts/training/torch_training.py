@@ -12,7 +12,7 @@ from fairlap.frameworks.adapter_parts.ranks.torch_ranks import divided_as, own_b
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT
 from fairlap.models.workload import Workload
-from fairlap.request.training import Sgd
+from fairlap.request.fields.training import Sgd
 
 _KEPT = {BUFFER: "momentum_buffer", MEAN: "exp_avg", SQUARE: "exp_avg_sq"}
 

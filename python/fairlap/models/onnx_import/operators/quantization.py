@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fairlap.models.onnx_import.operators.convolution import CONVOLUTION_READS, resolve_convolution
+from fairlap.models.onnx_import.operators.layers.convolution import CONVOLUTION_READS, resolve_convolution
 from fairlap.models.onnx_import.operators.registry import Attributes, operator
 
 LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}

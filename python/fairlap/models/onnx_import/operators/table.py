@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from fairlap.models.onnx_import.operators import (
     activations,
-    attention,
-    convolution,
     elementwise,
     indexing,
     linear_algebra,
-    normalisation,
-    pooling,
     quantization,
-    recurrent,
     reductions,
     resize,
     shapes,
 )
+from fairlap.models.onnx_import.operators.layers import attention, convolution, normalisation, pooling, recurrent
 from fairlap.models.onnx_import.operators.registry import OPERATORS, Operator
 
 FAMILIES = (

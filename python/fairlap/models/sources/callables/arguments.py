@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from fairlap.models.array_files.safetensors import ALIGNMENT
 from fairlap.models.arrays import Arrays
-from fairlap.models.safetensors import ALIGNMENT
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.spec import Constant as Filled
 from fairlap.models.spec import Dtype, Tensor

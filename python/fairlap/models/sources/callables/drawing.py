@@ -13,7 +13,7 @@ from fairlap.models.sources.callables.arguments import Arguments, Leaf, drawn_ar
 from fairlap.models.sources.callables.functions import sizes_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.proof import DrawsNumbers
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 FURTHER = "further-"
 """With a number, the name of a set of which nothing is known but that the arguments are valid."""

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
-from fairlap.models.answer_check import output_errors
 from fairlap.models.arrays import Arrays
+from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.sources.callables.arguments import numbers_of
 from fairlap.models.sources.callables.reference import EXACT_ROUNDOFF, Form, Reference, roundoff_of
 from fairlap.models.sources.contract import SourceError

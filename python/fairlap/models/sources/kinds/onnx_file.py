@@ -45,7 +45,7 @@ from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
 
 BOUND = "model.onnx"

@@ -20,7 +20,7 @@ from fairlap.models.sources.callables.functions import function_in, function_of_
 from fairlap.models.sources.callables.reference import Form, Reference
 from fairlap.models.sources.callables.truth import TruthOfCallables
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind, known_dtype
-from fairlap.request.source import PREFIX_OF_CALLABLES, Source, is_callable_name
+from fairlap.request.fields.source import PREFIX_OF_CALLABLES, Source, is_callable_name
 
 _FRAMEWORK = "python"
 _FORM = "form.json"

@@ -20,12 +20,15 @@ import numpy as np
 from fairlap.errors import described
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import array_of
-from fairlap.models.sources.jax_models import JaxSource, implementation_of_jax, opened_jax
-from fairlap.models.sources.keras_models import KerasModel, save_keras
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
-from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
-from fairlap.request.source import Source, is_callable_name
+from fairlap.models.sources.python_models.torch_models import (
+    TorchSource,
+    implementation_of_module,
+    opened_module,
+    require_no_sizes,
+)
+from fairlap.request.fields.source import Source, is_callable_name
 
 _KERAS_FILE = "returned.keras"
 _JAX_MARK = "returned-jax"

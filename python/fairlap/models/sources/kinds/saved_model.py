@@ -27,10 +27,10 @@ from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
-from fairlap.models.sources.tensorflow_graphs import DoubleFunction, SavedFunction
-from fairlap.models.sources.tensorflow_operators import require_harmless
+from fairlap.models.sources.tensorflow_files.tensorflow_graphs import DoubleFunction, SavedFunction
+from fairlap.models.sources.tensorflow_files.tensorflow_operators import require_harmless
 from fairlap.models.spec import Spec, Tensor
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 _OPENVINO_FILE = "model.xml"
 _NO_CONVERSION = "there is no conversion from a SavedModel"

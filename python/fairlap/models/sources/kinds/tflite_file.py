@@ -17,9 +17,9 @@ from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.onnx_graphs.binding import require_memory
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
-from fairlap.models.sources.tflite_graph import TfliteGraph
+from fairlap.models.sources.tensorflow_files.tflite_graph import TfliteGraph
 from fairlap.models.spec import Tensor
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 REFERENCE = "LiteRT's reference kernels in float32"
 _OPENVINO_FILE = "model.xml"

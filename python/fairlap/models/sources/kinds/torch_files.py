@@ -14,10 +14,15 @@ from typing import Any
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
-from fairlap.models.sources.exported_programs import read_outputs_as_dicts, require_harmless_program
 from fairlap.models.sources.inputs import given_inputs
-from fairlap.models.sources.torch_models import TorchSource, implementation_of_module, opened_module, require_no_sizes
-from fairlap.request.source import Source
+from fairlap.models.sources.python_models.exported_programs import read_outputs_as_dicts, require_harmless_program
+from fairlap.models.sources.python_models.torch_models import (
+    TorchSource,
+    implementation_of_module,
+    opened_module,
+    require_no_sizes,
+)
+from fairlap.request.fields.source import Source
 
 PROGRAM = "program.pt2"
 _INSTEAD = "save it with torch.export.save, or name module:function"

@@ -19,7 +19,7 @@ from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.learning.torch_learner import loss_of_first
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.loss import CODE
+from fairlap.request.fields.loss import CODE
 
 _BY_BATCH = {"BatchNormalization", "Dropout"}
 

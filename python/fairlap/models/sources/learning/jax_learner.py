@@ -9,11 +9,11 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.jax_models import JaxSource, Params, narrow_casts
 from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, one_number, own_loss
+from fairlap.models.sources.python_models.jax_models import JaxSource, Params, narrow_casts
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 _AVERAGES = "batch_stats"  # where flax keeps those of batch normalisation
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.keras_models import KerasModel, in_double, load_keras, use_backend
 from fairlap.models.sources.learning.keras_loss import loss_in_keras
 from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.loss import CODE
-from fairlap.request.source import Source
+from fairlap.request.fields.loss import CODE
+from fairlap.request.fields.source import Source
 
 _FLOATS = {False: "float32", True: "float64"}
 

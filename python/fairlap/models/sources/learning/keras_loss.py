@@ -8,8 +8,8 @@ from typing import Any
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.learner import one_number, own_loss
-from fairlap.request.loss import CODE
-from fairlap.request.source import Source
+from fairlap.request.fields.loss import CODE
+from fairlap.request.fields.source import Source
 
 Own = Callable[[Any, Any], Any]
 

@@ -15,8 +15,8 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.loss import CODE, CROSS_ENTROPY, MSE
-from fairlap.request.source import Source
+from fairlap.request.fields.loss import CODE, CROSS_ENTROPY, MSE
+from fairlap.request.fields.source import Source
 
 NATIVE = "native"
 NO_GRADIENTS = "E_NO_GRADIENTS"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import FairlapError, cause_of
-from fairlap.machine.regular_file import require_regular
+from fairlap.machine.files.regular_file import require_regular
+from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.draw import draw_labels
-from fairlap.models.numpy_files import why_not_read
 from fairlap.models.reference import loss_of
 from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.sources.inputs import why_unreadable
@@ -22,8 +22,8 @@ from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
 from fairlap.models.spec import LABELS, Loss, Spec
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.models.training.sameness import are_same
-from fairlap.request.loss import CODE
-from fairlap.request.source import Source
+from fairlap.request.fields.loss import CODE
+from fairlap.request.fields.source import Source
 
 NOT_TRAINED = "E_NOT_TRAINED"  # a model that can be differentiated, and not trained
 _SAME = 1e-9  # relative, of two computations of one loss in float64

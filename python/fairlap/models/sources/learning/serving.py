@@ -16,14 +16,14 @@ import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError, described
-from fairlap.machine.guardian import guarded
-from fairlap.models import safetensors
+from fairlap.machine.programs.guardian import guarded
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.confinement import confine_to, replies
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import LOSS, Batch, Slopes
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 WEIGHT, INPUT, GRADIENT, AVERAGE = "weight/", "input/", "gradient/", "average/"
 

@@ -12,10 +12,16 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.learning.learner import Learner, own_loss
-from fairlap.models.sources.torch_models import TorchSource, flattened, float_tensors, in_double, returns_tensors
+from fairlap.models.sources.python_models.torch_models import (
+    TorchSource,
+    flattened,
+    float_tensors,
+    in_double,
+    returns_tensors,
+)
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 Own = Callable[[Any, Any], Any]
 

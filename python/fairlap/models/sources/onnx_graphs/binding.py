@@ -13,7 +13,7 @@ from fairlap.models.onnx_import.model_file import array_of, file_inside, read_mo
 from fairlap.models.onnx_import.subgraphs import graphs_under
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
-from fairlap.request.source import Source
+from fairlap.request.fields.source import Source
 
 DATA_FILE = "model.onnx.data"
 _MOST_INLINE_BYTES = 2**30

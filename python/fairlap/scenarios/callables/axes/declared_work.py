@@ -12,7 +12,7 @@ from numbers import Real
 import numpy as np
 
 from fairlap.errors import described, shown
-from fairlap.machine.roofs import LEVELS, Roofs
+from fairlap.machine.hardware.roofs import LEVELS, Roofs
 from fairlap.scenarios.callables.axes.axis import Axis, BadAxis, Point, nearest, point_text, points_of
 from fairlap.scenarios.callables.axes.point_inputs import DTYPE, arrays_in, parameters_of
 

@@ -20,9 +20,9 @@ from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import FairlapError, InvalidRequest, shown
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.machine.device_roofs import roofs_of_device
+from fairlap.machine.hardware.device_roofs import roofs_of_device
+from fairlap.machine.hardware.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.machine.roofs import Roofs, kept_roofs, roofs_of, usable_cores
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL
 from fairlap.scenarios.callables.axes.axis import BadAxis, Point, axes_of, point_text, points_of

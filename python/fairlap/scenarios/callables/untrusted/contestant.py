@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from fairlap.machine.guardian import end_with_parent
-from fairlap.machine.sandbox import confine, limit
+from fairlap.machine.programs.guardian import end_with_parent
+from fairlap.machine.programs.sandbox import confine, limit
 
 DONE, RAISED, OTHER_FORM, NOT_IMPORTED = 1, 2, 3, 4
 LONGEST_TEXT_BYTES = 400

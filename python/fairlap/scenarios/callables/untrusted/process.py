@@ -26,7 +26,7 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
-from fairlap.machine.passed_environment import handed_on
+from fairlap.machine.programs.passed_environment import handed_on
 from fairlap.printable import one_line
 from fairlap.scenarios.callables.untrusted.contestant import (
     DONE,

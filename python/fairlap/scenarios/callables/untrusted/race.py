@@ -20,8 +20,8 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.errors import InvalidRequest, NotAvailable
+from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.machine.sandbox import has_seccomp, landlock_version
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws

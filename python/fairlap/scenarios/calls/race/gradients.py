@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.models.arrays import Arrays
-from fairlap.models.gradient_check import gradient_disagreements, possible_slopes, unusable
+from fairlap.models.checks.gradient_check import gradient_disagreements, possible_slopes, unusable
 from fairlap.models.reference import reference_answers
 from fairlap.models.spec import Spec
 from fairlap.models.training.exercise import written

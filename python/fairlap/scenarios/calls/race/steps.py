@@ -15,7 +15,7 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.mode_side import ModeSide
 from fairlap.race.equal_work.training_answers import drawn_step_errors, lost_sums, training_errors
 from fairlap.request.work import Precision, Work
-from fairlap.scenarios.latency_messages import BEFORE
+from fairlap.scenarios.calls.latency_messages import BEFORE
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 _STATE_BYTES = 2 * 4 * 3  # of a weight, with what the optimizer keeps, before and after

@@ -20,12 +20,12 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.errors import reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.private_files import make_private_folder
-from fairlap.models import safetensors
+from fairlap.machine.files.private_files import make_private_folder
+from fairlap.models.array_files import safetensors
+from fairlap.models.array_files.safetensors import BadFile, NotWritten
 from fairlap.models.arrays import Arrays, hash_of
-from fairlap.models.safetensors import BadFile, NotWritten
+from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-from fairlap.scenarios.training_messages import LearningCurve
 
 _ABOUT = "checkpoint"
 

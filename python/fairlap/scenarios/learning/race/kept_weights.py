@@ -9,13 +9,13 @@ from pathlib import Path
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.machine.atomic_files import why_no_folder
-from fairlap.models import safetensors
+from fairlap.machine.files.atomic_files import why_no_folder
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import WEIGHT
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
+from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.training_messages import LearningCurve
 
 CODE = "E_KEEP_WEIGHTS"
 

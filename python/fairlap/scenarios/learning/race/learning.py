@@ -21,7 +21,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.meters.disturbances import EpochsMeter
 from fairlap.meters.energy import EnergyOfBlock
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.spec import LABELS, Spec
 from fairlap.models.task_metrics import Score
@@ -30,15 +30,15 @@ from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import first_epoch_errors
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Origin
 from fairlap.scenarios.learning.race.held_out_answers import answered_errors, evaluated, held_out_answers
 from fairlap.scenarios.learning.race.held_out_scores import held_out_scores, require_scorable
 from fairlap.scenarios.learning.race.learning_data import E_TO_SCORE as CODE
 from fairlap.scenarios.learning.race.learning_data import labelled
+from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve, Restore
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
-from fairlap.scenarios.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve, Restore
 
 COMPARED_STEPS = 20
 """Of the first epoch: as many are compared with those of the reference, which takes longer than any contestant."""

@@ -18,7 +18,7 @@ from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import Model, find, follows_data
 from fairlap.models.spec import Spec
-from fairlap.request.training_data import TrainingData
+from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work
 
 E_TO_SCORE = "E_TO_SCORE"

@@ -9,7 +9,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import FIRST_EPOCH
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName

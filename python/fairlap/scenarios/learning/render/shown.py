@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.models.registry import find
-from fairlap.race.plan import Plan
+from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import RenderSide, Summary, Words, number_word, require_command
 from fairlap.results.row import Row
 

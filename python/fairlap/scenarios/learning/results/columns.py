@@ -19,8 +19,8 @@ from fairlap.results.prices import Price
 from fairlap.results.row import Estimate, Row
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.training_messages import Evaluation, LearningCurve
 
 _COLUMNS = (
     "target_score",

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.atomic_files import why_no_folder
+from fairlap.machine.files.atomic_files import why_no_folder
 from fairlap.models.spec import BATCH, Spec
 from fairlap.race.scenario_side import RaceSide
-from fairlap.request.load import E_LOAD, Load, load_of
+from fairlap.request.fields.load import E_LOAD, Load, load_of
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.scenarios.load.loadgen_messages import require_loadgen
-from fairlap.worker.over_http import OPTION
+from fairlap.worker.serving.over_http import OPTION
 
 
 class LoadFromRequest(RaceSide):

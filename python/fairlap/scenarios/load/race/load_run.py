@@ -11,14 +11,14 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples, WorkerProcess
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
-from fairlap.race.plan import Block, Plan
+from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
-from fairlap.request.load import Load
+from fairlap.request.fields.load import Load
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.load.load_messages import STAMPS, LoadFound, LoadTrial, OfferLoad, TrialKind
 from fairlap.scenarios.load.race.loadgen_check import LoadGenCheck

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
-from fairlap.request.load import Load, Scenario
+from fairlap.request.fields.load import Load, Scenario
 from fairlap.scenarios.load.contestant_issue import output_shapes
 from fairlap.scenarios.load.early_stopping import fewest_queries
 from fairlap.scenarios.load.loadgen_logs import answers_in

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairlap import verdict
-from fairlap.request.load import Load
+from fairlap.request.fields.load import Load
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTrial, TrialKind
 
 RESOLUTION = 1.05  # the smallest ratio of a rate that missed to one that met

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from fairlap import quantity_text
-from fairlap.race.plan import Plan
-from fairlap.render.generation import generation_under_load
+from fairlap.race.planning.plan import Plan
 from fairlap.render.scenario_side import RenderSide, Words, number_word
-from fairlap.request.load import Load
+from fairlap.render.text.generation import generation_under_load
+from fairlap.request.fields.load import Load
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from callables_opened import OpenedCallables, answer_of, source_of_callables
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.worker.slowdown import slowed
 from onnx_files import code_of
 

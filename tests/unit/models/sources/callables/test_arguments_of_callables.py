@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from fairlap.models import safetensors
+from fairlap.models.array_files import safetensors
 from fairlap.models.sources.callables.arguments import Arguments, drawn_arguments, stored_value
 from fairlap.models.sources.contract import SourceError
 from hypothesis import given

@@ -13,7 +13,7 @@ pytest.importorskip("onnxscript", reason="`make test` installs it and runs this"
 import own_nets  # noqa: E402
 from fairlap.models.sources.proof import InFloat64  # noqa: E402
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, WEIGHT, Batch  # noqa: E402
-from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
+from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
 from learning_sources import OpenedHere  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,10 @@ pytest.importorskip("tensorflow", reason="`make test` installs it and runs this"
 pytest.importorskip("keras", reason="`make test` installs it and runs this")
 
 from fairlap.errors import FairlapError
-from fairlap.models.sources.keras_models import KerasModel, use_backend
 from fairlap.models.sources.proof import InFloat64
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, use_backend
 from fairlap.models.training.reference import WEIGHT, Batch
-from fairlap.request.training import AdamW, Sgd, Training
+from fairlap.request.fields.training import AdamW, Sgd, Training
 from learning_sources import SUPPORT, opened_here
 
 pytestmark = pytest.mark.slow

@@ -18,11 +18,11 @@ from fairlap.frameworks import tensorflow as tensorflow_adapter  # noqa: E402
 from fairlap.frameworks.adapter_parts.training import jax_training  # noqa: E402
 from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining  # noqa: E402
 from fairlap.frameworks.contract import Framework, Settings  # noqa: E402
-from fairlap.models.sources.keras_models import use_backend  # noqa: E402
+from fairlap.models.sources.tensorflow_files.keras_models import use_backend  # noqa: E402
 from fairlap.models.training.check import TrainingCheck  # noqa: E402
 from fairlap.race.equal_work import answers  # noqa: E402
 from fairlap.race.equal_work.training_answers import state_errors  # noqa: E402
-from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
+from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
 from fairlap.scenarios.process_result import AnswerError  # noqa: E402
 from learning_sources import SUPPORT, OpenedHere, opened_here  # noqa: E402
 from own_model_contestants import STEPS, answer, workload  # noqa: E402
@@ -100,7 +100,7 @@ def sums_in_jax(patch: pytest.MonkeyPatch) -> None:
 
 def stops_a_gradient_in_jax(patch: pytest.MonkeyPatch) -> None:
     import jax
-    from fairlap.models.sources.jax_models import Params
+    from fairlap.models.sources.python_models.jax_models import Params
 
     right = Params.with_weights
 

@@ -20,7 +20,7 @@ from fairlap.models.training.check import TrainingCheck  # noqa: E402
 from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected  # noqa: E402
 from fairlap.race.equal_work import answers  # noqa: E402
 from fairlap.race.equal_work.training_answers import state_errors  # noqa: E402
-from fairlap.request.training import AdamW, Sgd, Training  # noqa: E402
+from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
 from fairlap.scenarios.calls.race.gradients import gradient_errors  # noqa: E402
 from fairlap.scenarios.process_result import AnswerError  # noqa: E402
 from learning_sources import OpenedHere  # noqa: E402

@@ -1,0 +1,1 @@
+"""Commands that end with a decision: keep, choose, pass or fail."""

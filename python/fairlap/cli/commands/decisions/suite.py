@@ -1,0 +1,235 @@
+"""``fairlap suite``: races that are declared once and run as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, writable
+from fairlap.cli.options.values import DURATION, FILE, NAME
+from fairlap.cli.output import print_document, print_error, print_note, print_result
+from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.printed_document import PrintedDocument
+
+if TYPE_CHECKING:
+    from fairlap.cli.races.suite_races import SuiteOptions
+    from fairlap.render.outputs import Format
+    from fairlap.suite.suite_document import SuiteDocument
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_NOT_COMPARABLE = 3
+_E_SUITE = "E_SUITE"
+
+
+class ListedRace(msgspec.Struct, frozen=True):
+    name: str
+    tags: tuple[str, ...]
+    kind: str  # contestants, or two sides
+    races: str  # what it races
+
+
+class SuiteList(PrintedDocument, frozen=True, tag="fairlap.suite-list/1"):
+    file: str
+    sha256: str
+    races: list[ListedRace]
+
+
+@click.group("suite")
+def command() -> None:
+    """Run many benchmarks as one: one error rate, one table, one exit status.
+
+    A suite is a TOML file with a [[race]] for each benchmark.
+    """
+
+
+@command.command(
+    "run",
+    cls=Command,
+    essential="tag only base change budget output json strict",
+    examples="""
+fairlap suite run suite.toml --tag quick -o suite.json -o suite.html
+    Run the races with a tag, and write the result and a page.
+fairlap suite run suite.toml --base main --change candidate
+    Race every call and command of the suite between two folders; fail when one is slower.
+fairlap suite run suite.toml --resume suite.json -o suite.json
+    Run what is missing.
+""",
+)
+@click.argument("file", type=FILE, metavar="SUITE.toml")
+@click.option("--tag", "tags", multiple=True, type=NAME, metavar="TAG", help="Only races with this tag. Repeatable.")
+@click.option("--only", multiple=True, type=NAME, metavar="NAME", help="Only this race. Repeatable.")
+@click.option("--shard", type=NAME, metavar="N/OF", help="Every OF-th race from the N-th on: 2/5.")
+@click.option("--base", type=_FOLDER, metavar="FOLDER", help="One side of every call and command.")
+@click.option("--change", type=_FOLDER, metavar="FOLDER", help="The other side; may not be slower.")
+@click.option("--strict", is_flag=True, help="Fail with status 2 when a comparison with a bound is inconclusive.")
+@click.option("--budget", type=DURATION, help="Duration of the whole suite.  [default: each race has its own]")
+@click.option("--resume", type=FILE, metavar="RESULT.json", help="Run what this result lacks.")
+@click.option("--trust", is_flag=True, help="Allow files of your own models to run code.")
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable.")
+@OUTPUT
+@click.option("--store/--no-store", default=True, help="Store the runs; see `fairlap runs`.  [default: store]")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@JSON
+def run(
+    file: Path, resume: Path | None, output: tuple[Path, ...], as_json: bool, base: Path | None, change: Path | None,
+    **given: Any,
+) -> None:  # fmt: skip
+    """Run the races of a suite, one after the other in drawn order.
+
+    All differences that are claimed share one 5 %. With --base and --change every call and command races between these
+    folders, and the others are left out; without, races of contestants run and those are left out.
+
+    Ctrl-C keeps what was measured, and --resume runs the rest.
+
+    Exit status: 0 when all have a result and are within their bounds or inconclusive, 1 when a race has no result or a
+    larger slowdown is shown, 2 when inconclusive with --strict or for an invalid request, 130 after Ctrl-C. With --base
+    as of `fairlap gate`: 3 when something is not comparable or the request is invalid.
+    """
+    from fairlap.cli.races.suite_races import run_suite
+    from fairlap.machine.files.atomic_files import write_output
+    from fairlap.render.encoders import SUFFIXES, encoded
+    from fairlap.request.suite import read_suite
+    from fairlap.suite.suite_document import read_suite_document
+    from fairlap.suite.suite_page import document_of
+
+    try:
+        files = writable(output, only=SUFFIXES)
+        suite = read_suite(file)
+        resumed = None if resume is None else read_suite_document(resume)
+        if resumed is not None:
+            _require_same(suite.sha256, resumed, given, sides=base is not None or change is not None)
+        options = _options(resumed, base, change, **given)
+
+        def save(found: SuiteDocument) -> None:
+            """Write the result, which survives a kill."""
+            for path, chosen in files:
+                if chosen.name == "json":
+                    write_output(path, encoded(document_of(found), "json"))
+
+        found = run_suite(suite, options, resumed, save)
+    except FairlapError as error:
+        if base is None:
+            raise
+        print_error(str(error), error.code, as_json=as_json)
+        raise SystemExit(_NOT_COMPARABLE) from None
+    if found.state == "interrupted":
+        files = _with_result(files, found)
+    print_document(document_of(found), as_json=as_json, files=files)
+    if found.state == "interrupted":
+        kept = next(path for path, chosen in files if chosen.name == "json")
+        print_note(f"resume with: fairlap suite run {file} --resume {kept} -o {kept}")
+    raise SystemExit(found.exit_status)
+
+
+def _options(
+    resumed: SuiteDocument | None, base: Path | None, change: Path | None, *, tags: tuple[str, ...],
+    only: tuple[str, ...], shard: str | None, strict: bool, budget: float | None, trust: bool, store: bool, quiet: bool,
+    pass_env: tuple[str, ...],
+) -> SuiteOptions:  # fmt: skip
+    """Choose the options; a suite that is resumed keeps those that decide what is run."""
+    from fairlap.cli.races.suite_races import SuiteOptions
+    from fairlap.request.suite import Selection, shard_in
+
+    if resumed is not None:
+        selection, strict = resumed.selection, resumed.strict
+        base, change = (None if each is None else Path(each) for each in (resumed.base, resumed.change))
+    else:
+        selection = Selection(tags=tags, only=only, shard=None if shard is None else shard_in(shard))
+    return SuiteOptions(
+        selection=selection, sides=_sides(base, change), budget_s=None if budget is None else float(budget),
+        strict=strict, trust=trust, store=store, quiet=quiet, pass_env=pass_env,
+    )  # fmt: skip
+
+
+def _sides(base: Path | None, change: Path | None) -> dict[str, Path]:
+    from fairlap.pull_request.sides import BASE, CHANGE
+
+    if (base is None) != (change is None):
+        raise InvalidRequest("give both --base and --change, or neither", code=_E_SUITE)
+    if base is None or change is None:
+        return {}
+    for folder in (base, change):
+        if not folder.is_dir():
+            raise InvalidRequest(f"{folder} is not a folder", code=_E_SUITE)
+    if base.resolve() == change.resolve():
+        raise InvalidRequest(f"--base and --change are the same folder, {base}", code=_E_SUITE)
+    return {BASE: base.absolute(), CHANGE: change.absolute()}
+
+
+def _require_same(sha256: str, resumed: SuiteDocument, given: dict[str, Any], *, sides: bool) -> None:
+    if resumed.sha256 != sha256:
+        raise InvalidRequest("the suite has changed since this result (SHA-256); run it from the start", code=_E_SUITE)
+    if resumed.state == "finished":
+        raise InvalidRequest(f"suite {resumed.suite} is finished; there is nothing to resume", code=_E_SUITE)
+    if sides or any(given[name] for name in ("tags", "only", "shard", "strict")):
+        raise InvalidRequest(
+            "a resumed suite keeps its selection, its sides and --strict; leave these options out", code=_E_SUITE
+        )
+
+
+def _with_result(files: list[tuple[Path, Format]], found: SuiteDocument) -> list[tuple[Path, Format]]:
+    """Keep what was measured, also where no file was asked for."""
+    if any(chosen.name == "json" for _, chosen in files):
+        return files
+    return [*files, *writable((Path(f"suite-{found.suite}.json"),))]
+
+
+@command.command(
+    "list",
+    cls=Command,
+    examples="""
+fairlap suite list suite.toml
+    List the races with their tags.
+""",
+)
+@click.argument("file", type=FILE, metavar="SUITE.toml")
+@OUTPUT_JSON
+@JSON
+def list_races(file: Path, output: tuple[Path, ...], as_json: bool) -> None:
+    """List the races of a suite: names, tags, and what each races."""
+    from fairlap.printable import joined_lines
+    from fairlap.render.encoders.text import aligned
+    from fairlap.request.suite import read_suite
+
+    suite = read_suite(file)
+    listed = [
+        ListedRace(
+            each.name,
+            each.tags,
+            each.kind,
+            each.call or each.command or ", ".join([*each.models, *each.commands]),
+        )
+        for each in suite.races
+    ]
+    rows = [
+        ["race", "tags", "between", "what"],
+        *([each.name, ",".join(each.tags), each.kind, each.races] for each in listed),
+    ]
+    print_result(
+        SuiteList(str(file), suite.sha256, listed), joined_lines(aligned(rows)), as_json=as_json, output=output
+    )
+
+
+@command.command(
+    "show",
+    cls=Command,
+    examples="""
+fairlap suite show suite.json -o suite.html
+    Write the result of a suite as a page.
+""",
+)
+@click.argument("file", type=FILE, metavar="RESULT.json")
+@OUTPUT
+@JSON
+def show(file: Path, output: tuple[Path, ...], as_json: bool) -> None:
+    """Show the result of a suite again: verdicts, works, and what was left out."""
+    from fairlap.render.encoders import SUFFIXES
+    from fairlap.suite.suite_document import read_suite_document
+    from fairlap.suite.suite_page import document_of
+
+    files = writable(output, only=SUFFIXES)
+    print_document(document_of(read_suite_document(file)), as_json=as_json, files=files)

@@ -1,0 +1,99 @@
+"""``fairlap roofs``: the most operations and bytes per second that this machine reaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from fairlap.cli.help import Command
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, writable
+from fairlap.cli.options.values import DEVICE
+from fairlap.cli.output import print_note, print_result
+from fairlap.errors import InvalidRequest
+from fairlap.machine.hardware.roofs import Roof, Roofs
+from fairlap.printed_document import PrintedDocument
+from fairlap.quantity_text import count, number, size
+
+_MANY = 1e13  # operations per second, more than a CPU's
+
+
+class RoofsWithRidges(Roofs, frozen=True, kw_only=True):
+    ridge_operations_per_byte: dict[str, float | None]  # by number type: memory is the limit of work that does fewer
+
+
+class RoofsDocument(PrintedDocument, frozen=True, tag="fairlap.roofs/1"):
+    roofs: list[RoofsWithRidges]  # one for each number of threads, or of the device
+
+
+@click.command(
+    "roofs",
+    cls=Command,
+    examples="""
+fairlap roofs
+    Measure what this processor can reach.
+""",
+)
+@click.option("--threads", type=int, help="Threads that work at once.  [default: one, and all cores]")
+@click.option("--device", type=DEVICE, default="cpu", help="cpu, cuda or cuda:N.  [default: cpu]")
+@click.option("--again", is_flag=True, help="Measure again instead of reading what was measured before.")
+@OUTPUT_JSON
+@JSON
+def command(threads: int | None, device: str, again: bool, output: tuple[Path, ...], as_json: bool) -> None:
+    """Measure this machine's limits: arithmetic by number type, and bandwidth of caches and memory.
+
+    Measured once in some seconds, and read from the user's cache afterwards.
+    """
+    writable(output, only=(".json",))
+    found = _of_cpu(threads, again) if device == "cpu" else _of_device(str(device), threads, again)
+    document = RoofsDocument([_with_ridges(roofs) for roofs in found])
+    print_result(document, "\n\n".join(_text(roofs) for roofs in found), as_json=as_json, output=output)
+
+
+def _of_device(device: str, threads: int | None, again: bool) -> list[Roofs]:
+    from fairlap.machine.hardware.device_roofs import kept_roofs_of_device, roofs_of_device
+
+    if threads is not None:
+        raise InvalidRequest(f"--threads is for the CPU; leave it out with --device {device}")
+    if again or kept_roofs_of_device(device) is None:
+        print_note(f"measuring {device}, which takes some seconds")
+    return [roofs_of_device(device, again=again)]
+
+
+def _of_cpu(threads: int | None, again: bool) -> list[Roofs]:
+    from fairlap.machine.hardware.roofs import kept_roofs, roofs_of, usable_cores
+
+    found = []
+    for each in [threads] if threads is not None else sorted({1, len(usable_cores())}):
+        if again or kept_roofs(each) is None:
+            print_note(f"measuring with {count(each, 'thread')}, which takes some seconds")
+        found.append(roofs_of(each, again=again))
+    return found
+
+
+def _with_ridges(roofs: Roofs) -> RoofsWithRidges:
+    ridges = {name: roofs.ridge(name) for name in roofs.operations_per_s}
+    return RoofsWithRidges(**msgspec.structs.asdict(roofs), ridge_operations_per_byte=ridges)
+
+
+def _text(roofs: Roofs) -> str:
+    where = f"{roofs.device} ({roofs.device_name})" if roofs.threads is None else count(roofs.threads, "thread")
+    lines = [f"{where}, measured {roofs.measured_at}"]
+    prefix = "T" if max((roof.value for roof in roofs.operations_per_s.values()), default=0.0) >= _MANY else "G"
+    for name, roof in roofs.operations_per_s.items():
+        ridge = roofs.ridge(name)
+        meets = f"; memory is the limit below {number(ridge)} operations per byte" if ridge else ""
+        lines.append(f"{name:<9}{_figures(roof, 'op/s', prefix)}  {roofs.instructions[name]}{meets}")
+    for level, roof in roofs.bytes_per_s.items():
+        held = f" ({size(roofs.cache_bytes[level])})" if level in roofs.cache_bytes else ""
+        lines.append(f"{level:<9}{_figures(roof, 'B/s', 'G')}  {roofs.triad_instructions.get(level, '')}{held}")
+    lines += [f"{name:<9}absent: {reason}" for name, reason in roofs.absent.items()]
+    return "\n".join(lines)
+
+
+def _figures(roof: Roof, unit: str, prefix: str) -> str:
+    """With one unit for all of a kind, so that the columns compare: 10^9, or 10^12 with another decimal."""
+    scale, decimals = (1e12, 2) if prefix == "T" else (1e9, 1)
+    interval = f"[{roof.low / scale:.{decimals}f}, {roof.high / scale:.{decimals}f}]"
+    return f"{roof.value / scale:9,.{decimals}f} {prefix}{unit:<4} {interval:<18}"

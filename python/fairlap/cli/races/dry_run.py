@@ -1,0 +1,82 @@
+"""What --dry-run shows on one screen: what would race, how it would run, how much of it, and for how long."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from fairlap.errors import InvalidRequest
+from fairlap.quantity_text import count, rough_duration
+
+if TYPE_CHECKING:
+    from fairlap.race.planning.plan import Plan
+    from fairlap.request.names import ContestantName
+
+_MOST_WORKS = 12
+
+
+def screen_of(plan: Plan, budget_s: float | None = None) -> list[str]:
+    """``budget_s`` is the one that was asked for."""
+    titles = list(dict.fromkeys(plan.title_of(work) for work in plan.works))
+    more = len(titles) - _MOST_WORKS
+    shown = [*titles[:_MOST_WORKS], *([f"and {more} more"] if more > 0 else [])]
+    conditions = " and ".join(dict.fromkeys(block.conditions for block in plan.blocks))
+    *fewer, most = plan.threads_of_works
+    threads = "".join(f"{each} or " for each in fewer) + count(most, "thread")
+    width = max(len(name.text) for name in plan.contestants)
+    return [
+        *shown,
+        f"{plan.device}, {threads}, {conditions}",
+        *(f"  {name.text:{width}}  {_how_it_runs(name, plan)}" for name in plan.contestants),
+        *(f"  left out: {each.name}: {each.why}" for each in plan.skipped),
+        _amount(plan, budget_s),
+        f"Seed {plan.seed}. `--json` prints the whole plan, and `--save-plan FILE` writes it.",
+    ]
+
+
+def _how_it_runs(name: ContestantName, plan: Plan) -> str:
+    from fairlap.frameworks.programs.command import require_programs
+    from fairlap.frameworks.registry import framework_named
+    from fairlap.launch.environments import environments
+    from fairlap.launch.runners import requirements_of, runs_here
+
+    try:
+        require_programs([name])
+    except InvalidRequest as error:
+        return f"will not run: {str(error).removeprefix(f'{name.text}: ')}"
+    if not name.framework:
+        return "runs as a program" if shutil.which(name.program) else f"will not run: {name.program} is no program here"
+    framework = framework_named(name.framework)
+    if runs_here(name, framework):
+        return "runs in this environment"
+    needed = requirements_of(name, framework, plan.device, plan.precisions)
+    made = any(each.requirements == needed for each in environments())
+    return f"runs in a separate environment: {' '.join(needed)}" + ("" if made else " (will be installed)")
+
+
+def _amount(plan: Plan, budget_s: float | None) -> str:
+    from fairlap.race.stopping import Ending
+
+    each = f"a block is {count(len(plan.contestants), 'new process')}"
+    earlier_s = _seconds_for_a_process(plan)
+    if plan.until_decided:
+        longest_s = Ending(plan, budget_s=budget_s).longest_s
+        ends = "Until every comparison is decided" + (f", at most {longest_s:.0f} s" if longest_s else "")
+    else:
+        ends = f"{count(plan.process_count(), 'process')} in {count(len(plan.blocks), 'block')}"
+        if earlier_s is not None:
+            ends += f", about {rough_duration(earlier_s * plan.process_count())} by the last such race"
+    return f"{ends}; {each}, in random order."
+
+
+def _seconds_for_a_process(plan: Plan) -> float | None:
+    """Of the newest finished race of the first work with as many contestants. None where none is stored."""
+    from fairlap.store.errors import NoSuchRun, StoreError
+    from fairlap.store.search import seconds_for_a_process
+    from fairlap.store.store import open_store
+
+    try:
+        with open_store(reading=True) as store:
+            return store.ask(seconds_for_a_process, plan.works[0].label, len(plan.contestants))
+    except (NoSuchRun, StoreError):  # a dry run needs no store
+        return None

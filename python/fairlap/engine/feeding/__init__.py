@@ -1,0 +1,1 @@
+"""Batches that native threads read ahead."""

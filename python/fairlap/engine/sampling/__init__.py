@@ -1,0 +1,1 @@
+"""What the machine's sensors read beside a measurement: power, energy, clocks."""

@@ -1,0 +1,1 @@
+"""What contestants of any framework report of themselves."""

@@ -1,0 +1,145 @@
+"""The roofs of a GPU: the most operations and bytes per second that it reaches, measured once and kept.
+
+A separate process measures, so that a race finds the device as it was: nothing of it started, and all its memory free.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from fairlap.engine.cuda.roofs import DeviceUnderTrial, device_facts
+from fairlap.engine.roofs import Trials
+from fairlap.errors import FairlapError, NotAvailable, reason_of
+from fairlap.machine.hardware.cuda_devices import board_of
+from fairlap.machine.hardware.gpu import gpus
+from fairlap.machine.hardware.roofs import MEMORY, Roofs, file_for, keep, read_kept, roof_in
+
+NUMBER_TYPES = ("fp32", "tf32", "fp16", "bf16", "int8", "fp64")
+CACHE = "L2"
+
+_KERNELS = 1  # raised when kernels change, so that kept figures are measured again
+_SECONDS = 0.6  # for each roof
+_TURNS = 5  # the roofs take turns, so that a change of the clock does not meet all trials of one
+_SHARE_OF_CACHE = 0.25  # some devices have it in halves, and keep copies of the other half
+_TIMES_THE_CACHE = 16  # what is left of it in the cache from the pass before is no more than a sixteenth
+_LEAST_TIMES_THE_CACHE = 4
+_LEAST_MEMORY_BYTES = 512 * 2**20
+_SHARE_OF_MEMORY = 0.25
+_LONGEST_S = 180.0
+
+
+def roofs_of_device(device: str, *, again: bool = False) -> Roofs:
+    """Measure them, which takes some seconds, or read what was measured before on such a device."""
+    path = _file_of(device)
+    if not again and (kept := read_kept(path)) is not None:
+        return msgspec.structs.replace(kept, device=device)
+    roofs = _measured_apart(device)
+    keep(path, roofs)
+    return roofs
+
+
+def kept_roofs_of_device(device: str) -> Roofs | None:
+    """Read what was measured before on such a device; None if nothing was."""
+    return read_kept(_file_of(device))
+
+
+def measured_on_device(device: str, seconds: float = _SECONDS) -> Roofs:
+    """In this process, with ``seconds`` of the device's time for each roof."""
+    tried = DeviceUnderTrial(_number(device))
+    absent: dict[str, str] = {}
+    arithmetic: dict[str, Trials] = {}
+    for name in NUMBER_TYPES:
+        try:
+            arithmetic[name] = tried.arithmetic(name)
+        except NotAvailable as error:
+            absent[name] = str(error)
+    triads: dict[str, Trials] = {}
+    for level, size in working_sets(tried.facts.cache_bytes, tried.free_bytes).items():
+        if isinstance(size, str):
+            absent[level] = size
+        else:
+            triads[level] = tried.triad(size)
+    for _ in range(_TURNS):
+        for trials in (*arithmetic.values(), *triads.values()):
+            trials.take(seconds / _TURNS)
+    return Roofs(
+        threads=None,
+        operations_per_s={name: roof_in(trials) for name, trials in arithmetic.items()},
+        bytes_per_s={level: roof_in(trials) for level, trials in triads.items()},
+        cache_bytes={CACHE: tried.facts.cache_bytes} if tried.facts.cache_bytes else {},
+        instructions={name: trials.instructions for name, trials in arithmetic.items()},
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        triad_instructions={level: trials.instructions for level, trials in triads.items()},
+        absent=absent,
+        device=device,
+        device_name=tried.facts.name,
+    )
+
+
+def working_sets(cache_bytes: int, free_bytes: int) -> dict[str, int | str]:
+    """Choose the bytes of the arrays that are in the cache and of those that are not, or explain why there are none."""
+    found: dict[str, int | str] = {
+        CACHE: int(_SHARE_OF_CACHE * cache_bytes) or "the driver does not report its size",
+    }
+    wanted = max(_TIMES_THE_CACHE * cache_bytes, _LEAST_MEMORY_BYTES)
+    size = min(wanted, int(_SHARE_OF_MEMORY * free_bytes))
+    if size < max(_LEAST_TIMES_THE_CACHE * cache_bytes, _LEAST_MEMORY_BYTES // 4):
+        found[MEMORY] = f"arrays larger than the cache need {wanted / 2**20:,.0f} MiB, a quarter of what is free"
+    else:
+        found[MEMORY] = size
+    return found
+
+
+def _measured_apart(device: str) -> Roofs:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "fairlap.machine.hardware.device_roofs", device]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotAvailable(f"the roofs of {device} could not be measured: {reason_of(error)}") from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        why = lines[-1] if lines else f"the process that measures ended with status {done.returncode}"
+        raise NotAvailable(f"the roofs of {device} could not be measured: {why}")
+    return msgspec.json.decode(done.stdout, type=Roofs)
+
+
+def _number(device: str) -> int:
+    """1 for "cuda:1", 0 for "cuda"."""
+    return int(device.partition(":")[2] or 0)
+
+
+def _file_of(device: str) -> Path:
+    """One for each device, as far as its name, its driver and its power limit describe it."""
+    known = device_facts(_number(device))
+    found, board = gpus(), board_of(device)
+    limits = [gpu.power_limit_mw for gpu in found.devices if not isinstance(board, str) and gpu.index == board.index]
+    facts = {
+        "device": known.name,
+        "uuid": known.uuid or known.pci_bus_id,
+        "capability": str(known.capability),
+        "driver": found.driver,
+        "cuda": str(known.driver_cuda_version),
+        "power limit": str(limits[0] if limits else None),
+        "kernels": str(_KERNELS),
+    }
+    return file_for(facts, "gpu")
+
+
+def _main(device: str) -> int:
+    try:
+        print(msgspec.json.encode(measured_on_device(device)).decode())
+    except FairlapError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(_main(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Programs that run on this machine: started, watched, confined, ended, with what they started."""

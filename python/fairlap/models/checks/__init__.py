@@ -1,0 +1,1 @@
+"""Outputs and gradients, compared with the float64 reference."""

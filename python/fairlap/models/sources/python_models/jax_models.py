@@ -1,0 +1,319 @@
+"""JAX functions as sources: ``(function, params, inputs)``, where ``params`` is any pytree.
+
+``function(params, *inputs)`` is called where the inputs are a tuple or one array, ``function(params, **inputs)`` where
+they are a mapping; each may be a pytree itself. What it returns is any pytree of arrays. Leaves have names: their place
+in the pytree. Native in JAX; TensorFlow and LiteRT run what JAX's own converter, jax2tf, writes when the model is
+opened.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlap.engine.measurement import Notice
+from fairlap.errors import cause_of, described
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, known_dtype
+from fairlap.models.sources.inputs import array_of
+from fairlap.models.sources.sizes import fill_of, require_known_ranges
+from fairlap.models.spec import Tensor
+from fairlap.request.fields.source import Source
+
+IN_TENSORFLOW = "in-tensorflow"  # a folder with a SavedModel
+_ROUTE = "from JAX by jax2tf"
+_NO_CONVERSION = {
+    "torch": "there is no conversion from JAX to PyTorch",
+    "onnx": "there is no conversion from JAX to ONNX that its runtimes accept",
+}
+
+
+_NARROW = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True, eq=False)
+class JaxSource:
+    """``example`` are arrays by the names of the leaves; ``places`` is the pytree of the arguments."""
+
+    function: Callable[..., Any]
+    params: Any
+    example: Mapping[str, np.ndarray]
+    places: Any
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], params: Any, inputs: Any) -> JaxSource:
+        import jax
+
+        if isinstance(inputs, Mapping):
+            arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((), dict(inputs))
+        else:
+            arguments = (tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})
+        leaves, places = jax.tree.flatten(arguments)
+        arrays = [np.asarray(jax.numpy.asarray(array_of(leaf))) for leaf in leaves]  # in JAX's own types
+        return cls(function, params, dict(zip(_names_of(arguments, function), arrays, strict=True)), places)
+
+    def returned(self, params: Any, inputs: Mapping[str, Any]) -> Any:
+        """Compute what the function returns, in its own nesting."""
+        import jax
+
+        places, named = jax.tree.unflatten(self.places, [inputs[name] for name in self.example])
+        return self.function(params, *places, **named)
+
+    def __call__(self, params: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Compute the outputs, by name."""
+        import jax
+
+        found, _ = jax.tree_util.tree_flatten_with_path(self.returned(params, inputs))
+        return {_text(path) or "output": leaf for path, leaf in found}
+
+
+class Params:
+    """The float leaves of a pytree by name. Others, such as seeds, stay as they are."""
+
+    def __init__(self, params: Any) -> None:
+        import jax
+
+        found, self._tree = jax.tree_util.tree_flatten_with_path(params)
+        self._leaves = [(_text(path) or "params", leaf) for path, leaf in found]
+        self._is_weight = [
+            hasattr(leaf, "dtype") and jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating) for _, leaf in self._leaves
+        ]
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """float64 becomes float32, as in JAX itself."""
+        found = {name: leaf for (name, leaf), mine in zip(self._leaves, self._is_weight, strict=True) if mine}
+        others = {str(leaf.dtype) for leaf in found.values()} - {"float32", "float64"}
+        if others:
+            raise SourceError(f"the model has weights of {', '.join(sorted(others))}; only models in float32 are raced")
+        return {name: np.asarray(leaf, dtype=np.float32) for name, leaf in found.items()}
+
+    def with_weights(self, weights: Mapping[str, Any]) -> Any:
+        import jax
+
+        pairs = zip(self._leaves, self._is_weight, strict=True)
+        return jax.tree.unflatten(self._tree, [weights[name] if mine else leaf for (name, leaf), mine in pairs])
+
+
+def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
+    import jax
+
+    if not found.example:
+        raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
+    require_known_ranges(list(found.example), source)
+    params = Params(found.params)
+    weights = params.weights()
+
+    def run(held: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return found(params.with_weights(held), inputs)
+
+    try:
+        results = {name: np.asarray(each) for name, each in jax.jit(run)(weights, dict(found.example)).items()}
+    except Exception as error:  # of JAX's tracing and of the function itself
+        raise SourceError(f"JAX cannot compile {source.text}: {cause_of(error)}") from None
+    if not results:
+        raise SourceError("the function returns no arrays; return one, or a tuple, list or dict of them")
+    forward, casts = _in_double(run, weights, found.example)
+    how = "the JAX function in float64"
+    if casts:
+        how += f", but for what its code casts to {', '.join(casts)}"
+    converted = _converted(run, weights, found.example, folder / IN_TENSORFLOW, learns=bool(source.loss))
+    return Opened(
+        inputs=tuple(_tensor(name, each, source) for name, each in found.example.items()),
+        outputs=tuple(results),
+        output_types={name: known_dtype(name, str(each.dtype)) for name, each in results.items()},
+        weights=weights,
+        forward=forward,
+        in_float32=run,
+        routes={
+            "jax": Route("native"),
+            "tensorflow": converted,
+            "litert": _named_for_litert(converted),
+            **{name: Route(why_not=reason) for name, reason in _NO_CONVERSION.items()},
+        },
+        reference=how,
+        example=found.example,
+        notices=(Notice("W_NO_REFERENCE", how),) if casts else (),
+    )
+
+
+def implementation_of_jax(bundle: Bundle, folder: Path, framework: str, load: Callable[[], JaxSource]) -> Any:
+    """``load`` gives the function again, in the process of a contestant."""
+    if framework == "jax":
+        return _Native(load(), bundle.source)
+    return _InTensorFlow(folder / IN_TENSORFLOW, [tensor.name for tensor in bundle.spec.inputs])
+
+
+class _Native:
+    """A function has no other self in training: ``_statistics``, which it would move, stay as they are."""
+
+    def __init__(self, found: JaxSource, source: Source) -> None:
+        self._found, self._params, self._source = found, Params(found.params), source
+
+    def params(self, weights: Arrays) -> dict[str, Any]:
+        return {name: np.asarray(weights[name]) for name in self._params.weights()}
+
+    def forward(
+        self, params: Mapping[str, Any], inputs: Mapping[str, Any], _statistics: Mapping[str, Any] | None = None
+    ) -> tuple[Any, ...]:
+        return tuple(self._found(self._params.with_weights(params), inputs).values())
+
+    def own_loss(
+        self,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        labels: Any,
+        _statistics: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return self._own(self._found.returned(self._params.with_weights(params), inputs), labels)
+
+    @cached_property
+    def _own(self) -> Callable[[Any, Any], Any]:
+        from fairlap.models.sources.learning.learner import own_loss
+
+        found = own_loss(self._source)
+        assert found is not None
+        return found
+
+    def canonical(self, held: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(held)
+
+
+class _InTensorFlow:
+    """The SavedModel that jax2tf wrote. Its variables are numbered, since TensorFlow's names cannot hold all others."""
+
+    def __init__(self, folder: Path, inputs: list[str]) -> None:
+        self._folder, self._inputs = folder, inputs
+
+    def build(self, weights: Arrays, dtype: Any = None) -> Any:
+        import tensorflow as tf
+
+        loaded, names = tf.saved_model.load(str(self._folder)), self._inputs
+
+        class Module(tf.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.loaded = loaded
+                self.variables_by_name = dict(zip(sorted(weights), loaded.held, strict=True))
+
+            def __call__(self, inputs: Mapping[str, Any], *, training: bool = False) -> tuple[Any, ...]:
+                return tuple(loaded.run({name: inputs[name] for name in names}))
+
+        module = Module()
+        for name, variable in module.variables_by_name.items():
+            variable.assign(weights[name])
+        return module
+
+    def canonical(self, _name: str, array: Any) -> Any:
+        return array
+
+
+def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder: Path, *, learns: bool) -> Route:
+    """Convert the function; where it ``learns``, with the backward pass that JAX has for it."""
+    began_s = time.monotonic()
+    try:
+        import tensorflow as tf
+        from jax.experimental import jax2tf
+
+        function = jax2tf.convert(
+            lambda held, inputs: list(run(dict(zip(sorted(weights), held, strict=True)), inputs).values()),
+            with_gradient=learns,
+        )
+        module = tf.Module()
+        module.held = [tf.Variable(weights[name]) for name in sorted(weights)]
+        signature = [{name: tf.TensorSpec(each.shape, each.dtype, name=name) for name, each in example.items()}]
+        module.run = tf.function(
+            lambda inputs: function(module.held, inputs), autograph=False, input_signature=signature
+        )
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=learns)
+        tf.saved_model.save(module, str(folder), options=options)
+    except ModuleNotFoundError as error:
+        return Route(why_not=f"the conversion needs the package {error.name}; install it")
+    except Exception as error:  # of jax2tf and of TensorFlow
+        return Route(why_not=f"jax2tf cannot convert it: {described(error)}")
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return Route(_ROUTE, "", time.monotonic() - began_s, size)
+
+
+def _named_for_litert(route: Route) -> Route:
+    if route.why_not:
+        return route
+    return Route(f"{_ROUTE} and TensorFlow's converter", "", route.conversion_s, route.conversion_bytes)
+
+
+def _in_double(run: Callable[..., Any], weights: Arrays, example: Arrays) -> tuple[Forward, tuple[str, ...]]:
+    """And the narrower types that the function's own code still casts to."""
+    import jax
+
+    def forward(weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
+        with jax.enable_x64(True):
+            held = {name: np.asarray(weights[name]) for name in weights}
+            given = {name: np.asarray(inputs[name]) for name in example}
+            return {name: np.asarray(each) for name, each in jax.jit(run)(held, given).items()}
+
+    with jax.enable_x64(True):
+        wide = [{name: _widened(array) for name, array in arrays.items()} for arrays in (weights, example)]
+        casts = sorted(set(narrow_casts(jax.make_jaxpr(run)(*wide).jaxpr)))
+    return forward, tuple(casts)
+
+
+def narrow_casts(jaxpr: Any) -> Iterator[str]:
+    """Find what float64 is turned into, in everything that is called, too."""
+    for equation in jaxpr.eqns:
+        if any(_kind(each) == "float64" for each in equation.invars):
+            yield from (kind for each in equation.outvars if (kind := _kind(each)) in _NARROW)
+        for value in equation.params.values():
+            for part in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(part, "jaxpr", part)
+                if hasattr(inner, "eqns"):
+                    yield from narrow_casts(inner)
+
+
+def _kind(value: Any) -> str:
+    return str(getattr(value.aval, "dtype", ""))
+
+
+def _widened(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _names_of(arguments: tuple[tuple[Any, ...], dict[str, Any]], function: Callable[..., Any]) -> list[str]:
+    """Name each leaf by the argument, and its place in the argument where that is a pytree.
+
+    The parts are joined by what TensorFlow allows in the names of arguments.
+    """
+    import jax
+
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+    except (TypeError, ValueError):
+        parameters = []
+    by_place = [each.name for each in parameters if each.kind is not inspect.Parameter.VAR_POSITIONAL]
+    names = []
+    for path, _ in jax.tree_util.tree_flatten_with_path(arguments)[0]:
+        first, rest = path[1], path[2:]
+        if hasattr(first, "key"):
+            argument = str(first.key)
+        else:
+            argument = by_place[first.idx] if first.idx < len(by_place) else f"input_{first.idx}"
+        names.append(re.sub(r"\W", "_", f"{argument}_{_text(rest)}" if rest else argument))
+    return names
+
+
+def _text(path: tuple[Any, ...]) -> str:
+    """Keys of mappings, places in sequences, names of attributes."""
+    kinds = ("key", "idx", "name")
+    return ".".join(next(str(getattr(step, kind)) for kind in kinds if hasattr(step, kind)) for step in path)
+
+
+def _tensor(name: str, example: np.ndarray, source: Source) -> Tensor:
+    dtype = known_dtype(name, str(example.dtype))
+    largest = int(example.max()) if example.size and example.dtype.kind in "iu" else None
+    return Tensor(name, example.shape, fill_of(name, dtype, None, source, largest), dtype)

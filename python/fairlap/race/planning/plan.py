@@ -1,0 +1,431 @@
+"""A plan is data: every process that will run, in its order, with the seeds that drew it; it can be replayed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fairlap import quantity_text
+from fairlap.errors import InvalidRequest
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.machine.files.regular_file import content_of
+from fairlap.models.modes import MODES
+from fairlap.printed_document import PrintedDocument
+from fairlap.race.around_blocks.settings_search import SettingsSearch
+from fairlap.request.commands import reports_of
+from fairlap.request.fields.other_inputs import OtherInputs
+from fairlap.request.fields.scale import E_SCALE
+from fairlap.request.fields.source import with_paths
+from fairlap.request.names import ContestantName
+from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
+from fairlap.request.work import Conditions, Precision, Work
+from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
+from fairlap.scenarios.contract import Scenario, scenario_of
+from fairlap.scenarios.process_result import Started
+from fairlap.secrets import json_without_secrets
+from fairlap.verdict import ERROR_RATE, Gate
+
+PLAN_FORMAT = 2
+DATA_SEEDS = Scenario.data_seeds  # that take turns from block to block, where no scenario has others
+_MOST_PADDING_BYTES = 4096
+_MOST_HASH_SEED = 4294967295
+
+
+_Limit = Annotated[float, Meta(ge=0, le=7 * 86_400)]
+"""Of seconds. A plan may be another's, who would have a machine run for good."""
+
+
+_Positive = Annotated[float, Meta(gt=0)]
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long each part of a worker's life may take, in seconds, and how much memory it may ask for."""
+
+    start_s: _Limit = 60.0
+    prepare_s: _Limit = 900.0
+    answer_s: _Limit = 300.0
+    measure_s: _Limit = 600.0
+    memory_bytes: int | None = None
+
+
+class Measuring(msgspec.Struct, frozen=True):
+    """How long a contestant is measured in each process, and in how many turns where contestants take turns.
+
+    Later blocks may have another number of turns, each as long; see chosen_rounds.py.
+    """
+
+    seconds: _Limit = 0.4
+    samples: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
+    rounds: Annotated[int, Meta(ge=1, le=1_000_000)] = 10
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Every contestant once, each in a fresh process, in a drawn order. All in a block share what was drawn."""
+
+    number: int
+    work: int  # its place in the plan's works
+    conditions: Conditions
+    order: tuple[int, ...]  # places in the plan's contestants
+    hash_seed: int
+    padding_bytes: int  # of environment, which shifts the stack (Mytkowicz and others, 2009)
+    cores: tuple[int, ...]
+    data_seed: int = 0  # draws weights and inputs
+    # Alone, so that nothing else runs while a process imports and compiles; or side by side, which is quicker. In the
+    # second block, those that took long to compile start alone all the same, to compile with full caches.
+    started: Started = "alone"
+    rounds: int | None = None  # chosen in the race where it is not known
+
+
+class SkippedWork(msgspec.Struct, frozen=True):
+    """An operation that a pattern selected and this machine does not race."""
+
+    name: str
+    why: str
+
+
+class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
+    contestants: tuple[ContestantName, ...]
+    works: tuple[Work, ...]
+    threads: int  # the most of any work; ``threads_of`` has those of one
+    seed: int  # draws orders and settings of processes
+    blocks: tuple[Block, ...]
+    until_decided: bool = False  # ends as soon as all that was asked for is decided
+    only_winner: bool = False  # only the fastest is compared with the others
+    gate: Gate | None = None  # whether contestants are slower than its baseline by more than its bound is to be shown
+    alpha: Annotated[float, Meta(gt=0, le=ERROR_RATE)] = (
+        ERROR_RATE  # of any false claim; the races of a suite share one
+    )
+    measuring: Measuring = Measuring()
+    limits: Limits = Limits()
+    device: str = "cpu"
+    min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
+    data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
+    to_score: float | None = None  # train until this score on held-out items is reached
+    most_epochs: int = 0
+    max_drop: float | None = None  # the largest error against fp32 of a contestant that is ranked
+    metrics: tuple[str, ...] = ()  # of what was learnt, where it is trained to a score
+    profile_processes: int = 0  # of each contestant on each work, untimed, after the blocks
+    max_batch: int = 0  # look for each contestant's largest batch up to this one when the blocks have run; 0: do not
+    max_batch_budget_s: _Limit = MAX_BATCH_BUDGET_S  # of each of these searches
+    count_evaluation: bool = False  # contestants answer held-out items too, in the time to the score
+    best_budget_s: _Limit = BEST_BUDGET_S  # of the search for the best settings of one contestant
+    searches: tuple[SettingsSearch, ...] = ()  # those that have run; their outcomes are in the contestants
+    format: int = PLAN_FORMAT
+    skipped: tuple[SkippedWork, ...] = ()
+    recompile: tuple[int, ...] = ()  # batches that contestants are called at, untimed, to see what compiling did
+    recompile_inputs: tuple[OtherInputs, ...] = ()  # and what else they are called on then
+    sandbox: bool = False  # contestants confine themselves
+    pass_env: tuple[str, ...] = ()  # names of secret variables that contestants get; the values are nowhere
+    scenario_settings: dict[str, str] = msgspec.field(default_factory=dict)  # of scenarios that installed packages add
+    available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
+    budget_s: _Positive | None = None  # of the race, unless it is given another one; None: the usual one, if any
+    target: _Positive | None = None  # the half-width, as a share, of every interval at which the race may end
+
+    @property
+    def headline(self) -> Conditions:
+        """The conditions that the verdict is about; the others are shown after them."""
+        controlled = any(block.conditions == "controlled" for block in self.blocks)
+        return "controlled" if controlled else "as-found"
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What its works ask of contestants, each once."""
+        return tuple(dict.fromkeys(map(self.scenario, self.works)))
+
+    @property
+    def command(self) -> str:
+        """The command of fairlap that races it."""
+        return next((each.command for each in self.scenarios), Scenario.command)
+
+    @property
+    def budgets_s(self) -> tuple[float, float]:
+        """The usual budget of a race until decided, and the longest while it has too few blocks for a claim."""
+        return max((each.budgets_s for each in self.scenarios), default=Scenario.budgets_s)
+
+    @property
+    def usual_data_seeds(self) -> tuple[int, ...]:
+        return next((each.data_seeds for each in self.scenarios), DATA_SEEDS)
+
+    @property
+    def in_turn_because(self) -> str:
+        """Why no block of this plan is measured in rounds; empty when all are."""
+        if len(self.contestants) < 2:
+            return "there is one contestant"
+        if self.device != "cpu":
+            return "contestants hold the device's memory while they are frozen"
+        if self.data:
+            return "the pipelines that feed them run on while they are frozen"
+        if self.measuring.samples is not None:
+            return "a number of samples was asked for"
+        return "" if self.measuring.rounds > 1 else "one turn was asked for"
+
+    @property
+    def data_seeds(self) -> tuple[int, ...]:
+        return tuple(sorted({block.data_seed for block in self.blocks}))
+
+    @property
+    def data_seed(self) -> int:
+        """The first one. A race that is fed has no other."""
+        return self.data_seeds[0]
+
+    @property
+    def recompiled_on(self) -> tuple[str, ...]:
+        """What contestants are called on to see what compiling does: ``7``, ``tokens=64``, ``float64``."""
+        return (*map(str, self.recompile), *(each.text for each in self.recompile_inputs))
+
+    def counted(self, done: int) -> str:
+        """``5 of 24 processes``, or ``5 processes`` where the total is unknown until the race is decided."""
+        return (
+            quantity_text.count(done, "process")
+            if self.until_decided
+            else f"{done} of {quantity_text.count(self.process_count(), 'process')}"
+        )
+
+    def title_of(self, work: Work) -> str:
+        """Name a work for people."""
+        return self.title_of_label(work.label)
+
+    def title_of_label(self, label: str) -> str:
+        title = work_title(label, self.data, (name.framework for name in self.contestants))
+        format_ = reports_of(self.contestants)
+        title = f"{title} · by times of {format_}" if format_ else title
+        work = next((each for each in self.works if each.label == label), None)
+        if work is None or work.is_model:
+            return title
+        what = compared_with(work, self.contestants)
+        if what:
+            return f"{title} · answers compared with {what}"
+        return f"{title} · {NOT_COMPARED}" if len(self.contestants) > 1 else title  # a single one has no ratio
+
+    @property
+    def precisions(self) -> tuple[Precision, ...]:
+        """Of all works, each once."""
+        return tuple(dict.fromkeys(precision for work in self.works for precision in work.precisions))
+
+    def work_of(self, block: Block, place: int) -> Work:
+        """Find what the contestant at this place does in this block, in its own precision."""
+        return self.works[block.work].in_precision(self.contestants[place].precision)
+
+    def scenario(self, work: Work) -> Scenario:
+        """Find what this work asks of its contestants."""
+        return scenario_of(self, work)
+
+    def threads_of(self, work: Work) -> int:
+        """Count the threads that every contestant gets on this work; as ranks, each of them."""
+        return self.threads if work.scale is None else work.scale.threads
+
+    def threads_text(self, work: Work) -> str:
+        """``2 threads``, and what the scenario of the work adds to that."""
+        return quantity_text.count(self.threads, "thread") + self.scenario(work).threads_note(work)
+
+    @property
+    def threads_of_works(self) -> tuple[int, ...]:
+        """Each number once, the smallest first."""
+        return tuple(sorted({self.threads_of(work) for work in self.works})) or (self.threads,)
+
+    def process_count(self) -> int:
+        return sum(len(block.order) for block in self.blocks)
+
+
+def draw_plan(
+    contestants: tuple[ContestantName, ...],
+    works: tuple[Work, ...],
+    *,
+    blocks: int,
+    conditions: Conditions | Literal["both"],
+    threads: int,
+    available_cores: tuple[int, ...],
+    seed: int,
+    data_seeds: Sequence[int] = (0,),
+    until_decided: bool = False,
+    **fields: Any,
+) -> Plan:
+    """Draw the order and the settings of every block. With both conditions each has as many blocks.
+
+    ``fields`` are further ones of the plan, which nothing is drawn from.
+    """
+    require_blocks(blocks)
+    for each in works:
+        require_cores(each, threads, available_cores)
+    rng = random.Random(seed)
+    drawn: list[Block] = []
+    kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
+    seeds = _balanced(rng, data_seeds, blocks)
+    for number in range(blocks):
+        started: Started = "together" if until_decided and number > 0 else "alone"
+        drawn += _round(
+            rng, works, kinds, len(contestants), threads, available_cores, seeds[number], started, first=len(drawn)
+        )
+    return Plan(
+        contestants=contestants,
+        works=works,
+        threads=threads,
+        seed=seed,
+        blocks=tuple(drawn),
+        until_decided=until_decided,
+        available_cores=available_cores,
+        **fields,
+    )
+
+
+def _round(
+    rng: random.Random,
+    works: Sequence[Work],
+    kinds: list[Conditions],
+    contestants: int,
+    threads: int,
+    available_cores: tuple[int, ...],
+    data_seed: int,
+    started: Started,
+    first: int,
+) -> Iterator[Block]:
+    """Draw a block of every work under all kinds of conditions, and shuffle the kinds; ``first`` is its number."""
+    rng.shuffle(kinds)
+    for kind in kinds:
+        for work in rng.sample(range(len(works)), len(works)):
+            yield Block(
+                number=first,
+                work=work,
+                conditions=kind,
+                order=tuple(rng.sample(range(contestants), contestants)),
+                hash_seed=rng.randint(0, _MOST_HASH_SEED),
+                padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
+                cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
+                data_seed=data_seed,
+                started=started,
+            )
+            first += 1
+
+
+def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
+    """Move the plan to the cores of another machine.
+
+    Nothing else that was drawn changes, and the same cores give the same plan again.
+    """
+    for work in plan.works:
+        require_cores(work, plan.threads, available_cores)
+
+    def drawn(block: Block) -> tuple[int, ...]:
+        count = _cores_of(plan.works[block.work], plan.threads)
+        return _cores(random.Random(f"{plan.seed} {block.number}"), block.conditions, count, available_cores)
+
+    blocks = tuple(msgspec.structs.replace(block, cores=drawn(block)) for block in plan.blocks)
+    return msgspec.structs.replace(plan, blocks=blocks, available_cores=available_cores)
+
+
+def with_blocks(plan: Plan, blocks: int) -> Plan:
+    """Change how many blocks each work has: the first ones stay, and further ones are drawn from the same seed.
+
+    It then runs all of them: a budget, a target or a decision would end it by another rule.
+    """
+    require_blocks(blocks)
+    kinds: list[Conditions] = list(dict.fromkeys(block.conditions for block in plan.blocks))
+    a_round = len(plan.works) * len(kinds)
+    kept = list(plan.blocks[: blocks * a_round])
+    cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
+    while len(kept) < blocks * a_round:
+        rng = random.Random(f"{plan.seed} blocks {len(kept)}")
+        used = Counter(block.data_seed for block in kept)
+        data_seed = min(rng.sample(plan.data_seeds, len(plan.data_seeds)), key=used.__getitem__)
+        kept += _round(
+            rng,
+            plan.works,
+            kinds,
+            len(plan.contestants),
+            plan.threads,
+            cores,
+            data_seed,
+            plan.blocks[-1].started,
+            len(kept),
+        )
+    return msgspec.structs.replace(plan, blocks=tuple(kept), until_decided=False, budget_s=None, target=None)
+
+
+def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> list[int]:
+    """Each seed as often as the others, in drawn order; the first two blocks share one, so that caches are filled."""
+    drawn: list[int] = []
+    while len(drawn) < blocks + 1:
+        drawn += rng.sample(tuple(data_seeds), len(data_seeds))
+    return [drawn[0], *drawn[:blocks]][:blocks]
+
+
+def _cores_of(work: Work, threads: int) -> int | None:
+    """How many a block of this work is bound to; None where its ranks run on hosts, whose cores are not drawn."""
+    if work.scale is None:
+        return threads
+    return None if work.scale.hosts else work.scale.cores
+
+
+def _cores(rng: random.Random, kind: Conditions, count: int | None, available: tuple[int, ...]) -> tuple[int, ...]:
+    if kind != "controlled" or count is None:
+        return available
+    return tuple(sorted(rng.sample(available, count)))
+
+
+def require_threads(threads: int, available_cores: Sequence[int]) -> None:
+    if not 1 <= threads <= len(available_cores):
+        raise InvalidRequest(
+            f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
+        )
+
+
+def require_cores(work: Work, threads: int, available_cores: Sequence[int]) -> None:
+    """For every rank as many as it has threads; those of hosts are not known here."""
+    scale = work.scale
+    if scale is None:
+        require_threads(threads, available_cores)
+    elif not scale.hosts and (why := scale.why_not_on(len(available_cores))):
+        raise InvalidRequest(f"{why}; give fewer --threads or --processes, or --hosts", code=E_SCALE)
+
+
+def require_blocks(blocks: int) -> None:
+    """Check the number before the blocks are drawn, since drawing absurdly many takes long."""
+    if not 1 <= blocks <= MOST_BLOCKS:
+        raise InvalidRequest(f"blocks must be between 1 and {MOST_BLOCKS:,} (got {blocks:,})")
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    path.write_bytes(msgspec.json.format(json_without_secrets(msgspec.json.encode(plan)), indent=2))
+
+
+def load_plan(path: Path) -> Plan:
+    """Read a saved plan; errors name the place in the file."""
+    try:
+        plan = checked_plan(msgspec.json.decode(content_of(path), type=Plan))
+    except OSError as error:
+        raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
+    except NOT_THE_DOCUMENT as error:
+        raise InvalidRequest(f"{path} is not a plan: {error}") from None
+    if plan.format != PLAN_FORMAT:
+        raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")
+    if any((work.training is not None) != MODES[work.mode].trains for work in plan.works):
+        raise InvalidRequest(f"{path}: works in mode train have an optimizer, and others have none")
+    return with_paths_from(plan, path.absolute().parent)
+
+
+def checked_plan(plan: Plan) -> Plan:
+    """Refuse one from a file whose parts do not fit each other. Raises msgspec.ValidationError."""
+    for block in plan.blocks:
+        if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
+            raise msgspec.ValidationError(f"block {block.number} does not run every contestant once")
+        if not 0 <= block.padding_bytes <= _MOST_PADDING_BYTES:
+            what = f"block {block.number} has {block.padding_bytes} bytes of padding"
+            raise msgspec.ValidationError(f"{what}, and not 0 to {_MOST_PADDING_BYTES}")
+    return plan
+
+
+def with_paths_from(plan: Plan, folder: Path) -> Plan:
+    """Relative paths of users' models, as recipes have them, are relative to this folder."""
+    works = tuple(
+        work
+        if work.source is None
+        else msgspec.structs.replace(work, source=with_paths(work.source, lambda path: str(folder / path)))
+        for work in plan.works
+    )
+    return msgspec.structs.replace(plan, works=works)

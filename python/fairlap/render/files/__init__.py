@@ -1,0 +1,1 @@
+"""Rows and results as files: CSV, JSON, Markdown, Parquet, and the formats of other tools."""

@@ -1,0 +1,1 @@
+"""Parts of a request, each with its own syntax."""

@@ -1,0 +1,1 @@
+"""Columns of what was learnt."""

@@ -1,0 +1,1 @@
+"""Contestants at several scales of one work."""

@@ -1,0 +1,1 @@
+"""Contestants that run as several ranks, and the operations by which ranks exchange data."""

@@ -1,0 +1,48 @@
+"""A run by the name that a user gives: a run file, or the id of a stored run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlap.errors import InvalidRequest
+from fairlap.race.planning.plan import Plan
+from fairlap.race.run import Run
+from fairlap.store.runs.run_file import load_run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def run_named(text: str) -> tuple[Run, str]:
+    """Load the run, and find its id; an existing file takes precedence over an id."""
+    path = Path(text)
+    if path.exists():
+        return load_run(path), path.stem
+    if path.suffix or len(path.parts) > 1:
+        raise InvalidRequest(f"there is no file {text}; give a run file, as written by `fairlap compare -o race.json`")
+    from fairlap.store.store import open_store
+
+    with open_store(reading=True) as store:
+        run_id = store.id_of(text)
+        return store.load(run_id), run_id
+
+
+def samples_of(text: str) -> Callable[[int, str], Mapping[str, np.ndarray]] | None:
+    """Open the raw samples of a stored run by block and contestant; a file has none."""
+    if Path(text).exists():
+        return None
+    from fairlap.store.store import open_store
+
+    return partial(open_store(reading=True).samples, text)
+
+
+def require_contestant(plan: Plan, baseline: str) -> None:
+    """Refuse a misspelt baseline, which would leave every ratio out."""
+    names = [name.text for name in plan.contestants]
+    if baseline and baseline not in names:
+        near = difflib.get_close_matches(baseline, names, n=1) or names
+        raise InvalidRequest(f"the baseline {baseline!r} did not race; did you mean {', '.join(near)}?")

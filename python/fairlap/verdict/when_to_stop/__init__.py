@@ -1,0 +1,1 @@
+"""When enough has been measured, decided blind to who leads."""

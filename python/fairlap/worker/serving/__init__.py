@@ -1,0 +1,1 @@
+"""A contestant behind a server."""
