@@ -14,10 +14,13 @@ EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cw
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without kept bytecode each of them would compile fairlap again.
 export PYTHONDONTWRITEBYTECODE :=
+# Files in order of their folders: the longest, tests of real frameworks, come first and no core waits for them at the
+# end. Roofs are measured before, into the user's cache, or every race with a cache of its own would spin for them.
+PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
-  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store \
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -34,13 +37,13 @@ test-cpp: build/release/.tests  ## Run the C++ tests in JOBS processes (2).
 	$(BIN)/ctest --test-dir build/release --output-on-failure -j $(JOBS)
 
 test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (2).
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not slow and not thorough" $(PATHS)
+	$(PYTEST) -m "not slow and not thorough" $(PATHS)
 
 test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take over five seconds each.
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "slow and not thorough" $(PATHS)
+	$(PYTEST) -m "slow and not thorough" $(PATHS)
 
 test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frameworks and simulations that take long.
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m thorough $(PATHS)
+	$(PYTEST) -m thorough $(PATHS)
 
 test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that need separate environments (downloads over a gigabyte once).
 	FAIRLAP_TEST_ENVIRONMENTS=1 $(BIN)/python -m pytest -m heavy_environments
@@ -116,6 +119,9 @@ bench-ranks: $(VENV)/.frameworks build/release/.module  ## Measure what fairlap 
 bench-turns: $(VENV)/.frameworks build/release/.module  ## Measure how much noise goes when contestants take turns (BURSTS=1: beside a neighbour; AGREEMENT=1: whether figures agree).
 	$(BIN)/python tests/bench/turns.py $(if $(BURSTS),--bursts) $(if $(AGREEMENT),--agreement)
 
+bench-answers: $(VENV)/.dev build/release/.module  ## Measure the share of a comparison's time that checking the answers of callables takes (a minute).
+	$(BIN)/python tests/bench/answers_of_callables.py
+
 bench-load: $(VENV)/.dev build/release/.module  ## Measure how late requests of a load are issued, and what a request costs on its way.
 	$(BIN)/python tests/bench/load.py
 
@@ -152,6 +158,9 @@ trust: $(VENV)/.dev build/release/.module  ## Run the simulated trust suite at f
 
 trust-ledger: $(VENV)/.dev build/release/.module  ## Simulate searches that judge 500 changes each (ten minutes; the figures in docs/how-to/judge-changes-in-a-loop.md).
 	$(BIN)/python -m tests.trust.searches --out build/trust
+
+trust-bisect: $(VENV)/.dev build/release/.module  ## Plant slow commits in histories of 64 and count those that `fairlap bisect` names (minutes).
+	$(BIN)/python -m tests.trust.planted_commits --histories 100
 
 RUNS ?= 400
 trust-real: $(VENV)/.dev build/release/.module  ## Measure the verdict's error rates on this machine; takes hours, or RUNS=20.

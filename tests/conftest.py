@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -12,6 +13,10 @@ import hypothesis
 import pytest
 from example_installed import install_example
 from postgresql_server import CannotStart, Server
+
+# Read when NumPy is imported, which nothing above does. BLAS's threads spin while they wait for each other, which
+# takes the cores from the tests beside these and doubles the time of references.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
@@ -47,6 +52,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("heavy_environments"):
             item.add_marker(skipped)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which live to the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

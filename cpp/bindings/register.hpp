@@ -9,6 +9,7 @@ void register_cuda(pybind11::module_& module);
 void register_cuda_streams(pybind11::module_& module);
 void register_cuda_activity(pybind11::module_& module);
 void register_cuda_roofs(pybind11::module_& module);
+void register_cuda_sharing(pybind11::module_& module);
 void register_telemetry(pybind11::module_& module);
 void register_feed(pybind11::module_& module);
 void register_generation(pybind11::module_& module);

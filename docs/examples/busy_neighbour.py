@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairlap.machine.doctor.observation import observe
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

@@ -78,15 +78,14 @@ def compare_over(
     :func:`fairlap.scenarios.callables.axes.over_axes.compare_over`.
     """
     from fairlap.cli.options.output_options import writable
-    from fairlap.machine.files.atomic_files import write_output
     from fairlap.render.axes.document import document_of
-    from fairlap.render.encoders import SUFFIXES, encoded
+    from fairlap.render.encoders import SUFFIXES, write_document
     from fairlap.scenarios.callables.axes.over_axes import compare_over as compare_callables
 
     files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
     result = compare_callables(callables, inputs=inputs, axes=axes, **options)
-    for path, chosen in files:
-        write_output(path, encoded(document_of(result), chosen.name))
+    for failure in write_document(document_of(result), files):
+        warnings.warn(str(failure), stacklevel=2)
     return result
 
 
@@ -110,17 +109,16 @@ def choose(
     """
     from fairlap.choice.choose import choose_by_request, question_of
     from fairlap.cli.options.output_options import writable
-    from fairlap.machine.files.atomic_files import write_output
     from fairlap.render.choice.document import document_of
-    from fairlap.render.encoders import SUFFIXES, encoded
+    from fairlap.render.encoders import SUFFIXES, write_document
 
     files = writable(map(Path, (output,) if isinstance(output, str | Path) else output), only=SUFFIXES)
     given = {**options, "inputs": inputs, "labels": labels, "metric": metric}
     with tempfile.TemporaryDirectory(prefix="fairlap-inputs-") as folder:
         request = _request((models,) if isinstance(models, str) else tuple(models), on, given, Path(folder))
         found = choose_by_request(request, question_of(request, minimise, score_margin))
-    for path, chosen in files:
-        write_output(path, encoded(document_of(found), chosen.name))
+    for failure in write_document(document_of(found), files):
+        warnings.warn(str(failure), stacklevel=2)
     return found
 
 

@@ -42,6 +42,10 @@ constexpr bool same_shape() {
       return std::is_const_v<OurTarget> == std::is_const_v<TheirTarget> &&
              same_shape<std::remove_cv_t<OurTarget>, std::remove_cv_t<TheirTarget>>();
     }
+  } else if constexpr (std::is_class_v<Ours> && std::is_class_v<Theirs>) {
+    // Passed by value; its fields are compared with the record.
+    return sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs) &&
+           std::is_trivially_copyable_v<Ours> && std::is_trivially_copyable_v<Theirs>;
   } else {
     return false;
   }

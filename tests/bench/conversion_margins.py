@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 from fairlap.models.onnx_import import Graph, build, load_graph
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Work
 from generated_page import DOCS, write_part

@@ -13,7 +13,7 @@ from typing import Any
 
 from fairlap.models.registry import find
 from fairlap.race.equal_work.timed_work import TimedWork
-from fairlap.race.planning.plan import draw_plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

@@ -27,8 +27,10 @@ from fairlap.models.reference import reference_answers
 from fairlap.models.sources.bundle import bundle_in, route_to, write_bundle
 from fairlap.models.spec import Tolerance
 from fairlap.models.workload import Workload
-from fairlap.race.equal_work.materials import Materials, materials_for
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants

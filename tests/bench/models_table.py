@@ -14,7 +14,8 @@ from collections.abc import Iterable
 
 from fairlap.models.registry import find, workload_names
 from fairlap.race.equal_work.answers import PEER_GRADIENT
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.progress import Lines
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
-from fairlap.race.planning.plan import Block, draw_plan
+from fairlap.race.planning.plan import Block
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

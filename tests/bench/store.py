@@ -27,12 +27,14 @@ import msgspec
 import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
-from fairlap.race.planning.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing
 from fairlap.store.database import Database
 from fairlap.store.runs.run_ids import id_of

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.models.registry import workload_names
 from fairlap.race.counted_blocks import work_blocks
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.race.self_test import Trial
 from fairlap.request.names import ContestantName, contestant_named

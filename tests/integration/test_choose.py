@@ -19,10 +19,6 @@ from dense_network import Weights, save_network
 from fairlap.results.choice.choice import Choice
 from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
 
-pytest.importorskip("onnx", reason="`make test` installs it and runs this")
-pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
-sklearn_datasets = pytest.importorskip("sklearn.datasets", reason="`make test` installs it and runs this")
-
 BATCH = 29  # of 899 items: 31 calls
 _NARROW, _WIDE, _DISTURBING = 16, 256, 8192
 
@@ -40,13 +36,20 @@ def answers(weights: Weights, pixels: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _packages() -> None:
+    for package in ("onnx", "onnxruntime", "sklearn"):  # here, since collecting would import them everywhere
+        pytest.importorskip(package, reason="`make test` installs it and runs this")
+
+
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
     """Make the models with the data, and which digits each answers rightly by NumPy."""
+    from sklearn.datasets import load_digits
     from sklearn.neural_network import MLPClassifier
 
     folder = tmp_path_factory.mktemp("digits")
-    pixels, digits = sklearn_datasets.load_digits(return_X_y=True)
+    pixels, digits = load_digits(return_X_y=True)
     pixels = (pixels / 16).astype(np.float32)
     trained = {
         width: MLPClassifier((width,), max_iter=30, random_state=0).fit(pixels[899:], digits[899:])

@@ -13,7 +13,8 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants

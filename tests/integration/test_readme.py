@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find, implementation_at
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.request.work import Work
 from machine_marks import needs_proc
 from model_servers import serving

@@ -13,12 +13,14 @@ from fairlap.data.labelled.built_in import labelled_set
 from fairlap.frameworks.contract import Settings
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.environments import environments_folder
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.started_worker import python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import STEP, WEIGHT
-from fairlap.race.equal_work.materials import UNSEEN, Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work

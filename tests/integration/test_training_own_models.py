@@ -6,21 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-for package in ("torch", "onnxscript", "jax", "optax", "tensorflow", "keras"):
-    pytest.importorskip(package, reason="`make test` installs it and runs this")
-
-import own_nets  # noqa: E402
-from fairlap.models.sources.tensorflow_files.keras_models import use_backend  # noqa: E402
-from fairlap.models.training.check import TrainingCheck  # noqa: E402
-from fairlap.models.training.gradients import (  # noqa: E402
-    GradientCheck,
-    GradientExercise,
-    gradients_expected,
-)
-from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
-from learning_sources import OpenedHere, opened_here  # noqa: E402
-from own_model_contestants import STEPS, answers_of  # noqa: E402
+from fairlap.models.sources.tensorflow_files.keras_models import use_backend
+from fairlap.models.training.check import TrainingCheck
+from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected
+from fairlap.request.fields.training import AdamW, Sgd, Training
+from learning_sources import SUPPORT, OpenedHere, opened_here
+from own_model_contestants import STEPS, answers_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -29,9 +20,12 @@ CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph")
 
 @pytest.fixture(autouse=True)
 def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Here, since collecting would import them everywhere.
+    for package in ("torch", "onnxscript", "jax", "optax", "tensorflow", "keras"):
+        pytest.importorskip(package, reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.syspath_prepend(str(Path(own_nets.__file__).parent))
-    monkeypatch.setenv("PYTHONPATH", str(Path(own_nets.__file__).parent), prepend=":")
+    monkeypatch.syspath_prepend(str(SUPPORT))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT), prepend=":")
 
 
 @pytest.mark.parametrize(

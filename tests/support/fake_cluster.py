@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from fairlap import __version__
-from fairlap.race.planning.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.store.tables import stored_process

@@ -31,9 +31,10 @@ from fairlap.models.sources.proof import loose
 from fairlap.models.spec import Tolerance
 from fairlap.race.counted_blocks import INPUTS_AT_FAULT, inputs_at_fault
 from fairlap.race.equal_work import answers, training_answers
-from fairlap.race.equal_work.materials import Materials, require_trainable
+from fairlap.race.equal_work.material_sources import require_trainable
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.timed_work import TimedWork, require_done
-from fairlap.race.planning.plan import draw_plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.processes.at_scale import record_ranks
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.processes.turns import run_in_rounds
@@ -45,6 +46,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.callables.untrusted.arms import Arm
+from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
 from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
@@ -115,7 +117,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     from fairlap.render.charts.parts import static
 
-    for name in ("chart_tables", "charts_of", "main_chart_of"):
+    for name in ("chart_tables", "charts_of", "main_chart_of", "main_charts_by_batch"):
         patch.setattr(static, name, lambda *_: None)
     return raised(main_chart, SimpleNamespace(works=list), png=False)
 
@@ -132,6 +134,16 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
             raise _native.CudaError("cuEventQuery: unspecified launch failure (CUDA error 719)")
 
     return raised(call)
+
+
+@case("E_DEVICE_SHARING")
+def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
+    def refused(_number: int) -> None:
+        raise _native.CudaUnavailable("the device is in the compute mode EXCLUSIVE_PROCESS")
+
+    patch.setattr(referee_device, "require_driver", lambda _name: None)
+    patch.setattr(_native, "DeviceCopies", refused)
+    return raised(referee_device.RefereeDevice, "cuda:0")
 
 
 @case("E_NOT_TRAINED")

@@ -12,7 +12,8 @@ from fairlap.errors import FairlapError
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.opening import Order, opened_folder
-from fairlap.race.equal_work.materials import Materials, seeds_of_inputs
+from fairlap.race.equal_work.material_sources import seeds_of_inputs
+from fairlap.race.equal_work.materials import Materials
 from fairlap.request.fields.source import Source, dims_in
 from fairlap.request.work import Precision, Work
 

@@ -9,7 +9,8 @@ import numpy as np
 from fairlap.meters.memory import Memory
 from fairlap.models.metrics.metric import Parts
 from fairlap.models.task_metrics import score_of
-from fairlap.race.planning.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
@@ -18,6 +19,7 @@ from fairlap.results.choice.choice_of_results import ChoiceQuestion, choice_of
 from fairlap.results.decision.requirements import requirements_of
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import ProcessResult
 from runs_for_rows import MACHINE, a_process
 
 ITEMS, BATCH = 1500, 4
@@ -46,8 +48,23 @@ def chosen(
     require: str = "", minimise: str | None = None, *, contestants: str = "torch", blocks: int = 12,
     times_ns: Mapping[str, float] = TIMES_NS, price: str = "", noise: float = 0.02, margin: float = 0.02, seed: int = 1,
 ) -> Choice:  # fmt: skip
-    plan, right = a_plan(contestants, blocks), answers()
-    parts: dict[str, Parts] = {name: (own.astype(int), np.ones(ITEMS, int)) for name, own in right.items()}
+    plan = a_plan(contestants, blocks)
+    processes, items = raced(plan, times_ns, noise, seed)
+    run = Run(plan, processes, dict(MACHINE), {"whole": 1.0})
+    question = ChoiceQuestion(
+        "top1",
+        requirements_of(require) if require else (),
+        minimise,  # type: ignore[arg-type]
+        margin,
+    )
+    return choice_of(results_of(run, price=price_given(price) if price else None), items, question)
+
+
+def raced(
+    plan: Plan, times_ns: Mapping[str, float] = TIMES_NS, noise: float = 0.02, seed: int = 1
+) -> tuple[list[ProcessResult], dict[tuple[str, str], dict[str, Parts]]]:
+    """Plant the processes of a plan, and what the metric made of each item."""
+    parts: dict[str, Parts] = {name: (own.astype(int), np.ones(ITEMS, int)) for name, own in answers().items()}
     processes, items = [], {}
     for block in plan.blocks:
         work = plan.works[block.work]
@@ -59,11 +76,4 @@ def chosen(
             process.memory = Memory({"peak": int(1e6 * times_ns[work.model])})
             processes.append(process)
             items[contestant, work.label] = {"top1": parts[work.model]}
-    run = Run(plan, processes, dict(MACHINE), {"whole": 1.0})
-    question = ChoiceQuestion(
-        "top1",
-        requirements_of(require) if require else (),
-        minimise,  # type: ignore[arg-type]
-        margin,
-    )
-    return choice_of(results_of(run, price=price_given(price) if price else None), items, question)
+    return processes, items

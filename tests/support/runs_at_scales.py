@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
-from fairlap.race.planning.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.fields.scale import Scale, Scaling
 from fairlap.request.fields.training import Sgd, Training

@@ -6,7 +6,7 @@ import random
 
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
-from fairlap.race.planning.plan import draw_plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Mode, Work

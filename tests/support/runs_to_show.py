@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from fairlap.engine.measurement import Notice
 from fairlap.meters.memory import Memory
-from fairlap.race.planning.plan import Block, draw_plan
+from fairlap.race.planning.plan import Block
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName
 from fairlap.request.work import Conditions, Work

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlap.race.planning.plan import Measuring, Plan, draw_plan
+from fairlap.race.planning.plan import Measuring, Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

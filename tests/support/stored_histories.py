@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from fairlap.race.run import Run
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.store.opening import writing
 from fairlap.store.runs.run_ids import id_of
 from fairlap.store.store import open_store

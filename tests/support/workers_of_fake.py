@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_lost import WorkerLost
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.processes import process_ids
 from fairlap.models.array_files import safetensors
 from fairlap.worker.guardian import living_processes

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from fairlap.machine.hardware.roofs import Roofs, roofs_of
 from fairlap.models.call_cost import call_cost
 from fairlap.models.registry import find
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants

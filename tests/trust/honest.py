@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from fairlap.models.registry import workload_names
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work

@@ -11,6 +11,12 @@ from .agreement.cases import BY_HAND, CASES, Case
 from .agreement.pairs import Pair, agreement_of, by_hand
 
 LOOPS = sorted(BY_HAND.glob("*.py"))
+ROW = {
+    "steps_to_score": 3.0,
+    "largest_rate_per_s": {"value": 50.0},
+    "latency_by_rate": [{"rate_per_s": 25.0}],
+    "calls_per_sample": 4,
+}
 
 
 def trees() -> dict[str, ast.Module]:
@@ -34,13 +40,11 @@ def test_every_case_has_its_loop(case: Case) -> None:
     offered = {
         name: {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} for name, tree in trees().items()
     }
-    row = {"steps_to_score": 1.0, "largest_rate_per_s": {"value": 2.0}, "latency_by_rate": [{"rate_per_s": 1.0}]}
     for contestant in case.contestants:
-        _, program, *given = case.by_hand(contestant, 1, row, Path())
+        _, program, *given = case.by_hand(contestant, 1, ROW, Path())
         assert not given or given[0] in offered[Path(program).name]
 
 
-ROW = {"steps_to_score": 3.0, "largest_rate_per_s": {"value": 50.0}, "latency_by_rate": [{"rate_per_s": 25.0}]}
 RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on in case.contestants]
 
 

@@ -19,11 +19,10 @@ from fairlap.race.processes.one_process import ProcessRun
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.work import Mode, Precision, Work
 from fairlap.scenarios.process_result import ProcessResult
+from hostile_tricks.work_elsewhere import LEFT_BEHIND
 from installed_package import install_frameworks
 from machine_marks import needs_proc
 from small_races import run_race, small_plan
-
-from .hostile_framework import LEFT_BEHIND
 
 pytestmark = [needs_proc, pytest.mark.timeout(300)]
 

@@ -87,8 +87,8 @@ def test_keeping_answers_by_content_gains_nothing() -> None:
     result = compare_untrusted(
         [PLAIN, f"{HERE}/honest/arrays.py:kept_by_content"], reference=REFERENCE, inputs=INPUTS, blocks=6
     )
-    times = {row.name.rpartition(":")[2]: row.median_ns for row in result.rows}
-    assert times["kept_by_content"] > 0.8 * times["plain"]
+    least = {row.name.rpartition(":")[2]: min(row.block_ns) for row in result.rows}  # of undisturbed blocks
+    assert least["kept_by_content"] > 0.8 * least["plain"]
 
 
 def test_the_command_line_ranks_and_excludes() -> None:
@@ -122,7 +122,7 @@ def test_no_module_of_a_contestants_folder_is_imported_here(tmp_path: Path) -> N
     ("--reference", "numpy:sort"),
     ("--untrusted",),
     ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--target", "1%"),
-    ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--device", "cuda"),
+    ("--untrusted", "--reference", "numpy:sort", "--inputs", "numpy:sort", "--device", "cuda", "--graph"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together_are_refused(options: tuple[str, ...]) -> None:
     assert invoke("time", "numpy:sort", *options).exit_code != 0

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from command_line import fairlap
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.race.planning.plan import load_plan
+from fairlap.race.planning.plan_file import load_plan
 from fairlap.race.race import Race
 from fairlap.request.names import contestant_named
 from fairlap.secrets import HIDDEN, without_secrets, without_secrets_or_queries

@@ -7,6 +7,7 @@ constexpr const char* kSpinGateKernel = "fairlap_spin_gate";
 constexpr const char* kSpinNsKernel = "fairlap_spin_ns";
 constexpr const char* kSpinCyclesKernel = "fairlap_spin_cycles";
 constexpr const char* kTimerStepsKernel = "fairlap_timer_steps";
+constexpr const char* kLongestPauseKernel = "fairlap_longest_pause";
 
 // Written by hand, assembled by the driver when it is loaded. Every kernel runs as one thread and ends
 // by itself: a device must never hang because its host died.
@@ -20,6 +21,8 @@ constexpr const char* kTimerStepsKernel = "fairlap_timer_steps";
 //       the same by %clock64
 //   fairlap_timer_steps(u64 readings, u32 count)
 //       writes count successive different readings of %globaltimer
+//   fairlap_longest_pause(u64 ns, u64 longest)
+//       reads %globaltimer for ns, and writes the longest time between two readings to longest[0]
 constexpr const char* kDeviceCode = R"ptx(
 .version 6.3
 .target sm_70
@@ -111,6 +114,27 @@ NEXT:
     sub.u32 %left, %left, 1;
     setp.ne.u32 %more, %left, 0;
     @%more bra NEXT;
+    ret;
+}
+
+.visible .entry fairlap_longest_pause(.param .u64 ns, .param .u64 longest)
+{
+    .reg .pred %more;
+    .reg .b64 %length, %out, %begin, %last, %now, %pause, %most, %spent;
+    ld.param.u64 %length, [ns];
+    ld.param.u64 %out, [longest];
+    mov.u64 %begin, %globaltimer;
+    mov.u64 %last, %begin;
+    mov.u64 %most, 0;
+READ:
+    mov.u64 %now, %globaltimer;
+    sub.u64 %pause, %now, %last;
+    max.u64 %most, %most, %pause;
+    mov.u64 %last, %now;
+    sub.u64 %spent, %now, %begin;
+    setp.lt.u64 %more, %spent, %length;
+    @%more bra READ;
+    st.volatile.global.u64 [%out], %most;
     ret;
 }
 )ptx";

@@ -75,6 +75,7 @@ class DriverFunction {
   FORM(cuStreamDestroy, cuStreamDestroy_v2, 4000, true)                                    \
   FORM(cuStreamGetCtx, cuStreamGetCtx, 9020, true)                                         \
   FORM(cuStreamIsCapturing, cuStreamIsCapturing, 10000, true)                              \
+  FORM(cuStreamSynchronize, cuStreamSynchronize, 2000, true)                               \
   FORM(cuStreamWaitEvent, cuStreamWaitEvent, 3020, true)                                   \
   FORM(cuStreamWaitValue32, cuStreamWaitValue32_v2, 11070, false)                          \
   FORM(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10010, false)                        \
@@ -95,6 +96,11 @@ class DriverFunction {
   FORM(cuMemHostRegister, cuMemHostRegister_v2, 6050, true)                                \
   FORM(cuMemHostUnregister, cuMemHostUnregister, 4000, true)                               \
   FORM(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, 3020, true)                                \
+  FORM(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, 3020, true)                                \
+  FORM(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, 3020, true)                                \
+  FORM(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, false)                                  \
+  FORM(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, 11000, false)                            \
+  FORM(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, false)                              \
   FORM(cuModuleLoadData, cuModuleLoadData, 2000, true)                                     \
   FORM(cuModuleUnload, cuModuleUnload, 2000, true)                                         \
   FORM(cuModuleGetFunction, cuModuleGetFunction, 2000, true)                               \

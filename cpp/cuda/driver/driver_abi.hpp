@@ -25,6 +25,9 @@ using CUlimit = int;
 struct CUuuid {
   char bytes[16];
 };
+struct CUipcMemHandle {
+  char reserved[64];
+};
 using CUstreamCaptureStatus = int;
 using CUstreamCaptureMode = int;
 using CUdriverProcAddressQueryResult = int;
@@ -68,6 +71,7 @@ constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19;
+constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_COMPUTE_MODE = 20;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 constexpr CUdevice_attribute CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
@@ -135,6 +139,7 @@ using PFN_cuStreamCreate = CUresult (*)(CUstream*, unsigned int);
 using PFN_cuStreamDestroy_v2 = CUresult (*)(CUstream);
 using PFN_cuStreamGetCtx = CUresult (*)(CUstream, CUcontext*);
 using PFN_cuStreamIsCapturing = CUresult (*)(CUstream, CUstreamCaptureStatus*);
+using PFN_cuStreamSynchronize = CUresult (*)(CUstream);
 using PFN_cuStreamWaitEvent = CUresult (*)(CUstream, CUevent, unsigned int);
 using PFN_cuStreamWaitValue32_v2 = CUresult (*)(CUstream, CUdeviceptr, std::uint32_t, unsigned int);
 using PFN_cuStreamBeginCapture_v2 = CUresult (*)(CUstream, CUstreamCaptureMode);
@@ -157,6 +162,12 @@ using PFN_cuMemHostGetDevicePointer_v2 = CUresult (*)(CUdeviceptr*, void*, unsig
 using PFN_cuMemHostRegister_v2 = CUresult (*)(void*, std::size_t, unsigned int);
 using PFN_cuMemHostUnregister = CUresult (*)(void*);
 using PFN_cuMemcpyHtoDAsync_v2 = CUresult (*)(CUdeviceptr, const void*, std::size_t, CUstream);
+using PFN_cuMemcpyDtoHAsync_v2 = CUresult (*)(void*, CUdeviceptr, std::size_t, CUstream);
+using PFN_cuMemcpyDtoDAsync_v2 = CUresult (*)(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+
+using PFN_cuIpcGetMemHandle = CUresult (*)(CUipcMemHandle*, CUdeviceptr);
+using PFN_cuIpcOpenMemHandle_v2 = CUresult (*)(CUdeviceptr*, CUipcMemHandle, unsigned int);
+using PFN_cuIpcCloseMemHandle = CUresult (*)(CUdeviceptr);
 
 using PFN_cuModuleLoadData = CUresult (*)(CUmodule*, const void*);
 using PFN_cuModuleUnload = CUresult (*)(CUmodule);

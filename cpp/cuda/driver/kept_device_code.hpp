@@ -14,6 +14,7 @@ struct DeviceFunctions {
   CUfunction spin_ns = nullptr;
   CUfunction spin_cycles = nullptr;
   CUfunction timer_steps = nullptr;
+  CUfunction longest_pause = nullptr;
 };
 
 // The device code that was assembled for each context. It stays loaded until its context goes, and goes with

@@ -36,6 +36,7 @@ DeviceFunctions Kernels::load() {
       driver.cuModuleGetFunction(&found.spin_ns, module, kSpinNsKernel);
       driver.cuModuleGetFunction(&found.spin_cycles, module, kSpinCyclesKernel);
       driver.cuModuleGetFunction(&found.timer_steps, module, kTimerStepsKernel);
+      driver.cuModuleGetFunction(&found.longest_pause, module, kLongestPauseKernel);
     } catch (...) {
       static_cast<void>(driver.cuModuleUnload.code_of(module));
       module = nullptr;
@@ -75,6 +76,11 @@ void Kernels::launch_spin_cycles(CUstream stream, std::uint64_t cycles, CUdevice
 void Kernels::launch_timer_steps(CUstream stream, CUdeviceptr readings, std::uint32_t count) const {
   void* parameters[] = {&readings, &count};
   launch(functions_.timer_steps, stream, parameters);
+}
+
+void Kernels::launch_longest_pause(CUstream stream, std::uint64_t ns, CUdeviceptr longest) const {
+  void* parameters[] = {&ns, &longest};
+  launch(functions_.longest_pause, stream, parameters);
 }
 
 }  // namespace fairlap::cuda

@@ -20,6 +20,7 @@ class Kernels : public Owned<CUmodule> {
   void launch_spin_ns(CUstream stream, std::uint64_t ns, CUdeviceptr stamps = 0) const;
   void launch_spin_cycles(CUstream stream, std::uint64_t cycles, CUdeviceptr stamps = 0) const;
   void launch_timer_steps(CUstream stream, CUdeviceptr readings, std::uint32_t count) const;
+  void launch_longest_pause(CUstream stream, std::uint64_t ns, CUdeviceptr longest) const;
 
  private:
   DeviceFunctions load();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cuda/driver/driver_abi.hpp"
+#include "fakes/cuda/board.hpp"
 #include "fakes/cuda/costs.hpp"
 #include "fakes/cuda/world.hpp"
 
@@ -37,7 +38,9 @@ CUresult entry(const char* function, Needs needs, Body body) {
   if (const auto error = w.faults.enter(function)) return *error;
   if (needs == Needs::initialised && !w.initialised) return CUDA_ERROR_NOT_INITIALIZED;
   if (needs == Needs::initialised && w.poison != 0) return w.poison;
-  return body(w, lock);
+  const CUresult result = body(w, lock);
+  publish_work(w);
+  return result;
 }
 
 template <class Body>

@@ -113,6 +113,19 @@ CUresult triad(const World& w, const Device& device, Task& task, void** paramete
   return CUDA_SUCCESS;
 }
 
+// A kernel of another process runs for a while before this one goes on.
+CUresult longest_pause(const World& w, Task& task, void** parameters) {
+  constexpr std::int64_t kTurnNs = 2'000'000;
+  const auto longest = parameter<std::uint64_t>(parameters, 1);
+  if (allocation_at(w, longest, sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  const std::int64_t pause_ns = busy_others() > 0 ? kTurnNs : w.globaltimer_step_ns;
+  task.duration_ns = static_cast<std::int64_t>(parameter<std::uint64_t>(parameters, 0)) + pause_ns;
+  task.effect = [longest, pause_ns](const Op&) {
+    *memory_at<std::uint64_t>(longest) = static_cast<std::uint64_t>(pause_ns);
+  };
+  return CUDA_SUCCESS;
+}
+
 CUresult make_task(World& w, const Stream& stream, std::string_view name, void** parameters, Task& task) {
   if (name == kSpinGateKernel) return spin_gate(w, task, parameters);
   if (name == kSpinNsKernel) {
@@ -127,6 +140,7 @@ CUresult make_task(World& w, const Stream& stream, std::string_view name, void**
     return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, cycles_per_ns);
   }
   if (name == kTimerStepsKernel) return timer_steps(w, task, parameters);
+  if (name == kLongestPauseKernel) return longest_pause(w, task, parameters);
   if (name == kTriadRoofEntry) {
     const auto device = static_cast<std::size_t>(find_context(w, stream.context)->device);
     return triad(w, w.devices[device], task, parameters);

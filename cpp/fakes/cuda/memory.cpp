@@ -2,7 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <optional>
+
 #include "fakes/cuda/blocking.hpp"
+#include "fakes/cuda/board.hpp"
 #include "fakes/cuda/capture.hpp"
 #include "fakes/cuda/enqueue.hpp"
 #include "fakes/cuda/lookup.hpp"
@@ -22,11 +25,12 @@ std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint
 
 void forget(World& w, std::map<std::uint64_t, Allocation>::iterator entry_of) {
   const Allocation& allocation = entry_of->second;
-  if (allocation.kind == Allocation::Kind::device) {
+  if (allocation.is_on_board && allocation.opened_as == 0) forget_export(entry_of->first);
+  if (allocation.kind == Allocation::Kind::device && allocation.opened_as == 0) {
     const auto device = static_cast<std::size_t>(allocation.device);
     if (device < w.devices.size()) w.devices[device].memory_used -= allocation.bytes;
   }
-  if (allocation.kind != Allocation::Kind::registered) {
+  if (allocation.kind != Allocation::Kind::registered && !allocation.is_on_board) {
     munmap(reinterpret_cast<void*>(entry_of->first), allocation.bytes);
   }
   w.allocations.erase(entry_of);
@@ -46,7 +50,10 @@ CUresult release(World& w, Lock& lock, std::uint64_t address, Allocation::Kind k
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (const CUresult error = check_unsafe_call(w); error != CUDA_SUCCESS) return error;
   const auto found = w.allocations.find(address);
-  if (found == w.allocations.end() || found->second.kind != kind) return unknown;
+  if (found == w.allocations.end() || found->second.kind != kind || found->second.opened_as != 0)
+    return unknown;
+  // The real driver leaves undefined what happens then; here the memory stays, for tests to see.
+  if (found->second.is_on_board && is_opened_elsewhere(address)) return CUDA_ERROR_ILLEGAL_STATE;
   if (const CUresult error = wait_for(w, lock, pending_of(w, *context)); error != CUDA_SUCCESS) return error;
   const auto still = w.allocations.find(address);
   if (still == w.allocations.end()) return unknown;
@@ -76,11 +83,12 @@ FAKE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, std::size_t bytes) {
     if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     Device& device = w.devices[static_cast<std::size_t>(context->device)];
     if (bytes > device.memory_bytes - device.memory_used) return CUDA_ERROR_OUT_OF_MEMORY;
-    void* pages = map_pages(bytes);
-    if (pages == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    const std::optional<std::uint64_t> address =
+        has_board() ? allocate_on_board(bytes) : std::optional(address_of(map_pages(bytes)));
+    if (address.value_or(0) == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     device.memory_used += bytes;
-    w.allocations[address_of(pages)] = {Allocation::Kind::device, bytes, context->device};
-    *out = address_of(pages);
+    w.allocations[*address] = {Allocation::Kind::device, bytes, context->device, has_board()};
+    *out = *address;
     return CUDA_SUCCESS;
   });
 }

@@ -97,6 +97,9 @@ struct Allocation {
   Kind kind = Kind::device;
   std::uint64_t bytes = 0;
   int device = 0;
+  bool is_on_board = false;     // and in no mapping of its own
+  std::uint64_t opened_as = 0;  // the export of another process that it is
+  std::int64_t times_opened = 0;
 };
 
 // How often each PTX operation stands between the label ROUND and the branch back to it.

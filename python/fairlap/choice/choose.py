@@ -11,6 +11,7 @@ import msgspec
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.programs.command import require_programs
+from fairlap.interrupts import ignore_signals, status_of
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.hardware.cuda_devices import require_driver
 from fairlap.machine.race_lock.lock import one_race
@@ -64,7 +65,7 @@ def choose_by_request(
     progress_for: ProgressFor = lambda plan, longest_s: Silence(),
     notify: Callable[[str], None] = lambda line: None,
 ) -> Choice:
-    """Race the models, which take turns in every round, and judge what was measured."""
+    """Race the models, which take turns in every round, and judge what was measured, after Ctrl-C as well."""
     price = price_named(request.price) if request.price else None
     plan = _planned(request, notify)
     require_driver(plan.device)
@@ -74,12 +75,30 @@ def choose_by_request(
         plan = with_best_settings(plan)
         ending = Ending(plan, budget_s=request.budget)
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
-        with progress_for(plan, ending.longest_s) as progress:
-            race = Race(plan, progress, ending)
-            run = Run(plan_to_keep(plan), race.processes, machine_facts(), {}, began_at)
-            race.run()
+        race = Race(plan, progress := progress_for(plan, ending.longest_s), ending)
+        run = Run(plan_to_keep(plan), race.processes, machine_facts(), {}, began_at)
+        interrupted = 0
+        try:
+            with progress:
+                race.run()
+        except KeyboardInterrupt as interrupt:
+            if not race.processes:
+                raise
+            ignore_signals()  # for what was measured is written now
+            interrupted = status_of(interrupt)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
-    return choice_of(results_of(run, began_at, price=price), race.scores.items, question)
+    raced = {(each.contestant, each.work) for each in run.processes}
+    items = {whose: own for whose, own in race.scores.items.items() if whose in raced}
+    found = choice_of(results_of(run, began_at, price=price), items, question)
+    return _interrupted(found, interrupted, plan) if interrupted else found
+
+
+def _interrupted(found: Choice, status: int, plan: Plan) -> Choice:
+    """Without a recommendation where a candidate was not raced yet."""
+    if len(found.candidates) < len(plan.works) * len(plan.contestants):
+        message = "interrupted before every candidate was raced"
+        found = msgspec.structs.replace(found, recommended=(), reason="not_separated", message=message, blocks=0)
+    return msgspec.structs.replace(found, interrupted=True, exit_status=status)
 
 
 def _planned(request: RaceRequest, notify: Callable[[str], None]) -> Plan:

@@ -146,7 +146,7 @@ def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]
     """Open the model in a separate process and list its routes to the frameworks."""
     from fairlap.launch.opened_source import opened
     from fairlap.models.sources.bundle import route_to
-    from fairlap.race.equal_work.materials import seeds_of_inputs
+    from fairlap.race.equal_work.material_sources import seeds_of_inputs
     from fairlap.race.planning.works_from_request import sources_named
     from fairlap.request.names import Contestants
     from fairlap.request.race_request import RaceRequest

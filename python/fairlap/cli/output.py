@@ -44,15 +44,21 @@ def print_result(document: PrintedDocument | RunDocument, text: str, *, as_json:
     print_json(document) if as_json else click.echo(text)
 
 
-def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[Path, Format]]) -> None:
-    """Write the document to each file in its format, and print its text, or with --json its data."""
-    from fairlap.machine.files.atomic_files import write_output
-    from fairlap.render.encoders import encoded
+def print_document(document: Document, *, as_json: bool, files: Sequence[tuple[Path, Format]]) -> int:
+    """Write the document to each file in its format, and print its text, or with --json its data.
+
+    Returns 1 where a file could not be written or drawn, which is said after the text, and 0 otherwise.
+    """
+    from fairlap.render.encoders import write_document
     from fairlap.render.encoders.text import text_of
 
-    for path, chosen in files:
-        write_output(path, encoded(document, chosen.name))
-    print_json(document.data) if as_json else click.echo(text_of(document))
+    failures = write_document(document, files)
+    try:
+        print_json(document.data) if as_json else click.echo(text_of(document))
+    finally:  # also when standard output is full or closed
+        for error in failures:
+            print_error(str(error), error.code)
+    return int(bool(failures))
 
 
 def _encoded(document: PrintedDocument | RunDocument) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fairlap.bisect.bisection import Bisection
 from fairlap.cli import catalogue
 from fairlap.cli.commands import explain, self_test, sweep
 from fairlap.cli.commands.decisions import suite
@@ -70,6 +71,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "choose": Choice,
     "judge": Judgement,
     "judge, the file of --ledger": Ledger,
+    "bisect": Bisection,
     "runs": RunSummaries,
     "runs push, runs pull": CarriedRuns,
     "history": HistoryDocument,

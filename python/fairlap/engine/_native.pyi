@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceFacts', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -473,6 +473,53 @@ class DeviceRoofTrials:
         """
     @property
     def instructions(self) -> str:
+        ...
+class DeviceCopies:
+    """
+    Copies of a device's memory, each of which has ended when it returns.
+    """
+    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def download(self, to: typing_extensions.Buffer, from_: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def fill(self, to: typing.SupportsInt | typing.SupportsIndex, word: typing.SupportsInt | typing.SupportsIndex, words: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def longest_pause_ns(self, ns: typing.SupportsInt | typing.SupportsIndex) -> int:
+        """
+        How long a kernel of this process was paused at most, while it looked for so long.
+        """
+    def require_sharing(self) -> None:
+        """
+        Raise CudaUnavailable where two processes share no memory of the device.
+        """
+    def upload(self, to: typing.SupportsInt | typing.SupportsIndex, from_: typing_extensions.Buffer) -> None:
+        ...
+    def within(self, to: typing.SupportsInt | typing.SupportsIndex, from_: typing.SupportsInt | typing.SupportsIndex, nbytes: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+class DevicePages:
+    """
+    Whole blocks of a device's memory.
+    """
+    def __init__(self, copies: DeviceCopies, nbytes: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def exported(self) -> bytes:
+        """
+        The handle by which other processes open it.
+        """
+    @property
+    def address(self) -> int:
+        ...
+    @property
+    def nbytes(self) -> int:
+        ...
+class OpenedPages:
+    """
+    Memory of a device that another process exported.
+    """
+    def __init__(self, copies: DeviceCopies, handle: bytes) -> None:
+        ...
+    @property
+    def address(self) -> int:
         ...
 class ForkedSampler(RuntimeError):
     pass

@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.errors import FairlapError
+from fairlap.frameworks.contract_parts.called_programs import OwnTimes
 from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.frameworks.contract_parts.work_place import WorkIn
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.fields.scale import Collective, Rank
 from fairlap.request.work import Precision
+from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from fairlap.engine import Batch, Notice
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """``with phase("build"):`` times a part of the preparation under its name: import, build, compile."""
-
 
 RankLauncher = Literal["", "torchrun", "processes", "mpirun"]
 """``processes`` are started one by one, and find each other at the addresses of ``Rank``."""
@@ -72,17 +72,6 @@ class DeviceStream:
 
     how: str  # it is found, in a few words
     find: Callable[[Callable[[], Any]], object]
-
-
-class OwnTimes(Protocol):
-    """A time that each run of a called program has besides its wall time, such as the one that it reports."""
-
-    @property
-    def method(self) -> str:
-        """What reported them, and of which benchmark."""
-
-    def newest_ns(self, calls: int) -> Sequence[float]:
-        """Of the last so many calls."""
 
 
 @dataclass(frozen=True)
@@ -218,33 +207,12 @@ class Quantization:
 NO_WEIGHTS = "cannot be read: no weights"
 """``in_force["precision"]`` of a model without weights, if the precision is read from the weights."""
 
-
 UNKNOWN = "unknown"
 """What a setting in ``in_force`` begins with that cannot be read back, so that it may differ from the others'."""
-
 
 RANKS = "ranks"
 """The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many. Of one
 process, what it lacks of what the contestant's name promises."""
-
-
-FailureCode = Literal["E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
-
-
-class ContestantFailed(FairlapError):
-    """What a contestant calls failed: a command or a server, not the code of this process.
-
-    ``printed`` is the end of what it printed: a traceback of this process would explain nothing.
-    """
-
-    reported: ClassVar[FailureCode]
-    printed: str = ""
-
-
-class ServerFailed(ContestantFailed):
-    """A server that a contestant calls is not there, broke off, or answered with something that is no answer."""
-
-    code = reported = "E_SERVER"
 
 
 class Unsupported(Exception):
@@ -295,7 +263,7 @@ class Framework(ABC):
         known = {**cls.options, **cls.options_of.get(variant, {})}
         for option, value in options.items():
             if option not in known:
-                listed = f"it has {', '.join(known)}" if known else "it has none"
+                listed = did_you_mean(option, known) or (f"it has {', '.join(known)}" if known else "it has none")
                 only = [f"{cls.name}:{each}" for each, further in cls.options_of.items() if option in further]
                 of = f"; {' and '.join(only)} has it" if only else ""
                 return f"{cls.name} has no option {option!r}; {listed}{of}"
@@ -317,9 +285,8 @@ class Framework(ABC):
         modes = cls.modes_of.get(variant, cls.modes)
         if mode in modes:
             return ""
-        return (
-            f"{cls.name}{f':{variant}' * (variant in cls.modes_of)} has no mode {mode} here; it has {', '.join(modes)}"
-        )
+        named = f"{cls.name}:{variant}" if variant in cls.modes_of else cls.name
+        return f"{named} has no mode {mode} here; it has {', '.join(modes)}"
 
     @classmethod
     def environment_for(cls, settings: Settings) -> dict[str, str]:
@@ -350,11 +317,7 @@ def device_number(device: str) -> int:
 
 
 def refuse_what_is_unknown(
-    framework: type[Framework],
-    work: Workload,
-    wanted: Settings,
-    *,
-    devices: tuple[str, ...] = ("cpu",),
+    framework: type[Framework], work: Workload, wanted: Settings, *, devices: tuple[str, ...] = ("cpu",)
 ) -> None:
     name = framework.name
     if wanted.device.partition(":")[0] not in devices:

@@ -6,7 +6,6 @@ the way back to the spec's names.
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,42 +20,46 @@ from fairlap.frameworks.adapter_parts.answers import (
     Answers,
     as_float32,
     batch_of,
-    named_gradients,
-    named_outputs,
-    trained_names,
 )
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
 from fairlap.frameworks.adapter_parts.jax_on_device import on_device
 from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
+from fairlap.frameworks.adapter_parts.losses.jax_losses import loss_of_batch, loss_with
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.jax_ranks import RankMesh, join
-from fairlap.frameworks.adapter_parts.slot_views import SlotViews
+from fairlap.frameworks.adapter_parts.tensors.jax_arrays import (
+    TYPES,
+    fed_to,
+    gradients_of,
+    in_types,
+    outputs_of,
+    put,
+    put_batch_of,
+)
+from fairlap.frameworks.adapter_parts.tensors.slot_views import SlotViews
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     RANKS,
     Collectives,
     Contestant,
-    Fed,
     Framework,
     Phase,
     ProfiledCall,
     Profiler,
     Settings,
     TrainingState,
-    Unsupported,
     device_number,
     refuse_what_is_unknown,
 )
 from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS, Loss
+from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
-_TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 _PRODUCTS: Mapping[Precision, str] = {"fp32": "highest", "tf32": "tensorfloat32"}  # on a GPU
 
 
@@ -102,8 +105,8 @@ class Jax(Framework):
         self._version = str(jax.__version__)
         model = work.implementation("jax")
         with phase("build"):
-            leaves, tree = jax.tree.flatten(_put(model.params(work.weights), work))
-            inputs = _put(dict(work.inputs), work)
+            leaves, tree = jax.tree.flatten(put(model.params(work.weights), work))
+            inputs = put(dict(work.inputs), work)
 
         def canonical(arrays: list[Any]) -> dict[str, Any]:
             back: dict[str, Any] = model.canonical(jax.tree.unflatten(tree, [np.asarray(each) for each in arrays]))
@@ -121,7 +124,7 @@ class Jax(Framework):
             compiled = lowered.compile()  # kept by JAX: the step finds it, and its own way in is 1 us shorter
 
         def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
-            return partial(step, *arguments, _in_types(_put(dict(arrays), work), types))
+            return partial(step, *arguments, in_types(put(dict(arrays), work), types))
 
         def deal() -> None:
             nonlocal arguments
@@ -136,9 +139,9 @@ class Jax(Framework):
             weights=lambda: {name: as_float32(array) for name, array in canonical(leaves).items()},
             in_force=_in_force(leaves, wanted) | _ynnpack(compiled, wanted),
             no_memory_because="JAX keeps no statistics of memory on the CPU",
-            fed=_fed(lambda arrays: step(*arguments, arrays), slots, wanted.device),
+            fed=fed_to(lambda arrays: step(*arguments, arrays), slots, wanted.device),
             profiler=Profiler("jax.profiler", _record),
-            compilation=lambda: _compilation(step, lambda: step.lower(*arguments, _put(dict(work.inputs), work)), bind),
+            compilation=lambda: _compilation(step, lambda: step.lower(*arguments, put(dict(work.inputs), work)), bind),
             **({} if wanted.device == "cpu" else on_device(device)),
         )
 
@@ -164,7 +167,7 @@ def _inferring(
 ) -> Called:
     import jax
 
-    return model.forward, (jax.tree.unflatten(tree, leaves),), partial(_outputs, work)
+    return model.forward, (jax.tree.unflatten(tree, leaves),), partial(outputs_of, work)
 
 
 def _differentiated(
@@ -174,9 +177,9 @@ def _differentiated(
 
     trained = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = parted(leaves, trained)
-    loss = partial(_loss, _loss_of_batch(model, work.spec.loss), partial(joined, tree, trained))
-    answers = partial(_gradients, work, canonical, partial(zeros_between, leaves, trained))
-    return jax.value_and_grad(loss), (learnt, fixed, _put(work.labels, work)), answers
+    loss = partial(loss_with, loss_of_batch(model, work.spec.loss), partial(joined, tree, trained))
+    answers = partial(gradients_of, work, canonical, partial(zeros_between, leaves, trained))
+    return jax.value_and_grad(loss), (learnt, fixed, put(work.labels, work)), answers
 
 
 _CALLED = {"infer": _inferring, "grad": _differentiated}
@@ -229,7 +232,7 @@ def _trained(
     learns = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = parted(leaves, learns)
     moving = work.spec.has_statistics() or getattr(model, "distinguishes_training", False)
-    of_batch = _loss_of_batch(model, work.spec.loss)
+    of_batch = loss_of_batch(model, work.spec.loss)
 
     def loss(learnt: Any, fixed: Any, batch: Any) -> Any:
         params = joined(tree, learns, learnt, fixed)
@@ -251,14 +254,14 @@ def _trained(
 
     def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
         answer = jax.jit(outputs)
-        given = [_put(dict(batch), work) for batch in batches]
-        return lambda: [_outputs(work, answer(*training.weights, batch)) for batch in given]
+        given = [put(dict(batch), work) for batch in batches]
+        return lambda: [outputs_of(work, answer(*training.weights, batch)) for batch in given]
 
     mesh = None if wanted.rank is None else RankMesh(_device(wanted.device))
     training, slots = JaxTraining(work, learnt, fixed, loss, named, parted_arrays, mesh), SlotViews(work)
 
     def put_batch(arrays: Arrays) -> dict[str, Any]:
-        part = _put_batch(arrays, work)
+        part = put_batch_of(arrays, work)
         return part if mesh is None else mesh.joined(part)
 
     with phase("lower"):
@@ -267,7 +270,7 @@ def _trained(
         compiled = lowered.compile()
 
     def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
-        return partial(training.step, _in_types(put_batch(arrays), types))
+        return partial(training.step, in_types(put_batch(arrays), types))
 
     return Contestant(
         bind=bind,
@@ -277,22 +280,13 @@ def _trained(
         in_force={**_in_force(leaves, wanted), **_ynnpack(compiled, wanted), **training.in_force()}
         | ({} if mesh is None else {RANKS: mesh.in_force}),
         training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
-        fed=None if mesh else _fed(training.step, slots, wanted.device),
+        fed=None if mesh else fed_to(training.step, slots, wanted.device),
         no_memory_because="JAX keeps no statistics of memory on the CPU",
         profiler=Profiler("jax.profiler", _record),
         compilation=lambda: _compilation(training.jitted, lambda: training.lowered(put_batch(batch_of(work))), bind),
         leave=None if mesh is None else jax.distributed.shutdown,
         **({} if wanted.device == "cpu" else on_device(_device(wanted.device))),
     )
-
-
-def _fed(run: Callable[[Any], Any], slots: SlotViews, device: str) -> Fed:
-    """On a CPU views go into the step as they are: JAX shares their memory, in 5 us where its from_dlpack takes 60."""
-    if device == "cpu":
-        return Fed(operator.attrgetter("pointer"), lambda addresses: run(slots.at(addresses)))
-    import jax
-
-    return Fed(jax.dlpack.from_dlpack, run, device)
 
 
 def _compilation(jitted: Any, lowered: Callable[[], Any], bind: Callable[..., Callable[[], Any]]) -> Compilation:
@@ -323,83 +317,10 @@ def _device(wanted: str) -> Any:
     return found[number]
 
 
-def _put(arrays: Any, work: Workload) -> Any:
-    """On JAX's device, sharing memory where it is aligned to 64 bytes, which the workload's arrays are."""
-    import jax
-
-    def one(array: Any) -> Any:
-        if work.precision in _TYPES and array.dtype == np.float32:
-            array = array.astype(getattr(jax.numpy, _TYPES[work.precision]))
-        return jax.device_put(array, may_alias=True)
-
-    return jax.tree.map(one, arrays)
-
-
-def _in_types(arrays: Mapping[str, Any], types: Types) -> dict[str, Any]:
-    """As ``jit`` takes arrays of these types. By default JAX has none of 64 bits."""
-    import jax
-
-    for wanted in set(types.values()):
-        if (taken := jax.dtypes.canonicalize_dtype(wanted).name) != wanted:
-            raise Unsupported(f"JAX takes {wanted} as {taken} unless jax_enable_x64 is set, so nothing changes")
-    return {name: each.astype(types[name]) if name in types else each for name, each in arrays.items()}
-
-
-def _put_batch(arrays: Arrays, work: Workload) -> dict[str, Any]:
-    """Labels stay as they are in every precision."""
-    import jax
-
-    inputs = {name: array for name, array in arrays.items() if name != LABELS}
-    labels = {LABELS: jax.device_put(arrays[LABELS], may_alias=True)} if LABELS in arrays else {}
-    return {**_put(inputs, work), **labels}
-
-
-def _loss(loss: Callable[..., Any], joined: Any, learnt: Any, fixed: Any, labels: Any, inputs: Any) -> Any:
-    return loss(labels, joined(learnt, fixed), inputs)
-
-
-def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
-    """Of labels, parameters, inputs and what takes moved statistics, if any does.
-
-    A user's own loss is computed by the model, of whatever it returns.
-    """
-    from jax import numpy as jnp
-
-    def loss(labels: Any, params: Any, inputs: Any, *statistics: Any) -> Any:
-        return _loss_of(kind, model.forward(params, inputs, *statistics)[0].astype(jnp.float32), labels)
-
-    def own(labels: Any, params: Any, inputs: Any, *statistics: Any) -> Any:
-        return model.own_loss(params, inputs, labels, *statistics)
-
-    return own if kind == "own" else loss
-
-
-def _loss_of(kind: Loss, first: Any, labels: Any) -> Any:
-    import jax
-    from jax import numpy as jnp
-
-    if kind == "mean_square":
-        return jnp.mean(jnp.square(first))
-    if kind == "square_error":
-        return jnp.mean(jnp.square(first - labels))
-    chosen = jnp.take_along_axis(jax.nn.log_softmax(first), labels[..., None], axis=-1)
-    return -jnp.mean(chosen)
-
-
-def _outputs(work: Workload, result: Any) -> Answers:
-    return named_outputs(work.spec, [np.asarray(each) for each in result])
-
-
-def _gradients(work: Workload, canonical: Any, completed: Any, result: Any) -> Answers:
-    loss, gradients = result
-    by_name = canonical(completed(gradients))
-    return named_gradients(np.asarray(loss), {name: by_name[name] for name in trained_names(work.spec)})
-
-
 def _in_force(leaves: list[Any], wanted: Settings) -> dict[str, str]:
     import jax
 
-    names = {"float32": "fp32", **{kind: precision for precision, kind in _TYPES.items()}}
+    names = {"float32": "fp32", **{kind: precision for precision, kind in TYPES.items()}}
     kinds = {str(leaf.dtype) for leaf in leaves if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)}
     held = " and ".join(sorted(names.get(kind, kind) for kind in kinds)) or NO_WEIGHTS
     if held == "fp32" and jax.config.values.get("jax_default_matmul_precision") == _PRODUCTS["tf32"]:

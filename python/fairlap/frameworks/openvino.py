@@ -15,7 +15,7 @@ from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weig
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
-from fairlap.frameworks.adapter_parts.slot_views import SlotViews
+from fairlap.frameworks.adapter_parts.tensors.slot_views import SlotViews
 from fairlap.frameworks.contract import (
     Contestant,
     Fed,

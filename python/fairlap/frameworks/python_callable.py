@@ -28,6 +28,7 @@ from fairlap.frameworks.contract import (
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.callables.functions import require_from, search_first
 from fairlap.models.workload import Workload
+from fairlap.suggestions import did_you_mean
 
 
 def imported_callable(target_name: str) -> Callable[[], object]:
@@ -51,7 +52,8 @@ def imported_callable(target_name: str) -> Callable[[], object]:
         try:
             found = getattr(found, name)
         except AttributeError:
-            raise InvalidRequest(f"{module_name} has no {path!r}") from None
+            meant = did_you_mean(name, (each for each in dir(found) if not each.startswith("_")))
+            raise InvalidRequest(f"{module_name} has no {path!r}{meant and f'; {meant}'}") from None
     if not callable(found):
         raise InvalidRequest(f"{target_name} is a {type(found).__name__}, not a callable")
     return found

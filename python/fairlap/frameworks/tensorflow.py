@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import (
@@ -19,15 +18,16 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
     weights_of_tensors,
 )
-from fairlap.frameworks.adapter_parts.missing_device import missing_device
+from fairlap.frameworks.adapter_parts.losses.tensorflow_losses import loss_of_batch, loss_of_labelled, with_gradients
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
+from fairlap.frameworks.adapter_parts.tensorflow_on_device import on_device, prepare_device
+from fairlap.frameworks.adapter_parts.tensors.tensorflow_tensors import TYPES, lent_tensor, tensors_of
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Collectives,
     Contestant,
-    DeviceStream,
     Fed,
     Framework,
     Phase,
@@ -36,18 +36,14 @@ from fairlap.frameworks.contract import (
     Settings,
     TrainingState,
     Unsupported,
-    device_number,
     refuse_what_is_unknown,
     whole_option,
 )
 from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
-from fairlap.request.work import Precision
 
-_TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 _SWITCH = {"on": "1", "off": "0"}
 
@@ -94,7 +90,9 @@ class TensorFlow(Framework):
         with phase("import"):
             import tensorflow as tf
         if wanted.device != "cpu":
-            _prepare_device(wanted.device, wanted.device_memory_limit_bytes, tf32=work.precision == "tf32")
+            install = self.packages_on["cuda"][0]
+            tf32 = work.precision == "tf32"
+            prepare_device(wanted.device, wanted.device_memory_limit_bytes, install, tf32=tf32)
         tf.config.threading.set_intra_op_parallelism_threads(wanted.threads)
         tf.config.threading.set_inter_op_parallelism_threads(interop_threads)
         self._version = str(tf.__version__)
@@ -103,14 +101,14 @@ class TensorFlow(Framework):
         strategy = _strategy(work, wanted, phase)
         implementation = work.implementation("tensorflow")
         with phase("build"):
-            model = implementation.build(work.weights, getattr(tf, _TYPES.get(work.precision, "float32")))
+            model = implementation.build(work.weights, getattr(tf, TYPES.get(work.precision, "float32")))
         if work.spec.continuation:
             return _generating(work, wanted, model, implementation.canonical, phase)
         step, training = _STEPS[work.mode](work, wanted, model, implementation, strategy)
         function = None
         eager = step
         if wanted.variant:
-            inputs = _tensors(work, batch_of(work))
+            inputs = tensors_of(work, batch_of(work))
             with phase("trace"):
                 function = _function(step, "graph" if strategy else wanted.variant)  # XLA compiles parts of its step
                 step = function.get_concrete_function(inputs)  # it looks for no other trace on each call
@@ -142,10 +140,10 @@ class TensorFlow(Framework):
                 training.held_bytes,
             ),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
-            fed=Fed(_lent_tensor, step) if wanted.device == "cpu" else None,
+            fed=Fed(lent_tensor, step) if wanted.device == "cpu" else None,
             profiler=Profiler("tf.profiler", _record),
             compilation=partial(_compilation, work, eager, function, wanted.variant),
-            **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
+            **on_device(wanted.device),
         )
 
     def collectives(self, wanted: Settings, phase: Phase) -> Collectives:
@@ -171,8 +169,8 @@ def _differentiated(work: Workload, _wanted: Settings, model: Any, _implementati
 
     trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
     labels = None if work.labels is None else tf.constant(work.labels)
-    loss = _loss_of_batch(model, work.spec.loss)
-    return _loss_and_gradients(lambda inputs: loss(labels, inputs), trained), None
+    loss = loss_of_batch(model, work.spec.loss)
+    return with_gradients(lambda inputs: loss(labels, inputs), trained), None
 
 
 def _trained(work: Workload, wanted: Settings, model: Any, implementation: Any, strategy: Any) -> Step:
@@ -180,7 +178,7 @@ def _trained(work: Workload, wanted: Settings, model: Any, implementation: Any, 
 
     # A model that is the same in training takes nothing that asks for it.
     other = work.spec.has_statistics() or getattr(implementation, "distinguishes_training", False)
-    loss = partial(_loss_of_labelled, _loss_of_batch(model, work.spec.loss, {"training": True} if other else {}))
+    loss = partial(loss_of_labelled, loss_of_batch(model, work.spec.loss, {"training": True} if other else {}))
     training = TensorFlowTraining(
         work, model, implementation.build, implementation.canonical, loss, strategy, wanted.variant == "xla"
     )
@@ -208,7 +206,7 @@ def _generating(work: Workload, wanted: Settings, model: Any, canonical: Any, ph
 
     if work.precision == "autocast":
         raise Unsupported("tensorflow's automatic mixed precision is for calls of one graph here; race bf16")
-    kind = getattr(tf, _TYPES.get(work.precision, "float32"))
+    kind = getattr(tf, TYPES.get(work.precision, "float32"))
     calls = answer_calls(work, generation(work, model, kind, wanted.variant, phase))
     if wanted.variant:
         with phase("compile"):
@@ -220,7 +218,7 @@ def _generating(work: Workload, wanted: Settings, model: Any, canonical: Any, ph
         in_force=_in_force(model, wanted),
         no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
         profiler=Profiler("tf.profiler", _record),
-        **({} if wanted.device == "cpu" else _on_device(device_number(wanted.device))),
+        **on_device(wanted.device),
     )
 
 
@@ -228,49 +226,6 @@ def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[Pro
     from fairlap.frameworks.adapter_parts.profiles.tensorflow_profile import record
 
     return record(call, calls, trace)
-
-
-def _prepare_device(wanted: str, limit_bytes: int | None, *, tf32: bool) -> None:
-    """Use the only visible GPU for every operation with a kernel, in true float32 unless TF32 is asked for."""
-    import tensorflow as tf
-
-    found, number = tf.config.list_physical_devices("GPU"), device_number(wanted)
-    if number >= len(found):
-        built, install = tf.test.is_built_with_cuda(), TensorFlow.packages_on["cuda"][0]
-        raise missing_device("tensorflow", wanted, len(found), built_with_cuda=built, install=install)
-    tf.config.set_visible_devices([found[number]], "GPU")
-    if limit_bytes is not None:
-        limited = tf.config.LogicalDeviceConfiguration(memory_limit=max(1, limit_bytes >> 20))  # in MiB
-        tf.config.set_logical_device_configuration(found[number], [limited])
-    tf.config.experimental.enable_tensor_float_32_execution(tf32)
-
-
-def _device_memory() -> dict[str, int]:
-    import tensorflow as tf
-
-    memory = tf.config.experimental.get_memory_info("GPU:0")
-    return {"live": int(memory["current"]), "live_peak": int(memory["peak"])}
-
-
-def _forget_device_peak() -> None:
-    import tensorflow as tf
-
-    tf.config.experimental.reset_memory_stats("GPU:0")
-
-
-def _on_device(number: int) -> dict[str, Any]:
-    """Nothing in Python shows its stream, so CUPTI is asked on which one a call launches its kernels."""
-
-    def find(call: Callable[[], Any]) -> int:
-        from fairlap.engine.cuda.device_completion import stream_used_by
-
-        return stream_used_by(call, number)
-
-    return {
-        "stream": DeviceStream("CUPTI's callbacks during one call", find),
-        "memory_bytes": _device_memory,
-        "forget_memory_peak": _forget_device_peak,
-    }
 
 
 def _function(step: Callable[[Any], Any], variant: str) -> Any:
@@ -294,7 +249,7 @@ def _compilation(work: Workload, eager: Callable[[Any], Any], function: Any, var
         function,
         variant,
         again=partial(_function, eager, variant),
-        inputs=partial(_tensors, work, batch_of(work)),
+        inputs=partial(tensors_of, work, batch_of(work)),
         bind=partial(_bind, work, eager if function is None else function),
     )
 
@@ -317,7 +272,7 @@ def _narrow_operations(call: Callable[[], Any]) -> int:
 
 def _answering(work: Workload, model: Any, variant: str, batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
     """Answers to these batches with what the model has learnt by then."""
-    tensors = [_tensors(work, batch) for batch in batches]
+    tensors = [tensors_of(work, batch) for batch in batches]
     answer = model.__call__
     if variant:
         answer = _function(answer, variant).get_concrete_function(tensors[0])
@@ -327,7 +282,7 @@ def _answering(work: Workload, model: Any, variant: str, batches: Sequence[Array
 def _bind(work: Workload, step: Callable[[Any], Any], inputs: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
     import tensorflow as tf
 
-    tensors = _tensors(work, inputs)
+    tensors = tensors_of(work, inputs)
     return partial(step, {**tensors, **{name: tf.cast(tensors[name], kind) for name, kind in types.items()}})
 
 
@@ -337,66 +292,6 @@ def _deal(model: Any) -> None:
 
     for variable in model.variables_by_name.values():
         variable.assign(tf.constant(variable.numpy()))
-
-
-def _lent_tensor(batch: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.experimental.dlpack.from_dlpack(batch.__dlpack__())
-
-
-def _tensors(work: Workload, arrays: Arrays) -> dict[str, Any]:
-    import tensorflow as tf
-
-    tensors = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
-    if work.precision in _TYPES:
-        kind = getattr(tf, _TYPES[work.precision])
-        return {
-            name: tf.cast(each, kind) if each.dtype.is_floating and name != LABELS else each
-            for name, each in tensors.items()
-        }
-    return tensors
-
-
-def _loss_and_gradients(loss_of: Callable[[Any], Any], trained: list[Any]) -> Callable[[Any], Any]:
-    import tensorflow as tf
-
-    def step(inputs: dict[str, Any]) -> tuple[Any, list[Any]]:
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(trained)
-            loss = loss_of(inputs)
-        gradients = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        # A lookup's gradient comes as rows with their places; the others' is whole, and so must this be.
-        return loss, [tf.convert_to_tensor(each) for each in gradients]
-
-    return step
-
-
-def _loss_of_labelled(loss: Callable[[Any, Any], Any], batch: dict[str, Any]) -> Any:
-    return loss(batch.get(LABELS), batch)
-
-
-def _loss_of_batch(model: Any, kind: Loss, learning: Mapping[str, bool] = MappingProxyType({})) -> Callable[..., Any]:
-    """Of labels and inputs. A user's own loss is computed by the model, of whatever it returns."""
-
-    def loss(labels: Any, inputs: dict[str, Any]) -> Any:
-        return _loss_of(kind, model(inputs, **learning)[0], labels)
-
-    def own(labels: Any, inputs: dict[str, Any]) -> Any:
-        return model.own_loss(labels, inputs, **learning)
-
-    return own if kind == "own" else loss
-
-
-def _loss_of(kind: Loss, output: Any, labels: Any) -> Any:
-    import tensorflow as tf
-
-    first = tf.cast(output, tf.float32)
-    if kind == "mean_square":
-        return tf.reduce_mean(tf.square(first))
-    if kind == "square_error":
-        return tf.reduce_mean(tf.math.squared_difference(first, labels))
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, first))
 
 
 def _loss_alone(loss: Any) -> dict[str, Any]:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy.typing as npt
 
 from fairlap.frameworks.adapter_parts.answers import (
     LOSS,
     Answers,
     as_float32,
     batch_of,
-    named_gradients,
-    named_outputs,
     trained_names,
 )
+from fairlap.frameworks.adapter_parts.losses.torch_losses import loss_and_gradients, loss_of_batch, loss_with
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
-from fairlap.frameworks.adapter_parts.ranks.torch_ranks import FSDP, join, shared, undivided, whole
+from fairlap.frameworks.adapter_parts.ranks.torch_ranks import FSDP, join, shared, undivided
+from fairlap.frameworks.adapter_parts.tensors.torch_tensors import (
+    TYPES,
+    argument_names,
+    as_labels,
+    fed_to,
+    gradients_of,
+    labels_on,
+    outputs_of,
+    runner,
+    tensors_of,
+    weights_of,
+)
 from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.torch_settings import (
+    compiled_by_torch,
     integers_in_force,
     modes_of_a_thread,
+    put_in_force,
     require_fitting,
     settings_in_force,
 )
@@ -33,7 +42,6 @@ from fairlap.frameworks.contract import (
     RANKS,
     Collectives,
     Contestant,
-    Fed,
     Framework,
     Phase,
     ProfiledCall,
@@ -46,11 +54,8 @@ from fairlap.frameworks.contract import (
 from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract_parts.generation import answer_calls
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS, Loss
+from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload
-from fairlap.request.work import Precision
-
-_TYPES: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 
 BoundInMode = Callable[[Any, Callable[[], Any]], Callable[[], Any]]
 """Of a model and its bound forward pass, the call of a mode."""
@@ -99,7 +104,7 @@ class Torch(Framework):
         if wanted.device != "cpu":
             tf32 = work.precision == "tf32"
             prepare_device(wanted.device, wanted.device_memory_limit_bytes, self.packages[0], tf32=tf32)
-        _use(wanted)
+        put_in_force(wanted)
         self._version = str(torch.__version__)
         prepared = {"infer": self._inferring, "grad": self._differentiated, "train": self._training}
         return prepared[work.mode](work, wanted, phase)
@@ -115,14 +120,14 @@ class Torch(Framework):
             model = _built(work, wanted, slopes=False)
         if work.spec.continuation:
             return self._generating(work, wanted, model, phase)
-        return self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, _outputs)
+        return self._called(work, wanted, model, phase, lambda held: held, lambda _model, bound: bound, outputs_of)
 
     def _differentiated(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         self._begin_autocast(work, wanted)
         with phase("build"):
             model = _built(work, wanted)
-        loss = _loss(model, work.spec.loss, _labels(work, wanted.device))
-        return self._called(work, wanted, model, phase, lambda _held: loss, partial(_sloped, work), _gradients)
+        loss = loss_with(model, work.spec.loss, labels_on(work, wanted.device))
+        return self._called(work, wanted, model, phase, lambda _held: loss, partial(_sloped, work), gradients_of)
 
     def _training(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         if wanted.rank is not None:
@@ -164,19 +169,19 @@ class Torch(Framework):
         uncompiled = forward
         if compiled:
             with phase("compile"):
-                forward = _compiled(forward, wanted.options)
+                forward = compiled_by_torch(forward, wanted.options)
                 bind_in_mode(held, forward, work.inputs)()  # the first call compiles
         bind = partial(bind_in_mode, held, forward)
         return Contestant(
             bind=bind,
             done=None,
             outputs=partial(answers, work),
-            weights=dict if made else partial(_weights, work, model),
+            weights=dict if made else partial(weights_of, work, model),
             in_force=settings_in_force(model, wanted) | (integers_in_force() if made else {}),
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
-            fed=_fed(_runner(forward, _places(held, work)), wanted.device),
+            fed=fed_to(runner(forward, argument_names(held, work)), wanted.device),
             profiler=Profiler(
                 "torch.profiler", _record, partial(self._bind_to_profile, wanted, bind_in_mode, held, uncompiled)
             ),
@@ -204,25 +209,20 @@ class Torch(Framework):
         from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining, in_autocast
 
         called, exchange = (model, undivided(wanted)) if wanted.rank is None else shared(model, wanted)
-        loss = _loss_of_batch(called, work.spec.loss)
+        loss = loss_of_batch(called, work.spec.loss)
         if work.precision == "autocast":
             loss = in_autocast(loss, wanted.device)
         if wanted.variant == "compile":
-            loss = _compiled(loss, wanted.options)
+            loss = compiled_by_torch(loss, wanted.options)
         training = TorchTraining(work, model, loss)
-        places = _places(model, work) or [tensor.name for tensor in work.spec.inputs]
+        places = argument_names(model, work) or [tensor.name for tensor in work.spec.inputs]
 
         def parts(tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], Any]:
-            labels = _as_labels(tensors[LABELS], work.spec.loss) if LABELS in tensors else None
+            labels = as_labels(tensors[LABELS], work.spec.loss) if LABELS in tensors else None
             return tuple([tensors[name] for name in places]), labels
 
         def bound(arrays: Arrays, types: Types = NO_TYPES) -> tuple[tuple[Any, ...], Any]:
-            tensors = {name: _tensor(array).to(wanted.device) for name, array in arrays.items()}
-            if work.precision in _TYPES:
-                tensors = {
-                    name: each if name == LABELS else _narrowed(each, work.precision) for name, each in tensors.items()
-                }
-            return parts(_in_types(tensors, types))
+            return parts(tensors_of(work, wanted.device, arrays, types))
 
         def bind(arrays: Arrays, types: Types = NO_TYPES) -> Callable[[], Any]:
             return partial(training.step, *bound(arrays, types))
@@ -230,7 +230,7 @@ class Torch(Framework):
         def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
             forward = in_autocast(model, wanted.device) if work.precision == "autocast" else model
             if wanted.variant == "compile":
-                forward = _compiled(forward, wanted.options)
+                forward = compiled_by_torch(forward, wanted.options)
             return training.answering(forward, [bound(batch)[0] for batch in batches])
 
         if wanted.variant == "compile":
@@ -243,10 +243,10 @@ class Torch(Framework):
             bind=bind,
             done=None,
             outputs=lambda loss: {LOSS: as_float32(loss.detach().cpu().numpy())},
-            weights=partial(_weights, work, model),
+            weights=partial(weights_of, work, model),
             in_force={**in_force, **training.in_force(), **({RANKS: exchange} if exchange else {})},
             training=TrainingState(training.state, training.reset, training.restore, answering, training.held_bytes),
-            fed=_fed(lambda tensors: training.step(*parts(tensors)), wanted.device),
+            fed=fed_to(lambda tensors: training.step(*parts(tensors)), wanted.device),
             profiler=Profiler("torch.profiler", _record),
             stream=on_device(wanted.device).get("stream"),
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
@@ -257,7 +257,7 @@ class Torch(Framework):
         from fairlap.frameworks.adapter_parts.generation.torch_generation import growing, of_fixed_shape
 
         if wanted.variant == "compile":
-            steps = of_fixed_shape(work, model, wanted.device, partial(_compiled, options=wanted.options))
+            steps = of_fixed_shape(work, model, wanted.device, partial(compiled_by_torch, options=wanted.options))
         else:
             steps = growing(model, wanted.device)
         calls = answer_calls(work, steps)
@@ -266,7 +266,7 @@ class Torch(Framework):
                 calls["bind"](work.inputs)()
         return Contestant(
             **calls,
-            weights=partial(_weights, work, model),
+            weights=partial(weights_of, work, model),
             in_force=settings_in_force(model, wanted),
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
@@ -299,19 +299,16 @@ class Torch(Framework):
         inputs: Arrays,
         types: Types = NO_TYPES,
     ) -> Callable[[], Any]:
-        tensors = {name: _tensor(array).to(device) for name, array in inputs.items()}
-        if work.precision in _TYPES:
-            tensors = {name: _narrowed(each, work.precision) for name, each in tensors.items()}
-        tensors = _in_types(tensors, types)
+        tensors = tensors_of(work, device, inputs, types)
         # By place where the model allows it: names cost 0.4 us a call.
-        places = _places(model, work)
+        places = argument_names(model, work)
         bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
         return in_mode(model, bound)
 
 
 def _sloped(work: Workload, model: Any, bound: Callable[[], Any]) -> Callable[[], Any]:
     parameters = dict(model.named_parameters())
-    return _loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
+    return loss_and_gradients(bound, [parameters[name] for name in trained_names(work.spec)])
 
 
 def _built(work: Workload, wanted: Settings, *, slopes: bool = True) -> Any:
@@ -324,7 +321,7 @@ def _built(work: Workload, wanted: Settings, *, slopes: bool = True) -> Any:
         parameter.requires_grad_(parameter.requires_grad and name not in fixed)
     if wanted.options.get("memory_format", getattr(implementation, "MEMORY_FORMAT", "")) == "channels_last":
         model = model.to(memory_format=torch.channels_last)
-    return model.to(getattr(torch, _TYPES[work.precision])) if work.precision in _TYPES else model
+    return model.to(getattr(torch, TYPES[work.precision])) if work.precision in TYPES else model
 
 
 def _deal(model: Any) -> None:
@@ -338,148 +335,7 @@ def _record(call: Callable[[], Any], calls: int, trace: Path | None) -> list[Pro
     return record(call, calls, trace)
 
 
-def _narrowed(tensor: Any, precision: Precision) -> Any:
-    import torch
-
-    return tensor.to(getattr(torch, _TYPES[precision])) if tensor.is_floating_point() else tensor
-
-
-def _in_types(tensors: Mapping[str, Any], types: Types) -> dict[str, Any]:
-    import torch
-
-    return {name: each.to(getattr(torch, types[name])) if name in types else each for name, each in tensors.items()}
-
-
-def _places(model: Any, work: Workload) -> list[str]:
-    """List the inputs' names in the order of the model's arguments; none where the model does not name them all."""
-    places = list(signature(model.forward).parameters)
-    return places if sorted(places) == sorted(work.inputs) else []
-
-
-def _runner(forward: Callable[..., Any], places: list[str]) -> Callable[[Mapping[str, Any]], Any]:
-    if places:
-        return lambda tensors: forward(*[tensors[name] for name in places])
-    return lambda tensors: forward(**tensors)
-
-
-def _fed(run: Callable[[Mapping[str, Any]], Any], device: str) -> Fed:
-    if device == "cpu":
-        return Fed(_lent_tensor, run)
-    from torch.utils.dlpack import from_dlpack  # it names the current stream, which waits for the copy
-
-    return Fed(from_dlpack, run, device, lambda tensor: tensor.cpu().numpy())
-
-
-def _lent_tensor(batch: Any) -> Any:
-    """From the capsule, which takes half the time of a conversion from the batch."""
-    from torch.utils.dlpack import from_dlpack
-
-    return from_dlpack(batch.__dlpack__())
-
-
-def _tensor(array: npt.NDArray[Any]) -> Any:
-    """Shares the array's memory."""
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the array is read-only, and nothing writes to it
-        return torch.from_numpy(array)
-
-
-def _labels(work: Workload, device: str) -> Any:
-    return None if work.labels is None else _as_labels(_tensor(work.labels), work.spec.loss).to(device)
-
-
-def _as_labels(tensor: Any, kind: Loss) -> Any:
-    """Classes as PyTorch takes them: int64, in one row except for a user's own loss; values as they are."""
-    if tensor.is_floating_point():
-        return tensor
-    return tensor.long() if kind == "own" else tensor.reshape(-1).long()
-
-
-def _use(wanted: Settings) -> None:
-    """For the whole process, which may set its threads between operations only once."""
-    import torch
-
-    torch.set_num_threads(wanted.threads)
-    between_operations = int(wanted.options.get("interop_threads", "1"))
-    if torch.get_num_interop_threads() != between_operations:
-        torch.set_num_interop_threads(between_operations)
-    if "onednn" in wanted.options:
-        torch.backends.mkldnn.set_flags(wanted.options["onednn"] == "on")
-
-
-def _loss(model: Any, kind: Loss, labels: Any) -> Callable[..., Any]:
-    """With the labels bound, since all calls have the same ones."""
-    of_batch = _loss_of_batch(model, kind)
-
-    def loss(*inputs: Any, **named: Any) -> Any:
-        return of_batch(labels, *inputs, **named)
-
-    return loss
-
-
-def _loss_of_batch(model: Any, kind: Loss) -> Callable[..., Any]:
-    from torch.nn.functional import cross_entropy, mse_loss
-
-    def mean_square(_labels: Any, *inputs: Any, **named: Any) -> Any:
-        return model(*inputs, **named)[0].float().square().mean()
-
-    def square_error(labels: Any, *inputs: Any, **named: Any) -> Any:
-        return mse_loss(model(*inputs, **named)[0].float(), labels)
-
-    def mean_cross_entropy(labels: Any, *inputs: Any, **named: Any) -> Any:
-        first = model(*inputs, **named)[0].float()
-        rows = first if first.dim() == 2 else first.reshape(-1, first.shape[-1])  # a view is a further node
-        return cross_entropy(rows, labels)
-
-    if kind == "own":
-        loss: Callable[..., Any] = model.own_loss
-        return loss
-    losses = {"mean_square": mean_square, "square_error": square_error, "cross_entropy": mean_cross_entropy}
-    return losses[kind]
-
-
-def _loss_and_gradients(bound: Callable[[], Any], trained: list[Any]) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
-    from torch.autograd import grad
-
-    def step() -> tuple[Any, tuple[Any, ...]]:
-        loss = bound()
-        return loss, grad(loss, trained)
-
-    return step
-
-
-def _compiled(forward: Any, options: Mapping[str, str]) -> Any:
-    import torch
-
-    mode = options.get("mode")
-    known = list(torch._inductor.list_mode_options()) if mode else []
-    if mode and mode not in known:
-        raise Unsupported(f"torch.compile has no mode {mode!r}; it has {', '.join(known)}")
-    if "freezing" in options:  # for the whole process: torch.compile takes a mode or options, not both
-        from torch._inductor import config
-
-        config.freezing = options["freezing"] == "on"
-    return torch.compile(forward, mode=mode)
-
-
 def _compilation(bind: Callable[..., Callable[[], Any]], wanted: Settings, *, trains: bool = False) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.torch_compilation import compilation_of
 
     return compilation_of(bind, compiled=wanted.variant == "compile", trains=trains)
-
-
-def _outputs(work: Workload, result: Any) -> Answers:
-    return named_outputs(work.spec, [each.float().cpu().numpy() for each in result])
-
-
-def _gradients(work: Workload, result: Any) -> Answers:
-    loss, gradients = result
-    by_name = zip(trained_names(work.spec), gradients, strict=True)
-    return named_gradients(loss.detach().cpu(), {name: each.float().cpu().numpy() for name, each in by_name})
-
-
-def _weights(work: Workload, model: Any) -> Answers:
-    held = model.state_dict()
-    return {weight.name: as_float32(whole(held[weight.name]).float().cpu().numpy()) for weight in work.spec.weights}

@@ -21,6 +21,7 @@ from fairlap.printable import one_line
 from fairlap.race.run import Run
 from fairlap.results.results import results_of
 from fairlap.results.work_result import WorkResult
+from fairlap.suggestions import did_you_mean
 from fairlap.verdict import Change, Regression, Slowdown
 
 
@@ -113,7 +114,8 @@ def findings_inside(run: Run, baseline: str, candidates: Sequence[str], *, max_s
     names = [name.text for name in run.plan.contestants]
     unknown = [name for name in (baseline, *candidates) if name not in names]
     if unknown:
-        raise InvalidRequest(f"{', '.join(unknown)} did not run; this run has {', '.join(names)}")
+        meant = did_you_mean(unknown[0], names) or f"this run has {', '.join(names)}"
+        raise InvalidRequest(f"{', '.join(unknown)} did not run; {meant}")
     wanted = candidates or [name for name in names if name != baseline]
     results = results_of(run)
     found: list[Finding] = []

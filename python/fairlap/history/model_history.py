@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from fairlap.history.changes import Change, SmallestStep, changes_in, smallest_steps
@@ -11,6 +10,7 @@ from fairlap.request.work_title import model_titled
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import machines_of_runs, recorded_figures, stored_models
 from fairlap.store.store import Store
+from fairlap.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ def history_of(store: Store, model: str, *, on: str = "", since: str = "", margi
     trends = trends_of(figures, machines, model=model, on=on)
     for name in on.split(","):
         if not any(trend.asked(name) for trend in trends):
-            raise NoSuchRun(_why_nothing(store, model, name, since, {each.framework for each in figures}))
+            known = {name for each in figures for name in (each.framework, each.contestant)}
+            raise NoSuchRun(_why_nothing(store, model, name, since, known))
     found = []
     for trend in trends:
         changes = changes_in(trend, machines, on=on, margin=margin)
@@ -45,13 +46,13 @@ def history_of(store: Store, model: str, *, on: str = "", since: str = "", margi
     return ModelHistory(model, on, since, margin, tuple(found))
 
 
-def _why_nothing(store: Store, model: str, on: str, since: str, frameworks: set[str]) -> str:
+def _why_nothing(store: Store, model: str, on: str, since: str, known: set[str]) -> str:
     when = f" since {since[:16].replace('T', ' ')}" if since else ""
-    if frameworks:
-        return f"no {on!r} finished {model}{when}; stored runs of it have {', '.join(sorted(frameworks))}"
+    if known:
+        meant = did_you_mean(on, known) or f"stored runs of it have {', '.join(sorted(known))}"
+        return f"no {on!r} finished {model}{when}; {meant}"
     models = store.ask(stored_models)
     if model_titled(model)[0] in models:
         return f"no contestant finished {model}{when}; `fairlap runs --model {model}` lists its runs"
-    near = difflib.get_close_matches(model, models, n=1)
-    meant = f"; did you mean {near[0]}?" if near else "; `fairlap runs` lists what is stored"
-    return f"there is no run of {model!r} in {store.path}{meant}"
+    meant = did_you_mean(model, models) or "`fairlap runs` lists what is stored"
+    return f"there is no run of {model!r} in {store.path}; {meant}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from fairlap.judgement.regret import regret
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress, Silence
+from fairlap.race.stopping import Ending
 from fairlap.request.suite import read_suite
 from fairlap.verdict import ONE_SIDE
 
@@ -152,33 +155,51 @@ def _judged(
             if file is not None:
                 file.add(_ended(_new_try(request, base, change, None), failed))
             return msgspec.structs.replace(failed, gain=request.least_gain, quantity=request.judged_by)
-    race, suite = _prepared_race(request, base, change, progress_for, notify)
+    prepared = _prepared_race(request, base, change, progress_for, notify)
     share = file.ledger.next_share if file is not None else None
     level = ONE_SIDE if share is None else level_of_share(share)
     question = Question(request.least_gain, level, request.judged_by)
-    with one_race(wait=request.wait, notify=notify):
+    with one_race(prepared.device, wait=request.wait, longest_s=prepared.longest_s, notify=notify):
         if file is None:
-            return race(question)
-        began = file.add(msgspec.structs.replace(_new_try(request, base, change, share), suite=suite))
-        found = race(question)
+            return prepared.race(question)
+        began = file.add(msgspec.structs.replace(_new_try(request, base, change, share), suite=prepared.suite))
+        found = prepared.race(question)
         file.replace(_ended(began, found))
         return found
 
 
+@dataclass(frozen=True)
+class _PreparedRace:
+    race: Callable[[Question], Judgement]
+    device: str
+    longest_s: float | None  # where that is known
+    suite: SuiteOfTry | msgspec.UnsetType = msgspec.UNSET
+
+
 def _prepared_race(
     request: JudgeRequest, base: Path, change: Path, progress_for: ProgressFor, notify: Callable[[str], None]
-) -> tuple[Callable[[Question], Judgement], SuiteOfTry | msgspec.UnsetType]:
+) -> _PreparedRace:
     """Plan the race of the benchmark, or of those of the suite."""
     budget_s = None if request.budget is None else float(request.budget)
     if request.suite is None:
         plan = planned(request, base, change, notify)
-        return lambda question: raced(plan, question, budget_s, progress_for), msgspec.UNSET
+        return _PreparedRace(
+            lambda question: raced(plan, question, budget_s, progress_for),
+            plan.device,
+            Ending(plan, budget_s=budget_s).longest_s,
+        )
     from fairlap.judgement.race_of_suite import planned_suite, raced_suite
 
     suite = read_suite(request.suite)
     of_suite = planned_suite(suite, request, base, change, notify)
     tried = SuiteOfTry(file=str(request.suite.absolute()), sha256=suite.sha256)
-    return lambda question: raced_suite(of_suite, question, budget_s, notify), tried
+    longest_s = of_suite.longest_s(budget_s)
+    return _PreparedRace(
+        lambda question: raced_suite(of_suite, question, budget_s, notify),
+        of_suite.device,
+        longest_s if math.isfinite(longest_s) else None,
+        tried,
+    )
 
 
 def _new_try(request: JudgeRequest, base: Path, change: Path, share: int | None) -> Try:

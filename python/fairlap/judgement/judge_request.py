@@ -68,7 +68,12 @@ def checked(request: JudgeRequest) -> JudgeRequest:
         raise InvalidRequest("name both folders, with --base and --change", code=E_JUDGE)
     if given != 1:
         raise InvalidRequest("give one of --call, --command and --suite", code=E_JUDGE)
-    _require_fitting(request, benchmark)
+    if request.suite is not None and benchmark != Benchmark():
+        raise InvalidRequest(
+            "--suite takes --inputs, --reference, --reported and --same-output from its file; leave them out",
+            code=E_JUDGE,
+        )
+    require_fitting(benchmark, request.judged_by, E_JUDGE)
     require_gain(request)
     return request
 
@@ -82,19 +87,14 @@ def _require_confirmable(request: JudgeRequest, given: int) -> None:
         raise InvalidRequest("--confirm judges by the quantity of the ledger; leave --quantity out", code=E_JUDGE)
 
 
-def _require_fitting(request: JudgeRequest, benchmark: Benchmark) -> None:
+def require_fitting(benchmark: Benchmark, quantity: Quantity, code: str) -> None:
     """Refuse options that are for another kind of benchmark."""
-    if request.suite is not None and benchmark != Benchmark():
-        raise InvalidRequest(
-            "--suite takes --inputs, --reference, --reported and --same-output from its file; leave them out",
-            code=E_JUDGE,
-        )
     if benchmark.call and (benchmark.reported or benchmark.same_output):
-        raise InvalidRequest("--reported and --same-output are for --command", code=E_JUDGE)
+        raise InvalidRequest("--reported and --same-output are for --command", code=code)
     if benchmark.command and (benchmark.inputs or benchmark.reference):
-        raise InvalidRequest("--inputs and --reference are for --call", code=E_JUDGE)
-    if benchmark.reported and request.judged_by != "wall":
-        raise InvalidRequest("a command that races by --reported is judged by that time alone", code=E_JUDGE)
+        raise InvalidRequest("--inputs and --reference are for --call", code=code)
+    if benchmark.reported and quantity != "wall":
+        raise InvalidRequest("a command that races by --reported is judged by that time alone", code=code)
 
 
 def require_gain(request: JudgeRequest) -> None:

@@ -98,6 +98,10 @@ class Judgement(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.judgeme
         0.0
     )
     blocks: int = 0
+    answers_compared: Annotated[
+        bool | None,
+        _about("Whether what both computed was compared, of a suite in every benchmark; null where nothing raced."),
+    ] = None
     speedups: Annotated[tuple[float, ...], _about("Of each block, in the order in which they ran.")] = ()
     benchmarks: Annotated[
         tuple[BenchmarkSpeedup, ...], _about("Of a suite; `speedup` is then the geometric mean.")

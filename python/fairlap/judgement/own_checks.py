@@ -17,7 +17,7 @@ _MOST_BYTES = 4000
 
 def why_not_built(base: Path, change: Path, command: str, passed: Collection[str]) -> Judgement | None:
     """Build both; None where both are. A base that cannot be built is an error."""
-    status, printed = _run(command, base, passed)
+    status, printed = run_printing(command, base, passed)
     if status:
         last = next((line for line in reversed(printed.splitlines()) if line.strip()), "")
         raise NoBaseline(f"{command!r} failed in the base with status {status}{f': {last}' if last else ''}")
@@ -30,7 +30,7 @@ def why_tests_failed(change: Path, command: str, passed: Collection[str]) -> Jud
 
 
 def _failure(reason: Reason, code: str, command: str, change: Path, passed: Collection[str]) -> Judgement | None:
-    status, printed = _run(command, change, passed)
+    status, printed = run_printing(command, change, passed)
     if not status:
         return None
     return decided(
@@ -38,7 +38,7 @@ def _failure(reason: Reason, code: str, command: str, change: Path, passed: Coll
     )
 
 
-def _run(command: str, folder: Path, passed: Collection[str]) -> tuple[int, str]:
+def run_printing(command: str, folder: Path, passed: Collection[str]) -> tuple[int, str]:
     """Return the status and the end of what was printed."""
     with ScratchFolder() as scratch:
         printed = scratch / "printed"

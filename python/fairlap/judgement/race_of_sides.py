@@ -24,6 +24,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress
 from fairlap.race.race import Race
 from fairlap.race.stopping import DECIDED, Ending
+from fairlap.request.work_title import compared_with
 from fairlap.scenarios.process_result import ProcessResult
 
 
@@ -104,7 +105,7 @@ def judged(
     plan: Plan, processes: Sequence[ProcessResult], question: Question, *, ended: bool, seconds: float
 ) -> Judgement:
     """Judge what has run; ``ended`` where the race ended for a reason that is blind to its figures."""
-    figures = figures_of(question, seconds)
+    figures = figures_of(question, [plan], seconds)
     if (failed := failure(processes, figures)) is not None:
         return failed
     if (missing := missing_table(plan, processes, question.quantity, figures)) is not None:
@@ -129,9 +130,17 @@ def failure(processes: Sequence[ProcessResult], figures: Mapping[str, Any], of: 
     return decided("discard", "wrong_answers" if wrong else "change_failed", message, code=code, **figures)
 
 
-def figures_of(question: Question, seconds: float) -> dict[str, Any]:
+def figures_of(question: Question, plans: Iterable[Plan], seconds: float) -> dict[str, Any]:
     """Make the fields that a judgement has whatever it decides."""
-    return {"quantity": question.quantity, "gain": question.gain, "level": question.level, "seconds": seconds}
+    return {
+        "quantity": question.quantity,
+        "gain": question.gain,
+        "level": question.level,
+        "seconds": seconds,
+        "answers_compared": all(
+            work.is_model or bool(compared_with(work, plan.contestants)) for plan in plans for work in plan.works
+        ),
+    }
 
 
 def missing_table(

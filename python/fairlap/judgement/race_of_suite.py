@@ -46,6 +46,21 @@ class PlannedSuite:
     bounds: Mapping[str, float]
     blocks_given: bool
 
+    @property
+    def device(self) -> str:
+        return max(plan.device for plan in self.plans.values())  # "cuda..." is after "cpu"
+
+    def usual_s(self, budget_s: float | None) -> float:
+        """How long a race may take once it has enough blocks; infinite where blocks were asked for."""
+        if budget_s is not None:
+            return budget_s
+        return math.inf if self.blocks_given else DEFAULT_BUDGET_S * len(self.plans)
+
+    def longest_s(self, budget_s: float | None) -> float:
+        """How long it may take in all, while too few blocks have run to keep anything."""
+        usual_s = self.usual_s(budget_s)
+        return usual_s if budget_s is not None else max(usual_s, LONGEST_BY_DEFAULT_S * len(self.plans))
+
 
 def planned_suite(
     suite: Suite, request: JudgeRequest, base: Path, change: Path, notify: Callable[[str], None]
@@ -101,7 +116,7 @@ def judged_suite(
     suite: PlannedSuite, races: Mapping[str, Race], question: Question, *, ended: bool, seconds: float
 ) -> Judgement:
     """Judge what has run; ``ended`` where it ended for a reason that is blind to its figures."""
-    figures = figures_of(question, seconds)
+    figures = figures_of(question, suite.plans.values(), seconds)
     for name, race in races.items():
         if (failed := failure(race.processes, figures, f"{name}: ")) is not None:
             return failed
@@ -132,11 +147,8 @@ class _Budget:
     """As long as one benchmark may take, for each of them; longer while too few blocks have run to keep anything."""
 
     def __init__(self, suite: PlannedSuite, question: Question, budget_s: float | None) -> None:
-        count = len(suite.plans)
-        usual_s = math.inf if suite.blocks_given else DEFAULT_BUDGET_S * count
-        self._usual_s = usual_s if budget_s is None else budget_s
-        self._longest_s = max(self._usual_s, LONGEST_BY_DEFAULT_S * count) if budget_s is None else budget_s
-        self._fewest = verdict.fewest_blocks_over_suite(count, question.level, ended=True)
+        self._usual_s, self._longest_s = suite.usual_s(budget_s), suite.longest_s(budget_s)
+        self._fewest = verdict.fewest_blocks_over_suite(len(suite.plans), question.level, ended=True)
         self._began_s = self._last_s = time.monotonic()
 
     def is_spent(self, blocks: int) -> bool:

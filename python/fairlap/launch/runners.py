@@ -16,11 +16,12 @@ from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
 from fairlap.launch.environments import environment_with
-from fairlap.launch.worker_process import python_worker
+from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.request.fields.server_address import server_address
 from fairlap.request.names import THREADS, ContestantName
 from fairlap.request.work import Mode, Precision
+from fairlap.suggestions import did_you_mean
 from fairlap.worker.process_options import (
     ProcessOptions,
     process_options_in,
@@ -118,7 +119,8 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
             known = ", ".join(
                 f"{name.framework}:{variant}" if variant else name.framework for variant in framework.variants
             )
-            raise InvalidRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; it has {known}")
+            meant = did_you_mean(name.variant, filter(None, framework.variants)) or f"it has {known}"
+            raise InvalidRequest(f"{name.text}: {name.framework} has no variant {name.variant!r}; {meant}")
         if name.version and not framework.packages:
             raise InvalidRequest(f"{name.text}: {name.framework} has no versions, because it is not a package")
         if framework.has_own_model and not name.url:

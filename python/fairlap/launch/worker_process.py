@@ -1,7 +1,6 @@
 """The parent's side of one worker: start it, send requests with a time limit, end it and everything it started.
 
-Every method returns the answer or raises ``WorkerLost``; after that no process of the worker is left. Nothing runs
-between fork and exec, where a parent with threads could deadlock.
+Every method returns the answer or raises ``WorkerLost``; after that no process of the worker is left.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ import math
 import os
 import secrets
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, TypeVar
@@ -22,10 +19,10 @@ from typing import NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.launch.wire import PipeClosed, Wire
+from fairlap.launch.started_worker import limit_memory, start_process
+from fairlap.launch.wire import PipeClosed
 from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status, oom_kills, reported_failure
-from fairlap.machine.programs.orphans import end_orphans, in_own_session
+from fairlap.machine.programs.orphans import end_orphans
 from fairlap.machine.programs.process_tree import ProcessTree
 from fairlap.machine.programs.processes import process_name
 from fairlap.scenarios.asking import Ask, Prepared
@@ -35,69 +32,6 @@ from fairlap.worker import protocol
 from fairlap.worker.guardian import TOKEN, kill_session
 from fairlap.worker.protocol import Begin, Failed, Phase, Reply, Which, raw_bytes_after
 from fairlap.worker.received import NotAMessage
-
-
-def start_process(
-    command: Sequence[str], environment: Mapping[str, str], cores: Collection[int] | None
-) -> tuple[subprocess.Popen[bytes], Wire]:
-    """Start the process with separate descriptors for requests and replies, and a third one for what it prints."""
-    for_worker_read, requests = os.pipe()
-    replies, for_worker_write = os.pipe()
-    prints, for_worker_print = os.pipe()
-    inherited = (for_worker_read, for_worker_write)
-    options = ("--read", str(for_worker_read), "--write", str(for_worker_write), "--parent", str(os.getpid()))
-    try:
-        with _on_cores(cores):
-            process = in_own_session(
-                [*command, *options],
-                guarded=False,
-                stdin=subprocess.DEVNULL,
-                stdout=for_worker_print,
-                stderr=for_worker_print,
-                env=environment,
-                pass_fds=inherited,
-            )
-    except BaseException as error:
-        for fd in (requests, replies, prints):
-            os.close(fd)
-        if isinstance(error, OSError):
-            message = f"{command[0]} cannot be started: {error.strerror}"
-            raise WorkerLost("failed", message, phase="start", code="E_START") from None
-        raise
-    finally:
-        for fd in (*inherited, for_worker_print):
-            os.close(fd)
-    return process, Wire(requests, replies, prints, process)
-
-
-@contextmanager
-def _on_cores(cores: Collection[int] | None) -> Iterator[None]:
-    """Move this process to the cores for a moment, because a child inherits the cores of its parent."""
-    if cores is None:
-        yield
-        return
-    if not hasattr(os, "sched_setaffinity"):
-        raise NotAvailable("this system cannot bind a process to cores; use --conditions as-found")
-    before = os.sched_getaffinity(0)
-    try:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, cores)
-        if os.sched_getaffinity(0) != set(cores):
-            raise InvalidRequest(f"not all of the cores {','.join(map(str, cores))} are available to this process")
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-def limit_memory(pid: int, limit_bytes: int) -> None:
-    """Limit the address space of the worker and of each of its children, before the first request."""
-    import resource
-
-    if not hasattr(resource, "prlimit"):
-        raise NotAvailable("this system cannot limit the memory of another process")
-    with contextlib.suppress(ProcessLookupError):
-        resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
-
 
 _STOPPED_WITHIN_S = 5.0  # on a busy machine too
 _LEAST_SEEN_S = 0.01  # a tick of the kernel; what is stopped uses nothing
@@ -115,11 +49,6 @@ E_BUDGET = "E_BUDGET"
 Answer = TypeVar("Answer")
 Samples = dict[str, npt.NDArray[np.float64]]
 """By quantity, in nanoseconds, the headline first."""
-
-
-def python_worker(python: str | Path = sys.executable) -> tuple[str, ...]:
-    """Build the command of fairlap's own worker, which does not search the current folder for modules."""
-    return (str(python), "-P", "-m", "fairlap.worker")
 
 
 def _session_of(pid: int) -> int:

@@ -35,8 +35,8 @@ def base_checkout(change: Path, commit: str) -> Iterator[Path]:
     """Check out that commit into a folder, fetched where it is missing; the folder is gone afterwards."""
     if commit.startswith("-"):  # git would take it for an option
         raise NoBaseline(f"{commit!r} is not a commit")
-    if _git(change, "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
-        fetched = _git(change, "fetch", "--quiet", "--no-tags", "--depth=1", "origin", commit)
+    if git(change, "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
+        fetched = git(change, "fetch", "--quiet", "--no-tags", "--depth=1", "origin", commit)
         commit = commit if fetched.returncode else "FETCH_HEAD"
         if fetched.returncode:
             raise NoBaseline(
@@ -46,14 +46,14 @@ def base_checkout(change: Path, commit: str) -> Iterator[Path]:
     folder = scratch.path / "base"
     try:
         _require(
-            _git(change, "worktree", "add", "--quiet", "--detach", str(folder), commit),
+            git(change, "worktree", "add", "--quiet", "--detach", str(folder), commit),
             f"the base {commit} cannot be checked out",
         )
         yield folder
     finally:
-        _git(change, "worktree", "remove", "--force", str(folder))
+        git(change, "worktree", "remove", "--force", str(folder))
         scratch.remove()
-        _git(change, "worktree", "prune")
+        git(change, "worktree", "prune")
 
 
 def base_commit(change: Path, pull_request: PullRequest | None) -> str:
@@ -62,7 +62,7 @@ def base_commit(change: Path, pull_request: PullRequest | None) -> str:
     That is the first parent of a merge, which is the branch that it is merged into, as GitHub checks a pull request
     out; else the base that the event names. Empty where neither is known.
     """
-    commit = _git(change, "cat-file", "-p", "HEAD")
+    commit = git(change, "cat-file", "-p", "HEAD")
     head = commit.stdout.partition("\n\n")[0]
     parents = [line.removeprefix("parent ") for line in head.splitlines() if line.startswith("parent ")]
     if len(parents) > 1:  # also in a shallow clone, which has not the parents themselves
@@ -82,7 +82,7 @@ def prepare(folder: Path, command: str, passed: Collection[str] = (), *, is_base
         raise NoBaseline(message) if is_base else NotPrepared(message)
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run git without the job's secrets, and without what the checkout's own configuration would run.
 
     The change may have written hooks, a monitor and filters there, when its code ran.
@@ -90,7 +90,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     try:
         return _git_with_filters(folder, *_without_filters(folder), *arguments)
     except FileNotFoundError:
-        raise NoBaseline("git is not installed, so the base cannot be checked out") from None
+        raise NoBaseline("git is not installed, so no commit can be checked out") from None
     except subprocess.TimeoutExpired:
         raise NoBaseline(f"git {arguments[0]} did not end within {_GIT_LIMIT_S:g} s") from None
 

@@ -17,7 +17,8 @@ from fairlap.models.array_files.safetensors import NotWritten
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.materials import Materials, materials_for, without_route
+from fairlap.race.equal_work.material_sources import materials_for, without_route
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
 from fairlap.race.planning.kept_plan import require_complete

@@ -13,9 +13,10 @@ from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import FactDifference
 from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.fed_check import data_for
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.left_out import contestants_of
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_modules import modules_of, with_modules_then
 from fairlap.race.run import Run
 from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import ended_by_rule
@@ -69,7 +70,8 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
 def with_files_here(plan: Plan) -> Plan:
     """Take recorded files that are not at their place from the current folder, by name and SHA-256.
 
-    ``require_same_sources`` refuses those that are in neither place, after the plan is trusted.
+    ``require_same_sources`` refuses those that are in neither place, after the plan is trusted. Modules are imported
+    from where they were; one that is neither there nor here is refused at once.
     """
     works = tuple(
         msgspec.structs.replace(
@@ -79,7 +81,13 @@ def with_files_here(plan: Plan) -> Plan:
         )
         for work in plan.works
     )
-    return plan if works == plan.works else msgspec.structs.replace(plan, works=works)
+    contestants, works, modules = with_modules_then(plan.contestants, works, plan.modules)
+    return msgspec.structs.replace(plan, contestants=contestants, works=works, modules=modules)
+
+
+def with_modules_now(plan: Plan) -> Plan:
+    """Record the code that is raced now."""
+    return msgspec.structs.replace(plan, modules=modules_of(plan.contestants, plan.works)) if plan.modules else plan
 
 
 def _source_here(source: Source) -> Source:

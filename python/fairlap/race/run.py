@@ -13,7 +13,8 @@ from fairlap.machine.hardware.roofs import Roofs, kept_roofs, roofs_of, usable_c
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.around_blocks.settings_search import SettingsSearch
-from fairlap.race.planning.plan import Plan, checked_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import checked_plan
 from fairlap.scenarios.process_result import ProcessResult, checked
 
 RUN_FORMAT = 3

@@ -16,7 +16,8 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.race.counted_blocks import design_of, trouble, work_blocks
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
 from fairlap.request.names import ContestantName

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text
 from fairlap.results.row import Row
-from fairlap.scenarios.contract import of_time_ns
+from fairlap.scenarios.contract import as_time_ns, of_time_ns
 from fairlap.verdict import Comparison
 
 
@@ -31,6 +31,25 @@ def common_unit_ns(rows: Iterable[Row]) -> float | None:
     return quantity_text.common_unit_ns(
         row.judged.value * scales[row.judged_unit] for row in rows if row.judged and row.judged_unit in scales
     )
+
+
+RATIOS_OF_BLOCKS = "Ratios are of times in the same block, so they can differ from those of the medians."
+
+
+def ratios_note(rows: Sequence[Row]) -> str:
+    """Explain ratios that are on the other side of 1 than those of the figures beside them; empty where none is."""
+    by_name = {row.contestant: row for row in rows}
+    compared = [(row, row.ratio.value, by_name[row.baseline]) for row in rows if row.ratio and row.baseline in by_name]
+    apart = any(is_apart(ratio, row, baseline) for row, ratio, baseline in compared)
+    return RATIOS_OF_BLOCKS if apart else ""
+
+
+def is_apart(ratio: float, row: Row, other: Row) -> bool:
+    """Whether the ratio says that the first of two takes longer while its figure is the better one, or the reverse."""
+    if row.judged is None or other.judged is None or row.modes or other.modes:
+        return False
+    of_medians = as_time_ns(row.judged.value, row.judged_unit) / as_time_ns(other.judged.value, other.judged_unit)
+    return (ratio - 1) * (of_medians - 1) < 0 and quantity_text.times(ratio) != quantity_text.times(of_medians)
 
 
 def times_text(compared: Comparison) -> str:

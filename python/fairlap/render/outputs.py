@@ -35,7 +35,7 @@ class UnknownFormat(InvalidRequest):
 class Format:
     name: str
     content: Content
-    encode: str  # module:function, rows in, or results, and bytes out; empty for pages and charts
+    encode: str  # module:function in files, or .folder.module:function; rows or results in, bytes out; else empty
     decode: str = ""  # module:function, the way back; empty where there is none
     binary: bool = False
     needs: tuple[str, ...] = ()  # modules that must be installed
@@ -50,16 +50,18 @@ class Format:
 
 
 _CHART_LIBRARIES = ("altair", "vl_convert")
-_JSON = Format("json", "rows", "json_file:encode", "json_file:decode")
-_JSON_LINES = Format("jsonl", "rows", "json_file:encode_lines", "json_file:decode_lines")
-_CSV = Format("csv", "rows", "csv_file:encode", "csv_file:decode")
-_PARQUET = Format("parquet", "rows", "parquet_file:encode", "parquet_file:decode", True, ("pyarrow",), "parquet")
-_MARKDOWN = Format("md", "rows", "markdown_file:encode")
-_PROMETHEUS = Format("prom", "rows", "prometheus_file:encode")
+_JSON = Format("json", "rows", "files.json_file:encode", "files.json_file:decode")
+_JSON_LINES = Format("jsonl", "rows", "files.json_file:encode_lines", "files.json_file:decode_lines")
+_CSV = Format("csv", "rows", "files.csv_file:encode", "files.csv_file:decode")
+_PARQUET = Format(
+    "parquet", "rows", "files.parquet_file:encode", "files.parquet_file:decode", True, ("pyarrow",), "parquet"
+)
+_MARKDOWN = Format("md", "rows", "files.markdown_file:encode")
+_PROMETHEUS = Format("prom", "rows", "files.prometheus_file:encode")
 _HTML = Format("html", "page", "", "", False, _CHART_LIBRARIES, "report")
 _SVG = Format("svg", "chart", "", "", False, _CHART_LIBRARIES, "report")
 _PNG = Format("png", "chart", "", "", True, _CHART_LIBRARIES, "report")
-_MLLOG = Format("mllog", "training", "mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
+_MLLOG = Format("mllog", "training", "files.mllog_file:encode", "", False, ("mlperf_logging",), "mlperf")
 _JUNIT = Format("junit.xml", "results", "ci_reports.junit_file:encode")
 _METRICS = Format("metrics.txt", "rows", "ci_reports.metrics_file:encode")
 _CODE_QUALITY = Format("codequality.json", "results", "ci_reports.code_quality_file:encode")
@@ -155,7 +157,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def _function(place: str) -> Any:
     module, _, name = place.partition(":")
-    return getattr(import_module(f"fairlap.render.files.{module}"), name)
+    return getattr(import_module(f"fairlap.render.{module}"), name)
 
 
 def _drawn(chosen: Format, shown: Results) -> bytes:

@@ -11,7 +11,8 @@ import msgspec
 
 from fairlap.errors import FairlapError
 from fairlap.models.registry import find
-from fairlap.race.planning.plan import Limits, Plan, draw_plan
+from fairlap.race.planning.plan import Limits, Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.render.scenario_side import NoCommand, Words, number_word, render_side_of, require_command
 from fairlap.request.commands import is_named_command
 from fairlap.request.fields.scale import Scale

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairlap import quantity_text
-from fairlap.results.row import Estimate, Row
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row
 
 _TEXTS: Mapping[str, Callable[[Estimate], str]] = {
     "_per_s": lambda found: quantity_text.figure(found.value, "1/s", found.low, found.high),

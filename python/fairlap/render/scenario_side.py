@@ -6,7 +6,7 @@ of a row without its figures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -46,6 +46,10 @@ class RenderSide:
         """Describe what stands below the line of a contestant, besides the summaries."""
         return []
 
+    def notes(self, rows: Sequence[Row]) -> list[str]:
+        """Explain the words of the lines and columns of a work's table, below it."""
+        return []
+
 
 def render_side_of(scenario: Scenario) -> RenderSide:
     return _side(scenario.render_side) if scenario.render_side else RenderSide()
@@ -62,6 +66,10 @@ def render_sides() -> tuple[RenderSide, ...]:
 
 def summaries() -> tuple[Summary, ...]:
     return tuple(each for side in render_sides() for each in side.summaries)
+
+
+def notes_on(rows: Sequence[Row]) -> list[str]:
+    return [note for side in render_sides() for note in side.notes(rows)]
 
 
 def require_command(condition: bool) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import inspect
 
-from fairlap.results.row import Estimate, Row
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row
 
 Kind = Literal["text", "whole", "number", "structure"]
 _BOUNDS = ("low", "high")

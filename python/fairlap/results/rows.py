@@ -6,7 +6,6 @@ Two fingerprints in a row identify the machine and the software around the conte
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,20 +15,18 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
-from fairlap.models.task_metrics import bounded_score_in
-from fairlap.race.equal_work.training_answers import FIRST_EPOCH
-from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
-from fairlap.request.work_title import NOT_COMPARED, compared_with
+from fairlap.results.columns.answers import agreement_of, errors_of
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
 from fairlap.results.columns.feeding import feeding_of, stall_shares_of
 from fairlap.results.columns.generation import generation_of
 from fairlap.results.columns.largest_batch import largest_batch_of, memory_by_batch, time_per_item_by_batch_ns
+from fairlap.results.columns.latency import latency_of, modes_of
 from fairlap.results.columns.learning.data_seeds import order_depends_on_data
-from fairlap.results.columns.learning.scores import accuracy_of, scores_of
+from fairlap.results.columns.learning.scores import scores_of
 from fairlap.results.columns.memory import memory_absent, memory_by_layer, memory_of, smallest_memory_of
 from fairlap.results.columns.of_scenarios import absent_of, figures_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
@@ -37,13 +34,14 @@ from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.fields.resources import time_to_first
 from fairlap.results.prices import Price
-from fairlap.results.row import Estimate, ModeOfProcesses, Row, time_to_first
+from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.reported import REPORTED_TIME
 
 _DIGITS = 12
 
@@ -60,11 +58,6 @@ def fingerprints_of(run: Run, result: ContestantResult) -> tuple[str, str]:
 def fingerprint(facts: object) -> str:
     """Of anything that JSON can hold; the order of keys does not matter."""
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:_DIGITS]
-
-
-_NS_PER_S = 1e9
-_ON_DEVICE = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
-_QUANTITIES = ("host_issue_ns", *_ON_DEVICE)
 
 
 def rows_of_work(
@@ -104,7 +97,7 @@ def _row(
             work_result.why_no_verdict or result.trouble or "it is not ranked",
         ),
         "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
-        **_latencies(result, work, latency),
+        **latency_of(result, work, latency),
         **feeding_of(result),
         **generation_of(result),
         **roofline_of(
@@ -123,14 +116,7 @@ def _row(
         **utilisation_of(result, threads=run.plan.threads_of(work), device=run.plan.device),
         **energy,
         **_cost(estimate(result.finished, lambda process: process.call_ns), work, price),
-        **_errors(result),
-        "error_drop": _drop(run.plan, result.drop.error, _why_unchecked(result)),
-        "accuracy_drop": _drop(run.plan, result.drop.score, _why_unscored(result)),
-        "zero_weights": cell_or(
-            next((each.zero_weights for each in result.processes if each.zero_weights is not None), None),
-            absence_reason(result) or "the model has no weights",
-        ),
-        "accuracy": accuracy_of(result),
+        **errors_of(run.plan, result),
         **{name: cell for side in results_sides() for name, cell in side.cells(result, work, price).items()},
         **scaling_cells(scaling, result.contestant, work, work_result.conditions),
         **ranks_of(result, work, energy["energy_per_item_j"]),
@@ -168,11 +154,11 @@ def _row(
         judged_by=result.judged_by.by,
         judged_unit=result.judged_by.unit,
         judged_better=result.judged_by.better,
-        answers=_answers(run.plan, work, result),
+        answers=agreement_of(run.plan, work, result),
         outcome=result.worst_outcome,
         code=result.code,
         message=result.trouble,
-        modes=_modes(result),
+        modes=modes_of(result),
         stall_shares=stall_shares_of(result),
         recompile_stall_s=stalls_of(run, work_result, result),
         recompile_absent=without_stall(run, work_result, result),
@@ -207,45 +193,6 @@ def _turns(processes: Sequence[ProcessResult]) -> str:
     if len(rounds) > 1:
         return f"in {rounds[0]} to {rounds[-1]} rounds{dealt}"
     return f"in {quantity_text.count(rounds[0], 'round')}{dealt}"
-
-
-def _latencies(result: ContestantResult, work: Work, latency: Estimate | None) -> dict[str, Cell]:
-    processes, why = result.finished, absence_reason(result)
-    first = processes[0].calls if processes else None
-    cells = {
-        "latency_p50_ns": cell_or(latency, why),
-        "latency_p90_ns": cell_or(estimate(processes, lambda process: process.calls.p90_ns), why),
-        "latency_p99_ns": cell_or(estimate(processes, lambda process: process.calls.p99_ns), why),
-        "method": cell_or(first and first.method, why),
-        "resolution_ns": cell_or(first and first.resolution_ns, why),
-        "throughput_per_s": cell_or(estimate(processes, lambda process: work.batch / process.call_ns * _NS_PER_S), why),
-    }
-    by_itself = "it is not ranked by times that it reports itself"
-    cells["reported_ns"] = cell_or(estimate(processes, partial(_median_of, REPORTED_TIME)), why or by_itself)
-    for name in _QUANTITIES:
-        cells[name] = cell_or(
-            estimate(processes, partial(_median_of, name)), _why_untimed(processes, name) if processes else why
-        )
-    cells["device_method"] = cell_or(_device_method(processes), cells["device_span_ns"].absent)
-    return cells
-
-
-def _why_untimed(processes: Sequence[ProcessResult], quantity: str) -> str:
-    given = (process.untimed[quantity] for process in processes if quantity in process.untimed)
-    return next(given, "the method does not give it")
-
-
-def _device_method(processes: Sequence[ProcessResult]) -> str | None:
-    """Of each quantity of the device that was measured, since the headline is the wall time."""
-    methods = {
-        name: process.timings[name].method for name in _ON_DEVICE for process in processes if name in process.timings
-    }
-    return "; ".join(f"{name.removesuffix('_ns')}: {method}" for name, method in methods.items()) or None
-
-
-def _median_of(quantity: str, process: ProcessResult) -> float | None:
-    figure = process.timings.get(quantity)
-    return None if figure is None else figure.p50_ns
 
 
 def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
@@ -283,59 +230,6 @@ def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str
 
     cost = times(latency, price.of_1000_items_per_ns(work.batch))
     return {"cost_per_1000_items": Cell(cost), "currency": Cell(price.currency)}
-
-
-def _errors(result: ContestantResult) -> dict[str, Cell]:
-    errors = [error for process in result.processes for error in process.errors if error.when != FIRST_EPOCH]
-    why = "" if errors else absence_reason(result) or "no answer was checked"
-    # A gradient is checked along directions; it has a distance, and no elements that could be off.
-    by_element = [each for each in errors if each.worst_absolute is not None or each.relative is None]
-    return {
-        "error_relative": _worst([each.relative for each in errors], why),
-        "error_absolute": _worst([each.worst_absolute for each in by_element], why),
-    }
-
-
-def _answers(plan: Plan, work: Work, result: ContestantResult) -> str:
-    """Of a contestant that gave a wrong answer, or none, what became of it is in its outcome."""
-    if work.is_model:
-        checked = any(process.errors for process in result.finished)
-        return "agree with the reference" if checked else ""
-    what = compared_with(work, plan.contestants)
-    if not what:
-        return NOT_COMPARED
-    return f"agree with {what}" if result.finished and result.worst_outcome == "finished" else f"compared with {what}"
-
-
-def _why_unscored(result: ContestantResult) -> str:
-    """Empty where it has a score."""
-    if bounded_score_in(scores_of(result)) is not None:
-        return ""
-    return absence_reason(result) or "no metric such as top1 was asked for"
-
-
-def _drop(plan: Plan, drop: float | None, why_nothing: str) -> Cell:
-    """``why_nothing`` is why the contestant's own figure is absent, if it is."""
-    if drop is not None:
-        return Cell(drop) if math.isfinite(drop) else Cell(None, "an answer was not finite")
-    if why_nothing:
-        return Cell(None, why_nothing)
-    if not any("fp32" in each.precisions for each in plan.works):
-        return Cell(None, "fp32 was not raced")
-    return Cell(None, "no contestant finished in fp32")
-
-
-def _why_unchecked(result: ContestantResult) -> str:
-    if any(process.errors for process in result.processes):
-        return ""
-    return absence_reason(result) or "no answer was checked"
-
-
-def _worst(distances: Sequence[float | None], why: str) -> Cell:
-    known = [distance for distance in distances if distance is not None]
-    if not distances:
-        return Cell(None, why or "no single elements were checked")
-    return Cell(max(known)) if len(known) == len(distances) else Cell(None, "an answer was not finite")
 
 
 def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *, only_winner: bool) -> dict[str, Cell]:
@@ -378,12 +272,6 @@ def _uncompared(baseline: str | None, why: str) -> dict[str, Cell]:
 def _place(work_result: WorkResult, result: ContestantResult) -> str | None:
     places = work_result.standing.places if work_result.standing else ()
     return next((place.label for place in places if place.contestant == result.contestant), None)
-
-
-def _modes(result: ContestantResult) -> list[ModeOfProcesses]:
-    if result.figure is None or not result.figure.modes.several:
-        return []
-    return [ModeOfProcesses(mode.value, mode.share) for mode in result.figure.modes.modes]
 
 
 def _warnings(work_result: WorkResult, result: ContestantResult) -> list[Notice]:

@@ -19,8 +19,9 @@ from fairlap.race.precision_drop import Drop
 from fairlap.request.names import THREADS
 from fairlap.request.work import Conditions, Work
 from fairlap.results.columns.learning.learning_curves import curves_apart
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.scenarios.contract import Judged, Unqualified, of_time_ns
 from fairlap.scenarios.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
 
@@ -132,7 +133,7 @@ class WorkResult:
     """All that one work showed under one kind of conditions."""
 
     basis: WorkBlocks
-    contestants: tuple[ContestantResult, ...]  # the fastest first, then those that are not ranked
+    contestants: tuple[ContestantResult, ...]  # by rank, then by what is shown; then those that are not ranked
     comparisons: tuple[verdict.Comparison, ...] = ()
     standing: verdict.Standing | None = None
     rows: tuple[Row, ...] = ()  # one for each contestant, in their order
@@ -227,16 +228,17 @@ class WorkResult:
 
 def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison]) -> WorkResult:
     """Without its rows, which name the run."""
-    contestants = tuple(
-        sorted(
-            (_contestant(name, basis, own) for name, own in basis.processes.items()),
-            key=lambda each: (not each.ranked, float("inf") if each.judged is None else each.median_ns),
-        )
+    contestants = sorted(
+        (_contestant(name, basis, own) for name, own in basis.processes.items()),
+        key=lambda each: (not each.ranked, float("inf") if each.judged is None else each.median_ns),
     )
     if basis.table is None:
-        return WorkResult(basis, contestants)
+        return WorkResult(basis, tuple(contestants))
     own = tuple(each for each in comparisons if each.workload == basis.work.label)
-    return WorkResult(basis, contestants, own, verdict.standing(basis.table, own))
+    shown_ns = {each.contestant: each.median_ns for each in contestants if each.judged is not None}
+    standing = verdict.standing(basis.table, own, shown_ns)
+    contestants.sort(key=lambda each: standing.position(each.contestant))
+    return WorkResult(basis, tuple(contestants), own, standing)
 
 
 def _contestant(name: str, basis: WorkBlocks, processes: tuple[ProcessResult, ...]) -> ContestantResult:

@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from fairlap.engine import Measurement, Quantity
-    from fairlap.frameworks.contract import OwnTimes
+    from fairlap.frameworks.contract_parts.called_programs import OwnTimes
 
 REPORTED_TIME = "reported_ns"
 CPU_TIME = "cpu_time_ns"

@@ -11,7 +11,7 @@ from fairlap import quantity_text
 from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, StartWeights
 from fairlap.results.estimates import times
-from fairlap.results.row import Estimate, time_ns
+from fairlap.results.fields.estimate import Estimate, time_ns
 from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Unit, scenarios
 from fairlap.store.database import Database
@@ -147,6 +147,12 @@ def _of_runs(db: Database, column: str, model: str, since: str) -> list[tuple[st
         f"SELECT id, {column} FROM runs WHERE number IN (SELECT run FROM works WHERE model = ?) AND id >= ?",
         (model, time_in_ids(since) if since else ""),
     ).fetchall()
+
+
+def stored_contestants(db: Database) -> list[str]:
+    """By the names that they were given, and their frameworks."""
+    found = db.execute("SELECT name FROM contestants UNION SELECT framework FROM contestants")
+    return sorted(filter(None, (name for (name,) in found)))
 
 
 def stored_models(db: Database) -> list[str]:

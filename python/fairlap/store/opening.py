@@ -103,7 +103,11 @@ def _limited(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a store; one in a read-only place, or on a full disk, is only read: SQLite writes next to it even then."""
+    """Open a store that exists.
+
+    One in a read-only place, or on a full disk, is only read: SQLite writes next to it even then.
+    """
+    require_store(path)
     try:
         return open_for_writing(path)
     except (StoreIsReadOnly, StoreIsFull):

@@ -17,19 +17,20 @@ from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.hardware.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.planning.plan import Plan, checked_plan
+from fairlap.race.planning.plan import Plan
 from fairlap.race.resume import whole_blocks
-from fairlap.race.run import RUN_FORMAT, Run, checked_run
+from fairlap.race.run import Run
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
-from fairlap.store.opening import open_for_reading, open_for_writing, require_store, shared_url, store_path, writing
+from fairlap.store.opening import open_for_reading, open_for_writing, shared_url, store_path, writing
 from fairlap.store.recording import Recording, checkpoints_of
 from fairlap.store.runs import run_ids
 from fairlap.store.runs.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
 from fairlap.store.tables import (
     StoredProcess,
+    all_samples,
     insert_run,
     keep_rows,
     kept_rows,
@@ -38,10 +39,8 @@ from fairlap.store.tables import (
     store_compilation,
     store_process,
     store_profile,
-    stored_compilations,
-    stored_processes,
-    stored_profiles,
-    whole,
+    stored_plan_and_machine,
+    stored_run,
 )
 
 if TYPE_CHECKING:
@@ -64,8 +63,6 @@ def open_store(path: Path | None = None, *, reading: bool = False) -> Store:
 
         return open_shared_store(url, reading=reading)
     path = path or store_path()
-    if reading:
-        require_store(path)
     return Store(path, open_for_reading(path) if reading else open_for_writing(path))
 
 
@@ -201,8 +198,7 @@ class Store:
             return summaries(db, self.path, wanted or Wanted(), limit)
 
     def id_of(self, run: str) -> str:
-        with self._reading() as db:
-            return run_ids.id_meant(db, run)
+        return self.ask(run_ids.id_meant, run)
 
     def state(self, run: str) -> State:
         run = self.id_of(run)
@@ -212,44 +208,21 @@ class Store:
 
     def load(self, run: str) -> Run:
         run = self.id_of(run)
-        with self._reading() as db:
-            number, began_at, ended_early, fairlap, version, *texts = db.execute(
-                "SELECT number, began_at, ended_early, fairlap, format, plan, machine, wall_s, roofs FROM runs"
-                " WHERE id = ?",
-                (run,),
-            ).fetchone()
-            if version != RUN_FORMAT:
-                raise StoreError(f"the run {run} has format {version}; this fairlap reads {RUN_FORMAT}")
-            try:
-                plan = msgspec.json.decode(texts[0], type=Plan)
-                machine, wall_s = (
-                    msgspec.json.decode(texts[1], type=dict[str, str]),
-                    msgspec.json.decode(texts[2], type=dict[str, float]),
-                )
-                roofs = msgspec.json.decode(texts[3], type=Roofs | None)
-                processes, profiles = stored_processes(db, number), stored_profiles(db, number)
-                facts = (machine, wall_s, began_at, ended_early, fairlap, version)
-                return checked_run(Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs))
-            except NOT_THE_DOCUMENT as error:
-                raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
+        with self._reading() as db, self._understood(f"the run {run} in {self.where}"):
+            return stored_run(db, run)
 
     def plan_and_machine(self, run: str) -> tuple[Plan, dict[str, str]]:
         """Without the processes, which take longer to read than everything else."""
         run = self.id_of(run)
-        with self._reading() as db:
-            plan, machine = db.execute("SELECT plan, machine FROM runs WHERE id = ?", (run,)).fetchone()
-        try:
-            return checked_plan(msgspec.json.decode(plan, type=Plan)), msgspec.json.decode(machine, type=dict[str, str])
-        except NOT_THE_DOCUMENT as error:
-            raise StoreError(f"the run {run} in {self.where} cannot be read: {error}") from None
+        with self._reading() as db, self._understood(f"the run {run} in {self.where}"):
+            return stored_plan_and_machine(db, run)
 
     def samples(self, run: str, block: int, contestant: str) -> dict[str, np.ndarray]:
         """By quantity, in nanoseconds, the headline first. Empty for a process that ended without any."""
         import numpy as np
 
         run = self.id_of(run)
-        with self._reading() as db:
-            found = kept_samples(db, self._number(run), block, contestant)
+        found = self.ask(kept_samples, self._number(run), block, contestant)
         if found is None:
             raise InvalidRequest(f"the run {run} has no process of {contestant} in block {block}")
         return {quantity: np.frombuffer(raw, dtype="<f8") for quantity, raw in found.items()}
@@ -259,9 +232,7 @@ class Store:
         from fairlap.results.results import results_of
 
         run = self.id_of(run)
-        with self._reading() as db:
-            kept = kept_rows(db, run)
-        return kept or results_of(self.load(run), run).rows
+        return self.ask(kept_rows, run) or results_of(self.load(run), run).rows
 
     def ask(
         self,
@@ -270,11 +241,8 @@ class Store:
         **named: _Asked.kwargs,
     ) -> _Answer:
         """Ask a function of this room that reads the tables."""
-        with self._reading() as db:
-            try:
-                return query(db, *values, **named)
-            except NOT_THE_DOCUMENT as error:
-                raise StoreError(f"{self.where} has a run that cannot be read: {error}") from None
+        with self._reading() as db, self._understood(f"{self.where} has a run that"):
+            return query(db, *values, **named)
 
     def remove(self, run: str) -> str:
         """With its samples; the space goes back to the disk. The id of the run that is gone."""
@@ -302,13 +270,7 @@ class Store:
         from fairlap.store.runs.run_file import encode_export
 
         run = self.id_of(run)
-        with self._reading() as db:
-            found = db.execute(
-                "SELECT processes.block, processes.contestant, samples.quantity, samples.ns, samples.crc32 FROM samples"
-                " JOIN processes ON processes.number = samples.process WHERE processes.run = ? ORDER BY samples.number",
-                (self._number(run),),
-            )
-            samples = [(*whose, whole(raw, check)) for *whose, raw, check in found]
+        samples = self.ask(all_samples, self._number(run))
         return encode_export(results_of(self.load(run), run), self.state(run), self.rows(run), samples)
 
     def import_from(self, file: Path) -> str:
@@ -323,8 +285,6 @@ class Store:
             number = insert_run(db, given.id, state_of(given), given)
             for process in processes:
                 store_process(db, number, process)
-            for found in given.compilations:
-                store_compilation(db, number, found)
             keep_rows(db, given.rows)
         if not given.rows:
             self.compute_rows(given.id)
@@ -340,6 +300,13 @@ class Store:
     def _reading(self) -> Iterator[Database]:
         with readable_errors(self.path):
             yield self._db
+
+    @contextmanager
+    def _understood(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except NOT_THE_DOCUMENT as error:
+            raise StoreError(f"{what} cannot be read: {error}") from None
 
     @contextmanager
     def _writing(self) -> Iterator[Database]:

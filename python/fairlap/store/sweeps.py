@@ -13,7 +13,8 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.machine.hardware.roofs import Roofs
-from fairlap.race.planning.plan import Plan, checked_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import checked_plan
 from fairlap.race.run import Run
 from fairlap.store.database import Database
 from fairlap.store.runs import run_ids

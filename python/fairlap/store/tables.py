@@ -14,15 +14,18 @@ from zlib import crc32
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.machine.hardware.roofs import Roofs
 from fairlap.race.around_blocks.compilation_result import CompilationResult
 from fairlap.race.around_blocks.profile_result import ProfileResult
-from fairlap.race.run import Run
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import checked_plan
+from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.row import Row
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.secrets import without_secrets
 from fairlap.store.database import Database
-from fairlap.store.errors import CHANGED
+from fairlap.store.errors import CHANGED, StoreError
 from fairlap.store.runs.run_ids import utc_text
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ def _json(value: Any) -> str:
 
 
 def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
-    """Without its processes; a run from a file has profiles."""
+    """Without its processes; a run from a file has profiles and compilations."""
     plan = run.plan
     [[number]] = db.execute(
         "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s,"
@@ -63,7 +66,30 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
     )
     for profile in run.profiles:
         store_profile(db, number, profile)
+    for compilation in run.compilations:
+        store_compilation(db, number, compilation)
     return int(number)
+
+
+def stored_run(db: Database, run: str) -> Run:
+    number, began_at, ended_early, fairlap, version, *texts = db.execute(
+        "SELECT number, began_at, ended_early, fairlap, format, plan, machine, wall_s, roofs FROM runs WHERE id = ?",
+        (run,),
+    ).fetchone()
+    if version != RUN_FORMAT:
+        raise StoreError(f"the run {run} has format {version}; this fairlap reads {RUN_FORMAT}")
+    plan = msgspec.json.decode(texts[0], type=Plan)
+    machine = msgspec.json.decode(texts[1], type=dict[str, str])
+    wall_s = msgspec.json.decode(texts[2], type=dict[str, float])
+    roofs = msgspec.json.decode(texts[3], type=Roofs | None)
+    processes, profiles = stored_processes(db, number), stored_profiles(db, number)
+    facts = (machine, wall_s, began_at, ended_early, fairlap, version)
+    return checked_run(Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs))
+
+
+def stored_plan_and_machine(db: Database, run: str) -> tuple[Plan, dict[str, str]]:
+    plan, machine = db.execute("SELECT plan, machine FROM runs WHERE id = ?", (run,)).fetchone()
+    return checked_plan(msgspec.json.decode(plan, type=Plan)), msgspec.json.decode(machine, type=dict[str, str])
 
 
 def require_no_sweep(db: Database, run: str) -> None:
@@ -166,6 +192,16 @@ def kept_samples(db: Database, run: int, block: int, contestant: str) -> dict[st
         return None
     found = db.execute("SELECT quantity, ns, crc32 FROM samples WHERE process = ? ORDER BY number", process)
     return {quantity: whole(raw, check) for quantity, raw, check in found}
+
+
+def all_samples(db: Database, run: int) -> list[tuple[int, str, str, bytes]]:
+    """List block, contestant, quantity and samples, in the order in which they were stored."""
+    found = db.execute(
+        "SELECT processes.block, processes.contestant, samples.quantity, samples.ns, samples.crc32 FROM samples"
+        " JOIN processes ON processes.number = samples.process WHERE processes.run = ? ORDER BY samples.number",
+        (run,),
+    )
+    return [(*whose, whole(raw, check)) for *whose, raw, check in found]
 
 
 def whole(raw: bytes, check: int) -> bytes:

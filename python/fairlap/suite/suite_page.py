@@ -10,12 +10,13 @@ from functools import partial
 from fairlap import quantity_text
 from fairlap.history.gate import GateFinding
 from fairlap.render.document import Document, Picture, Records, Section, Table
+from fairlap.render.judged import RATIOS_OF_BLOCKS
 from fairlap.suite.ratio_chart import has_ratios, ratio_chart
 from fairlap.suite.suite_document import RacedContestant, RaceDocument, RacedWork, SuiteDocument
 
 _GRAVEST_FIRST = ("slower", "not comparable", "inconclusive", "passed")
 _SIGNS = {"equivalent": " =", "inconclusive": " ?"}
-_MEANING = "= equivalent to the baseline, ? undecided; ratios are times as long as the baseline takes"
+_MEANING = "= equivalent to the baseline, ? undecided; ratios are times as long as the baseline takes."
 _VERDICTS = "Verdicts"
 _ESTIMATES = ("judged", "ratio")
 
@@ -28,7 +29,9 @@ def document_of(found: SuiteDocument) -> Document:
         facts=_facts(found),
         sections=[
             Section(_VERDICTS, notes=_verdicts(found)),
-            Section("Works", [table] if table.rows else [], [_MEANING] if table.rows else [], chart),
+            Section(
+                "Works", [table] if table.rows else [], [f"{_MEANING} {RATIOS_OF_BLOCKS}"] if table.rows else [], chart
+            ),
             Section("Without a result", notes=list(_troubles(found))),
             Section(
                 "Left out",

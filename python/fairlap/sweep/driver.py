@@ -17,7 +17,8 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import signals_wait
-from fairlap.race.planning.plan import Plan, on_cores
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import on_cores
 from fairlap.store.errors import StoreError
 from fairlap.store.store import Store
 from fairlap.store.sweeps import NewRun, RunOfSweep, Spread, Sweep, begin_sweep, end_run_of_sweep, store_block

@@ -1,6 +1,6 @@
 """Who is unbeaten, who won, and places that print ties as ties."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,12 +35,20 @@ class Standing:
     detectable_effect: float
     warnings: tuple[StatisticalWarning, ...]
 
+    def position(self, contestant: str) -> int:
+        """Find the line of a contestant where all are listed; those that are not ranked come after the others."""
+        names = [place.contestant for place in self.places]
+        return names.index(contestant) if contestant in names else len(names)
 
-def standing(table: BlockTable, comparisons: Sequence[Comparison]) -> Standing:
+
+def standing(
+    table: BlockTable, comparisons: Sequence[Comparison], shown: Mapping[str, float] | None = None
+) -> Standing:
     """Rank the contestants of one table by what its comparisons show and by nothing else.
 
     The comparisons are those of all pairs, or of one contestant with each other. A winner has to beat everyone. Between
-    contestants not shown apart the order is that of their median figures, and the labels show that it means nothing.
+    contestants not shown apart the order is that of the times that are ``shown`` for them, by default the medians of
+    the table, and the labels show that it means nothing.
     """
     names = table.contestants
     own = [c for c in comparisons if c.workload == table.workload and c.metric == table.metric]
@@ -55,9 +63,10 @@ def standing(table: BlockTable, comparisons: Sequence[Comparison]) -> Standing:
         elif comparison.verdict is Verdict.SLOWER:
             ahead[comparison.a].add(comparison.b)
     behind = {name: sum(name in others for others in ahead.values()) for name in names}
-    sign = 1.0 if table.metric.better == "lower" else -1.0
-    typical = {name: sign * float(np.median(table.log_figures_of(name))) for name in names}
-    ordered = sorted(names, key=lambda name: (len(ahead[name]), -behind[name], typical[name]))
+    if shown is None:
+        sign = 1.0 if table.metric.better == "lower" else -1.0
+        shown = {name: sign * float(np.median(table.log_figures_of(name))) for name in names}
+    ordered = sorted(names, key=lambda name: (len(ahead[name]), -behind[name], shown[name]))
     places = tuple(Place(name, 1 + len(ahead[name]), len(names) - behind[name], not ahead[name]) for name in ordered)
     unbeaten = tuple(place.contestant for place in places if place.unbeaten)
     winner = unbeaten[0] if unbeaten and behind[unbeaten[0]] == len(names) - 1 else None

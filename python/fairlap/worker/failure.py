@@ -10,7 +10,8 @@ import traceback
 
 from fairlap.engine.measurement import CallableRaised
 from fairlap.errors import FairlapError, described, detail_of, shortened
-from fairlap.frameworks.contract import ContestantFailed, Unsupported
+from fairlap.frameworks.contract import Unsupported
+from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
 from fairlap.worker.protocol import Failed, FailureKind
 
 _SIGNS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +28,13 @@ class Case:
     model_file: str = ""  # of ONNX Runtime
     loop: str = ""  # the loop's program, if it is none of a framework's
     threads: Sequence[int] = (1, 2)
+    is_race: bool = True  # in processes with memory settings of fairlap's
 
     def by_hand(self, contestant: str, threads: int, row: Row, models: Path) -> list[str]:
         framework = contestant.partition(":")[0]
         scenario, given = self.scenario or self.name.replace(" ", "_"), list(self.given(row))
         if self.loop:
-            return [sys.executable, str(BY_HAND / self.loop)]
+            return [sys.executable, str(BY_HAND / self.loop), *given]
         if framework == "onnxruntime":
             given = [str(models / self.model_file), *given]
         return [sys.executable, str(BY_HAND / f"with_{framework}.py"), scenario, str(threads), *given]
@@ -47,6 +49,25 @@ def middle_rate(row: Row) -> Mapping[str, float]:
     half = row["largest_rate_per_s"]["value"] / 2
     trials = [each for each in row["latency_by_rate"] if each["rate_per_s"]]
     return min(trials, key=lambda each: abs(each["rate_per_s"] - half))
+
+
+def untrusted(function: str, allowed: float) -> Case:
+    """Near the floor no ratio is asked for: the row warns of that."""
+    task = str(BY_HAND / "untrusted_task.py")
+    return Case(
+        "untrusted callables",
+        (
+            *("time", f"{BY_HAND / 'untrusted_callables.py'}:{function}", "--untrusted", "--budget", "6s"),
+            *("--reference", f"{task}:exact_{function}", "--inputs", f"{task}:draw_{function}"),
+        ),
+        lambda row: float(row["median_ns"]),
+        allowed,
+        contestants=(function,),
+        given=lambda row: (function, str(row["calls_per_sample"])),
+        loop="untrusted_callables.py",
+        threads=(1,),
+        is_race=False,
+    )
 
 
 STEPS = ("--mode", "train", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
@@ -111,4 +132,7 @@ CASES = (
         loop="plain_callable.py",
         threads=(1,),
     ),
+    untrusted("one_us", math.inf),
+    untrusted("fifty_us", 0.03),
+    untrusted("five_ms", 0.03),
 )

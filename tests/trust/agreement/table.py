@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from fairlap import quantity_text
@@ -20,9 +21,11 @@ def as_table(found: Sequence[Agreement]) -> str:
     for each in found:
         ratio = f"{each.ratio:.3f} [{each.low:.3f}, {each.high:.3f}]"
         contestant = each.contestant.partition(":call=")[0] if "python:" in each.contestant else each.contestant
+        allowed, word = f"±{each.allowed:.0%}", WORDS[each.agrees]
+        if math.isinf(each.allowed):
+            allowed, word = "any", "near the floor"
         lines.append(
-            f"| {each.case} | {contestant} | {each.threads} | {_by_hand(each)} | {ratio} | ±{each.allowed:.0%} | "
-            f"{WORDS[each.agrees]} |"
+            f"| {each.case} | {contestant} | {each.threads} | {_by_hand(each)} | {ratio} | {allowed} | {word} |"
         )
     return "\n".join(lines)
 

@@ -39,6 +39,8 @@ def verdict_on_right(number: int) -> dict[str, str]:
 
     answers = Answers(callables, Draw.of(draw, number), Checked("reference", problem.reference, None))
     answers.check_first()
+    answers.check_between()
+    answers.check_last()
     return {f"{name}, {kind}, {size}": each.text for name, each in answers.wrong.items()}
 
 
@@ -48,6 +50,8 @@ def verdict_on_wrong(wrong: Wrong) -> str:
     reference = Checked("reference", wrong.reference, None)
     answers = Answers([Checked("wrong", wrong.make(), None)], draw, reference, repeating_s=_REPEATING_S)
     answers.check_first()
+    answers.check_between()
+    answers.check_last()
     if wrong.structural and not answers.wrong:
         check_structural(answers, draw)
     return answers.wrong["wrong"].code if answers.wrong else ""

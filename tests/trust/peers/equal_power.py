@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from fairlap.race.counted_blocks import work_blocks
-from fairlap.race.planning.plan import Measuring, draw_plan
+from fairlap.race.planning.plan import Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.self_test import Trial

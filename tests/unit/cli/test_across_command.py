@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from command_line import output, refusal
+from command_line import invoke, output, refusal
 from fairlap.history.across.lines import entries_of
 from fairlap.render.across.document import document_of
 from fairlap.render.encoders import SUFFIXES
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.store.runs.run_file import save_run
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun, rows_named
@@ -172,7 +173,6 @@ def test_the_document_has_a_table_of_each_work_its_notes_and_what_differs(two: P
     ("arguments", "code"),
     [
         (["slow.json", "slow.json"], "E_ACROSS"),
-        (["slow.json", "-o", "a.svg"], "E_ACROSS"),  # without a price
         (["nothing"], "E_NO_RUN"),
         (["nothing.json"], "E_REQUEST"),
         (["slow.json", "--carbon", "400"], "E_REQUEST"),
@@ -184,6 +184,19 @@ def test_the_document_has_a_table_of_each_work_its_notes_and_what_differs(two: P
 )
 def test_what_cannot_be_done_is_refused_with_a_code(arguments: list[str], code: str) -> None:
     assert refusal("across", *arguments).code == code
+
+
+@pytest.mark.parametrize("suffixes", [("html", "svg"), ("svg", "html")])
+def test_without_a_price_the_page_is_written_and_one_line_says_why_the_chart_is_not(
+    two: Path, suffixes: tuple[str, ...]
+) -> None:
+    files = [two / f"found.{suffix}" for suffix in suffixes]
+    found = invoke("across", "slow.json", "quick.json", *(word for file in files for word in ("-o", file)))
+    assert found.exit_code == 1
+    assert found.stderr.count("[E_ACROSS]") == 1
+    assert "found.svg" in found.stderr
+    assert "torch" in found.stdout
+    assert {file.name: file.exists() for file in files} == {"found.html": True, "found.svg": False}
 
 
 def test_a_run_of_many_processes_is_read_without_them(two: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import fairlap
 import numpy as np
 import pytest
-from command_line import refusal
+from command_line import invoke, refusal
+from fairlap.choice import choose as module
 from fairlap.errors import FairlapError
+from fairlap.race.planning.plan import Plan
+from planted_choice import NAMES, a_plan, raced
 
 DATA = ("--inputs", "x.npy", "--labels", "y.npy")
 TWO = ("choose", "a.onnx", "b.onnx", "--on", "onnxruntime")
@@ -38,6 +43,54 @@ def test_python_refuses_what_a_choice_does_not_answer(options: dict[str, object]
     with pytest.raises(FairlapError) as error:
         fairlap.choose(["a.onnx", "b.onnx"], on="onnxruntime", **given)  # type: ignore[arg-type]
     assert error.value.code == code
+
+
+class InterruptedRace:
+    """Stands in for a race of planted models that Ctrl-C ends after so many processes."""
+
+    after = 0
+
+    def __init__(self, plan: Plan, _progress: object, _ending: object) -> None:
+        processes, items = raced(plan)
+        self.processes = processes[: self.after]
+        self.scores = SimpleNamespace(items=items)
+        self.ended_early = ""
+
+    def run(self) -> None:
+        raise KeyboardInterrupt
+
+    def shares(self) -> dict[str, float]:
+        return {"whole": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "processes", "recommended"),
+    [(0, 2, 0), (1, 1, len(NAMES)), (11, 2, 1), (12, 0, 1)],  # of one round no candidates are separated
+)
+def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int, processes: int, recommended: int
+) -> None:
+    monkeypatch.setattr(module, "_planned", lambda request, notify: a_plan("torch", 12))
+    monkeypatch.setattr(module, "Race", InterruptedRace)
+    monkeypatch.setattr(InterruptedRace, "after", rounds * len(NAMES) + processes)
+    file = tmp_path / "choice.json"
+    found = invoke(*TWO, *DATA, "--metric", "top1", "--minimise", "time", "-q", "-o", file, "--json")
+    assert found.exit_code == 130, found.output
+    document = json.loads(file.read_text())
+    assert document == json.loads(found.stdout)
+    assert (document["interrupted"], document["exit_status"]) == (True, 130)
+    assert len(document["recommended"]) == recommended
+    assert len(document["candidates"]) == min(len(NAMES), rounds * len(NAMES) + processes)
+    assert f"interrupted after {document['blocks']} complete round" in found.stderr
+    assert document["blocks"] <= rounds
+
+
+def test_ctrl_c_before_the_first_process_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_planned", lambda request, notify: a_plan("torch", 12))
+    monkeypatch.setattr(module, "Race", InterruptedRace)
+    found = invoke(*TWO, *DATA, "--metric", "top1", "-q", "-o", tmp_path / "choice.json")
+    assert (found.exit_code, found.stdout) == (130, "")
+    assert "nothing was decided" in found.stderr
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 from command_line import error_code, fairlap, invoke, output, refusal
-from fairlap.race.planning.plan import Plan, load_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import load_plan
 from fairlap.store.runs.run_file import load_run
 from fairlap.store.store import open_store
 from machine_marks import needs_proc

@@ -10,7 +10,7 @@ from pathlib import Path
 import fairlap as package
 import pytest
 from command_line import fairlap, invoke, output, refusal
-from fairlap.race.planning.plan import load_plan
+from fairlap.race.planning.plan_file import load_plan
 from fairlap.results.flat_row import columns
 from fairlap.store.runs.run_file import load_run, load_run_file
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,24 @@ def test_an_interrupted_suite_keeps_what_was_measured_and_runs_the_rest_later(
     assert set(races.ran) == set(NAMES) - finished
     assert (resumed.exit_code, after["state"], after["suite"]) == (1, "finished", before.suite)
     assert {race["state"] for race in after["races"]} == {"finished"}
+
+
+def test_the_command_that_resumes_a_suite_has_its_files_and_its_other_options(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_races(monkeypatch, interrupts_at="f4")
+    done = run("--no-store", "-o", "suite.html", "-o", "my suite.json", "--budget", "90s")
+    [line] = re.findall("resume with: (.*)", done.stderr)
+    words = shlex.split(line)
+    assert words[:6] == ["fairlap", "suite", "run", "suite.toml", "--resume", "my suite.json"]
+    assert [words[place + 1] for place, word in enumerate(words) if word == "-o"] == ["suite.html", "my suite.json"]
+    assert {"--no-store", "--quiet"} <= set(words)
+    assert words[words.index("--budget") + 1] == "90s"
+    given_races(monkeypatch)
+    (folder / "suite.html").unlink()
+    assert invoke(*words[1:]).exit_code == 0
+    assert (folder / "suite.html").is_file()
+    assert read_suite_document(folder / "my suite.json").state == "finished"
 
 
 def test_the_result_of_another_suite_is_not_resumed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from fairlap.frameworks.executorch import read_back as read_back_of_program
 from fairlap.frameworks.executorch import weights_in as weights_in_program
 from fairlap.frameworks.litert import read_back, weights_in
 from fairlap.models.workload import Workload
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.request.work import Work
 
 

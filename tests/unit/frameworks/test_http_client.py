@@ -12,7 +12,8 @@ from fairlap.errors import FairlapError
 from fairlap.frameworks.adapter_parts.http import connection
 from fairlap.frameworks.adapter_parts.http.client import HttpClient
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions, http_options_in
-from fairlap.frameworks.contract import ServerFailed, Unsupported
+from fairlap.frameworks.contract import Unsupported
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.spec import Spec, Tensor
 from fairlap.request.fields.server_address import server_address
 from model_servers import HEADER_LENGTH, ModelServer

@@ -52,7 +52,7 @@ def test_an_async_function_is_refused_since_a_call_runs_nothing_of_it(
         ("mlp", {"call": "time.time"}, "not models"),
         ("callable", {}, "name what to call"),
         ("callable", {"call": "time"}, "MODULE.CALLABLE"),
-        ("callable", {"cal": "time.time"}, "python has no option 'cal'; it has call"),
+        ("callable", {"cal": "time.time"}, "python has no option 'cal'; did you mean call"),
     ],
 )
 def test_what_it_cannot_do_is_refused(model: str, options: dict[str, str], reason: str) -> None:

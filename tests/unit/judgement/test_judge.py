@@ -9,12 +9,15 @@ import fairlap
 import msgspec
 import pytest
 from command_line import invoke, refusal
+from fairlap.cli.commands.decisions.judge import _text
 from fairlap.errors import FairlapError
 from fairlap.judgement import judge as judge_module
+from fairlap.judgement.judge_request import Benchmark, JudgeRequest
 from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.ledger import level_of_share, read_ledger
-from fairlap.judgement.race_of_sides import Question, judged
+from fairlap.judgement.race_of_sides import Question, judged, planned
 from fairlap.pull_request.checkouts import NoBaseline
+from fairlap.race.planning.plan import Plan
 from fairlap.scenarios.process_result import Outcome
 from fairlap.verdict import ONE_SIDE
 from saved_runs import saved_run
@@ -45,6 +48,39 @@ def test_a_race_becomes_a_decision(
     found = shown(*times, **options)
     assert (found.decision, found.exit_status, found.reason) == (decision, status, reason)
     assert (found.next is not None) == (reason in ("not_proven_faster", "too_few_blocks"))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "compared"),
+    [
+        (Benchmark(call="judged_code:run"), False),
+        (Benchmark(call="judged_code:run", inputs="judged_code:draw"), True),
+        (Benchmark(call="judged_code:run", inputs="judged_code:draw", reference="judged_code:exact"), True),
+        (Benchmark(command="true"), False),
+        (Benchmark(command="echo 3", same_output=True), True),
+    ],
+)
+def test_a_judgement_says_whether_answers_were_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, benchmark: Benchmark, compared: bool
+) -> None:
+    for side in ("base", "change"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "judged_code.py").write_text(
+            "def run(x=1.0): return x * 2\ndef draw(rng): return rng.standard_normal(8)\nexact = run\n"
+        )
+    monkeypatch.chdir(tmp_path / "base")
+    base, change = tmp_path / "base", tmp_path / "change"
+    request = JudgeRequest(base=base, change=change, benchmark=benchmark, blocks=2)
+    plan = planned(request, base, change, lambda line: None)
+    processes = saved_run({"base": 1.3e6, "change": 1e6}).processes
+    found = judged(plan, processes, Question(0.0, ONE_SIDE), ended=True, seconds=1.0)
+    assert found.answers_compared is compared
+
+
+def test_the_command_says_that_answers_were_not_compared() -> None:
+    for compared, times in ((False, 1), (True, 0), (None, 0)):
+        found = decided("keep", "faster", "faster", answers_compared=compared)
+        assert _text(found).count("answers not compared") == times
 
 
 def test_too_few_blocks_come_with_how_many_it_takes_and_how_long() -> None:
@@ -132,10 +168,11 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, Path]]:
     """Replace the race by one in which every change is 30 % faster; returns the pairs that raced."""
     pairs: list[tuple[Path, Path]] = []
 
-    def planned(request: Any, base: Path, change: Path, notify: Any) -> None:
+    def planned(request: Any, base: Path, change: Path, notify: Any) -> Plan:
         pairs.append((base, change))
+        return saved_run({"base": 1.3e6, "change": 1e6}).plan
 
-    def race(plan: None, question: Question, budget_s: float | None, progress_for: Any) -> Judgement:
+    def race(plan: Plan, question: Question, budget_s: float | None, progress_for: Any) -> Judgement:
         return shown(1.3e6, 1e6, blocks=24, gain=question.gain, level=question.level)
 
     monkeypatch.setattr(judge_module, "planned", planned)

@@ -95,7 +95,8 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> list[Question]:
         found = shown(lambda block: 100 * MIB, lambda block: 80 * MIB, gain=question.gain)
         return msgspec.structs.replace(found, quantity=question.quantity)
 
-    monkeypatch.setattr(judge_module, "planned", lambda *_: None)
+    plan = saved_run({"base": 1e6, "change": 1e6}).plan
+    monkeypatch.setattr(judge_module, "planned", lambda *_: plan)
     monkeypatch.setattr(judge_module, "raced", race)
     return asked
 

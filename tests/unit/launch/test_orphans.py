@@ -21,7 +21,8 @@ _RACE = """
 import json, sys
 from pathlib import Path
 from fairlap.launch.worker_lost import WorkerLost
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.started_worker import python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.orphans import adopt_orphans
 from workers_of_fake import Files, environment, left_of
 

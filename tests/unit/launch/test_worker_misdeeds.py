@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fairlap.errors import NotAvailable
+from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_lost import LossOutcome, OomKills, WorkerLost, loss_from_status, oom_kills, under_a_limit
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.worker.failure import failure
 from fairlap.worker.guardian import living_processes

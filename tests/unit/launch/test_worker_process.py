@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_lost import WorkerLost
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.processes import process_stat
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
@@ -166,7 +167,8 @@ def test_a_parent_that_is_killed_takes_the_worker_and_its_children_along(
         sys.path.insert(0, {str(Path(__file__).parents[2] / "support")!r})
         from pathlib import Path
         from workers_of_fake import Files, environment
-        from fairlap.launch.worker_process import WorkerProcess, python_worker
+        from fairlap.launch.started_worker import python_worker
+        from fairlap.launch.worker_process import WorkerProcess
         worker = WorkerProcess(python_worker(), environment=environment())
         print(worker.session, worker.token, flush=True)
         worker.begin_to_prepare(Files(Path({str(files.folder)!r})).request({variant!r}), within_s=100)

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import pytest
 from fairlap.frameworks.contract import Contestant
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.started_worker import python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.meters import memory as own_memory
 from fairlap.meters.memory import LAYERS, Memory, MemoryMeter
 from watched_machine import NO_NVML, fake_nvml_path, fresh_fake_nvml

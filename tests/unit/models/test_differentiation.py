@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fairlap.models.checks.differentiation import NotDifferentiable, gradients
+from fairlap.models.checks.derivatives import NotDifferentiable
+from fairlap.models.checks.differentiation import gradients
 from scipy.special import erf  # type: ignore[import-untyped,unused-ignore]
 
 STEP = 1e-6

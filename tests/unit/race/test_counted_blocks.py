@@ -11,7 +11,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.machine.facts import machine_facts
 from fairlap.meters import disturbances
 from fairlap.race.counted_blocks import gate_blocks, inputs_at_fault, work_blocks
-from fairlap.race.planning.plan import draw_plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.source import Source

@@ -10,7 +10,7 @@ import pytest
 from example_installed import install_example
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.runners import requirements_of
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.run import Run
 from fairlap.request.names import contestant_named

@@ -9,7 +9,9 @@ from typing import Literal
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import Plan, draw_plan, load_plan, save_plan, with_blocks
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan, with_blocks
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.processes.block_worker import CONTROLLED_MEMORY, environment_of
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import load_plan, save_plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants
 from fairlap.request.units import Share

@@ -9,7 +9,8 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.machine.hardware import matrix_threads
 from fairlap.race import stopping
-from fairlap.race.planning.plan import Limits, Measuring, draw_plan
+from fairlap.race.planning.plan import Limits, Measuring
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending

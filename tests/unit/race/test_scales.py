@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.fields.load import LoadRequest
 from fairlap.request.fields.scale import Scale

@@ -11,7 +11,8 @@ from fairlap.machine.files.user_folders import work_cache
 from fairlap.models.operations.kinds import Gru, operation_named
 from fairlap.race import operations
 from fairlap.race.operations import LONGEST_REFERENCE_S, reference_s, selected_models
-from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest

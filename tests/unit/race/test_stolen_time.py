@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from fairlap.meters import device_neighbours, disturbances
 from fairlap.race.counted_blocks import work_blocks
-from fairlap.race.planning.plan import Plan, draw_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.race.stolen_time import E_BUSY_MACHINE, E_THROTTLED, stolen_time
 from fairlap.render.report.answer import headline

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from command_line import output, refusal
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import load_plan
+from fairlap.race.planning.plan_file import load_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe import own_models, write_recipe
 from fairlap.request.fields.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from fairlap.meters import disturbances
-from fairlap.race.planning.plan import draw_plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.render.files.markdown_file import encode as as_markdown
 from fairlap.render.report.answer import answer

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
+from fairlap import quantity_text
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.render.text.terminal import text_of
 from fairlap.render.text.works_table import MOST_IN_FULL
 from fairlap.results.results import Results, results_of
+from fairlap.scenarios.process_result import Timing
+from fairlap.verdict import needed_text
 from runs_to_show import PLAIN, WRONG, run_of
 
 BATCHES = tuple(range(1, 21))
@@ -40,6 +45,22 @@ def test_a_warning_of_every_work_is_printed_once() -> None:
     text = text_of(results())
     assert text.count("[W_torch]") == 1
     assert text.count(f"{WRONG}: disqualified") == 1
+
+
+def test_what_deciding_the_undecided_works_takes_is_said_once_below_the_table() -> None:
+    run, noise = run_of(PLAIN, batches=(1, 2, 3, 4, 5), blocks=14), random.Random(3)
+    undecided = {f"mlp · infer · fp32 · batch {batch}" for batch in (2, 4)}
+    for process in run.processes:
+        process.elapsed_s = 1.0
+        if process.work in undecided:
+            ns = 1e6 * noise.lognormvariate(0, 0.1)
+            process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
+    found = results_of(run, "r")
+    needed = max(row.needed_blocks for row in found.rows if row.needed_blocks is not None)
+    [line] = [line for line in text_of(found).splitlines() if "Deciding it takes" in line]
+    seconds = float(f"{needed * 3 * 5:.2g}")  # three processes in a block of each of five works
+    assert line.startswith(f"  Deciding it takes {needed_text(needed)} each, {quantity_text.seconds(seconds)} (")
+    assert "Deciding it takes" not in text_of(results())
 
 
 def test_few_works_and_a_full_answer_are_shown_one_by_one() -> None:

@@ -9,7 +9,7 @@ import fairlap
 import pytest
 from command_line import invoke, refusal
 from fairlap.errors import FairlapError, InvalidRequest
-from fairlap.race.planning.plan import load_plan
+from fairlap.race.planning.plan_file import load_plan
 from fairlap.request.fields.server_address import require_confirmed, server_address
 from fairlap.request.names import ContestantName, Contestants, contestant_named
 

@@ -17,9 +17,9 @@ from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.names import Contestants
 from fairlap.results.columns.learning.learning_curves import curves_apart
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
-from fairlap.results.row import Estimate
 from fairlap.scenarios.learning.render.shown import learning_text
 from fairlap.scenarios.learning.results.columns import steps_differ
 from fairlap.scenarios.learning.scenario import STEP_TIME, STEPS_TO_SCORE

@@ -9,9 +9,10 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.task_metrics import Score
 from fairlap.results.decision.requirements import Qualification, qualification, requirements_of
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs_for_rows import a_run, crashed

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.meters.memory import Memory
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.prices import Price, price_given
 from fairlap.results.results import results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.scenarios.process_result import AnswerError, SmallestMemory
 from fairlap.store.runs.run_file import load_run, save_run
 from runs_for_rows import a_run, crashed

@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.request.fields.scale import Scale
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.results import Results, results_of
-from fairlap.results.row import Estimate, Row
+from fairlap.results.row import Row
 from fairlap.store.runs.run_file import load_run, save_run
 from runs_at_scales import GRADIENT_BYTES, STEP_NS, a_run, ranks, threads
 from runs_under_roofs import some_roofs

@@ -75,7 +75,7 @@ class _TidesShown(RenderSide):
 def tides(monkeypatch: pytest.MonkeyPatch) -> _Tides:
     found = _Tides()
     all_of_them = (found, *scenarios())
-    for room in ("scenarios.contract", "race.scenario_side", "render.scenario_side", "race.plan_reach"):
+    for room in ("scenarios.contract", "race.scenario_side", "render.scenario_side", "race.planning.plan_reach"):
         monkeypatch.setattr(f"fairlap.{room}.scenarios", lambda: all_of_them)
     return found
 

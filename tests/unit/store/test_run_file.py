@@ -44,6 +44,30 @@ def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: 
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("document", "pointer"),
+    [
+        ({"schema": "fairlap.suite/1", "races": []}, "fairlap suite show"),
+        ({"schema": "fairlap.choice/1", "candidates": []}, "fairlap choose"),
+        ({"schema": "fairlap.plan/2", "works": []}, "fairlap compare --plan"),
+        ({"schema": "fairlap.judgement/1"}, "fairlap.judgement"),
+        ({"schema": "fairlap.run/3"}, "is not a run file"),
+        ({"works": []}, "is not a run file"),
+    ],
+)
+def test_the_document_of_another_command_is_named_with_what_reads_it(
+    tmp_path: Path, document: dict[str, object], pointer: str
+) -> None:
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps(document))
+    for read in (load_run, load_run_file):
+        with pytest.raises(InvalidRequest) as refused:
+            read(file)
+        assert refused.value.code == "E_RUN_FILE"
+        assert pointer in str(refused.value)
+        assert str(file) in str(refused.value)
+
+
 def test_what_compiling_did_is_stored_as_it_is_found_and_moves_with_its_run(store: Store, tmp_path: Path) -> None:
     run = with_compilations(a_run())
     recording = recording_of(store, run)

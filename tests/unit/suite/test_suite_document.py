@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import load_plan
+from fairlap.race.planning.plan_file import load_plan
 from fairlap.results.results import results_of
 from fairlap.suite.suite_document import over_suite, works_of
 from fairlap.verdict.exact_tests.signed_rank import p_two_sided, walsh_averages

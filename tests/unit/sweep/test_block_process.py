@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.machine.programs.processes import process_ids
-from fairlap.race.planning.plan import Plan, on_cores
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import on_cores
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.sweep import node
 from fairlap.sweep.block import BlockReport, BlockTask, run_block

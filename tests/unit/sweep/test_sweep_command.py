@@ -14,7 +14,8 @@ import msgspec
 import pytest
 from command_line import error_code, fairlap, output, refusal
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import Plan, on_cores
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import on_cores
 from fairlap.sweep.requests import plans_of
 
 SMALL = """

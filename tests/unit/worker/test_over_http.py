@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_lost import WorkerLost
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.process_tree import descendants
 from fairlap.machine.programs.processes import process_stat
 from fairlap.models.array_files import safetensors

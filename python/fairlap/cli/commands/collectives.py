@@ -100,8 +100,9 @@ def command(
     limits = RankLimits(prepare_s=180.0, measure_s=180.0)
     plan = CollectivesPlan(processes, threads, operations, sizes, blocks, float(seconds), seed, limits)
     result = result_of(run_collectives(on, plan, (lambda _: None) if quiet or as_json else print_note))
-    print_document(document_of(result), as_json=as_json, files=files)
+    status = print_document(document_of(result), as_json=as_json, files=files)
     _require_times(result)
+    raise SystemExit(status)
 
 
 def _require_no_variants(on: Contestants) -> None:

@@ -47,9 +47,9 @@ def command(
 
     from fairlap.cli.races.run_race import checked_output, run_race
     from fairlap.frameworks.programs.command import require_programs
-    from fairlap.race.planning.plan import with_blocks
+    from fairlap.race.planning.plan_drawing import with_blocks
     from fairlap.race.processes.chosen_rounds import with_rounds_of
-    from fairlap.race.resume import require_same_sources, with_files_here
+    from fairlap.race.resume import require_same_sources, with_files_here, with_modules_now
     from fairlap.request.race_request import RaceOptions
     from fairlap.store.runs.run_sources import run_named
 
@@ -62,7 +62,7 @@ def command(
     for line in _differences(then, notify):
         print_note(line)
     options = RaceOptions(**{name: value for name, value in given.items() if value is not None})
-    plan = with_rounds_of(then.plan, then.processes)
+    plan = with_modules_now(with_rounds_of(then.plan, then.processes))
     if blocks is not None:
         plan = with_blocks(plan, blocks)
     if options.budget is not None:
@@ -91,14 +91,19 @@ def _require_cores(then: Run) -> None:
 
 def _differences(then: Run, notify: Callable[[str], None]) -> list[str]:
     from fairlap import __version__
+    from fairlap.history.history_text import listed
     from fairlap.history.stale import versions_now, versions_then
     from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts
+    from fairlap.race.planning.plan_modules import changed_code
     from fairlap.race.resume import changed_data
 
     before = {**then.machine, "fairlap": then.fairlap, **versions_then(then)}
     now = {**machine_facts(), "fairlap": str(__version__), **versions_now(then)}
     data = changed_data(then.plan, then.processes, notify)
     found = [str(each) for each in (*differences(before, now), *data)]
-    compared = "machine, versions and data" if then.plan.data else "machine and versions"
+    if code := changed_code(then.plan.modules):
+        found.append(f"{code.text} [{code.code}]")
+    further = [name for name, known in (("data", then.plan.data), ("code", then.plan.modules)) if known]
+    compared = listed(["machine", "versions", *further])
     return found or [f"no known change of {compared}"]

@@ -89,12 +89,12 @@ def print_over_axes(result: ComparisonOverAxes, asked: OverAxes, *, raw: bool, a
     """Print the result, write the files, and return the exit status."""
     from fairlap.render.axes.document import document_of
 
-    print_document(document_of(result, raw=raw), as_json=as_json, files=asked.files)
+    status = print_document(document_of(result, raw=raw), as_json=as_json, files=asked.files)
     if result.interrupted:
         return INTERRUPTED
     if any(each.failed for each in result.points):
         return FAILED
-    return WRONG if result.wrong else 0
+    return WRONG if result.wrong else status
 
 
 def _refused(message: str) -> InvalidRequest:

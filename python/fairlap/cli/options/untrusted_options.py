@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairlap.scenarios.callables.untrusted.result import UntrustedComparison
 
 _NEEDED = ("reference", "inputs")
-_APPLICABLE = (*_NEEDED, "budget", "only_winner", "blocks", "margin", "seed", "calls_per_sample", "wait")
+_APPLICABLE = (*_NEEDED, "budget", "only_winner", "blocks", "margin", "seed", "calls_per_sample", "wait", "device")
 UNTRUSTED = click.option("--untrusted", is_flag=True, help="Run each in a sandbox, and judge it from outside.")
 
 
@@ -27,6 +27,7 @@ def untrusted_comparison(names: Sequence[str], options: Mapping[str, Any]) -> Un
     if len(given["inputs"]) > 1:
         raise InvalidRequest("--untrusted takes one --inputs, which draws the arguments")
     given["inputs"] = given["inputs"][0]
+    given["device"] = str(given.get("device", "cpu"))
     from fairlap.scenarios.callables.untrusted.race import compare_untrusted
 
     return compare_untrusted(names, **given)

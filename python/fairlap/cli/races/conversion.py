@@ -49,7 +49,7 @@ def converted(
     from fairlap.frameworks.registry import framework_named
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.models.sources.bundle import bundle_in, route_to
-    from fairlap.race.equal_work.materials import materials_for
+    from fairlap.race.equal_work.material_sources import materials_for
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.planning.works_from_request import sources_named
     from fairlap.race.race import Race

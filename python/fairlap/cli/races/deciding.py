@@ -18,7 +18,9 @@ Decision = TypeVar("Decision")
 Decide = Callable[["Callable[[Plan, float | None], Progress]", Callable[[str], None]], Decision]
 
 
-def decided(decide: Decide[Decision], *, quiet: bool) -> Decision:
+def decided(
+    decide: Decide[Decision], *, quiet: bool, interrupted: str = "interrupted; nothing was decided"
+) -> Decision:
     """Call it with what shows progress and what prints notes; Ctrl-C ends the command without a decision."""
     from fairlap.interrupts import interrupted_once, status_of
     from fairlap.machine.programs.orphans import adopt_orphans
@@ -33,5 +35,5 @@ def decided(decide: Decide[Decision], *, quiet: bool) -> Decision:
                 (lambda line: None) if quiet else print_note,
             )
         except KeyboardInterrupt as interrupt:
-            print_note("interrupted; nothing was decided")
+            print_note(interrupted)
             raise SystemExit(status_of(interrupt)) from None

@@ -63,7 +63,7 @@ def race_as_asked(
     """
     from fairlap.cli.races.run_race import run_race
     from fairlap.frameworks.programs.command import require_programs
-    from fairlap.race.planning.plan import save_plan
+    from fairlap.race.planning.plan_file import save_plan
 
     given = {name: value for name, value in given.items() if value not in (None, ())}
     [first, *others] = models or ("",)
@@ -105,10 +105,10 @@ def _planned(
 ) -> _Planned:
     """Drawn, read from a file, or that of the run to resume."""
     from fairlap.cli.races.run_race import checked_output
-    from fairlap.race.planning.plan import load_plan
+    from fairlap.race.planning.plan_file import load_plan
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.planning.plan_reach import allow
-    from fairlap.race.resume import require_same_sources, with_files_here
+    from fairlap.race.resume import require_same_sources, with_files_here, with_modules_now
     from fairlap.store.runs.run_sources import require_contestant
 
     if options.resume is None and options.plan_file is None:
@@ -134,6 +134,7 @@ def _planned(
         require_same_sources(plan, notify, given.get("pass_env", ()))
         if of_race.budget is not None:
             plan = msgspec.structs.replace(plan, budget_s=float(of_race.budget))
+        plan = with_modules_now(plan)
     return _Planned(plan, checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json), resumed)
 
 
@@ -179,7 +180,8 @@ def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...],
     """Load a stored run with its whole blocks, since blocks of two machines or two sets of data do not make one run."""
     from fairlap.cli.races.recorder import StoredRun
     from fairlap.machine.facts import machine_facts
-    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks, why_over
+    from fairlap.race.planning.plan_modules import changed_code
+    from fairlap.race.resume import changed_data, require_same_sources, whole_blocks, why_over, with_files_here
     from fairlap.store.shared.sender import open_with
     from fairlap.store.tables import require_no_sweep
 
@@ -198,9 +200,14 @@ def resumable(name: str, notify: Callable[[str], None], passed: tuple[str, ...],
               if run.machine.get(fact) != here.get(fact)]  # fmt: skip
     if differ:
         raise InvalidRequest(f"{run_id} cannot be resumed on another machine: {'; '.join(differ)}", code="E_RESUME")
+    run.plan = with_files_here(run.plan)
     require_allowed(run.plan, f"the plan of {run_id}", trust=trust)
     require_same_sources(run.plan, notify, passed)
     run.processes = whole_blocks(run.plan, run.processes)
+    if code := changed_code(run.plan.modules):
+        raise InvalidRequest(
+            f"{run_id} cannot be resumed: {code.text}; `fairlap rerun {run_id}` races it", code="E_RESUME"
+        )
     for data in changed_data(run.plan, run.processes, notify):
         raise InvalidRequest(
             f"{run_id} cannot be resumed on other {data} (hashes); restore the data, or start a new run",

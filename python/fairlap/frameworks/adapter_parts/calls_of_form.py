@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.frameworks.contract import Contestant, ContestantFailed
+from fairlap.frameworks.contract import Contestant
+from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.callables.answers import CHANGED, compared, named_parts
 from fairlap.models.sources.callables.arguments import Leaf, Made, numbers_of, stored_value

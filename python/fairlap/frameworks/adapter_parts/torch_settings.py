@@ -1,8 +1,8 @@
-"""The settings of PyTorch: those that it is refused, and those in force, read back from it."""
+"""The settings of PyTorch: those that it is refused, those put in force, and those read back from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -101,3 +101,29 @@ def modes_of_a_thread(work: Workload, device: str) -> Iterator[None]:
             kind = device.partition(":")[0]
             modes.enter_context(torch.autocast(kind, dtype=torch.bfloat16, cache_enabled=False))
         yield
+
+
+def put_in_force(wanted: Settings) -> None:
+    """For the whole process, which may set its threads between operations only once."""
+    import torch
+
+    torch.set_num_threads(wanted.threads)
+    between_operations = int(wanted.options.get("interop_threads", "1"))
+    if torch.get_num_interop_threads() != between_operations:
+        torch.set_num_interop_threads(between_operations)
+    if "onednn" in wanted.options:
+        torch.backends.mkldnn.set_flags(wanted.options["onednn"] == "on")
+
+
+def compiled_by_torch(forward: Any, options: Mapping[str, str]) -> Any:
+    import torch
+
+    mode = options.get("mode")
+    known = list(torch._inductor.list_mode_options()) if mode else []
+    if mode and mode not in known:
+        raise Unsupported(f"torch.compile has no mode {mode!r}; it has {', '.join(known)}")
+    if "freezing" in options:  # for the whole process: torch.compile takes a mode or options, not both
+        from torch._inductor import config
+
+        config.freezing = options["freezing"] == "on"
+    return torch.compile(forward, mode=mode)

@@ -23,13 +23,13 @@ from fairlap.frameworks.adapter_parts.use_of_runs import UseOfRuns
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
     Contestant,
-    ContestantFailed,
     Framework,
     Phase,
     Settings,
     Unsupported,
     refuse_what_is_unknown,
 )
+from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
 from fairlap.frameworks.programs.own_report import OwnReport
 from fairlap.frameworks.programs.self_timed import MOST_BYTES, FirstOutput, notices_about
 from fairlap.machine.files.scratch_folder import ScratchFolder

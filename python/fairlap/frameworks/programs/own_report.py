@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 
 from fairlap.errors import shortened
-from fairlap.frameworks.contract import ContestantFailed
+from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
 from fairlap.frameworks.programs.reported_times import HOW_TO_REPORT, BadReport, NoReport, reported_time
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.request.commands import REPORT_FILE, report_in, with_report_file

@@ -10,8 +10,9 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.request.work import Conditions
 from fairlap.results.estimates import inverse, times
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
-from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.row import Row, judged_time_ns
 from fairlap.results.scenario_side import results_sides
 from fairlap.scenarios.contract import Better, Unit
 from fairlap.store.stored_rows import RowsOfRun

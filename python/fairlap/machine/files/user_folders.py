@@ -46,7 +46,9 @@ def own_folders() -> list[Path]:
     with suppress(NotAvailable):  # FAIRLAP_CACHE and FAIRLAP_STORE need no home
         own += [user_cache(), user_data()]
     if chosen := os.environ.get("FAIRLAP_CACHE"):
-        own += [Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs", "roofs", "report")]
+        own += [
+            Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs", "roofs", "report", "bisect")
+        ]
     return own
 
 

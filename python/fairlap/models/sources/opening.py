@@ -49,7 +49,13 @@ from fairlap.models.sources.inputs import (
 )
 from fairlap.models.sources.labels import labels_in
 from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
-from fairlap.models.sources.learning.proof import Learnt, labels_of, proven, require_loss_that_fits
+from fairlap.models.sources.learning.proof import (
+    Learnt,
+    labels_of,
+    proven,
+    require_loss,
+    require_readable_labels,
+)
 from fairlap.models.sources.onnx_graphs.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.proof import (
     Outputs,
@@ -145,13 +151,14 @@ def _require_unchanged(source: Source, hashes: Mapping[str, str]) -> None:
 
 
 def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tuple[str, str], ...]) -> None:
+    require_readable_labels(order.source)
     found = kind.open(order.source, folder)
     _require_float32(found)
     given, items = given_inputs(order.source.inputs, order.source.folder) if found.proof is None else [], 0
     casts = cast_notices(found.inputs, given)
     if order.source.metrics:
         given, items = batches_of(found.inputs, given, found.batch_axes)
-    proof = _proof_of(order, found, given) if found.proof is None else found.proof(order.sets)
+    proof = _proof_of(order, kind, found, given) if found.proof is None else found.proof(order.sets)
     exact = proof.references[next(iter(order.sets))]
     spec = _spec_of(order.source, kind, found, exact)
     learnt, routes, how = None, dict(found.routes), found.reference
@@ -189,7 +196,6 @@ def _learning(
 ) -> tuple[Spec, Learnt, dict[str, Route], str]:
     """Prove that the model can be differentiated and trained, and what cannot be done on which route."""
     spec = replace(spec, loss=kind_of_loss(order.source.loss))
-    require_loss_that_fits(spec)
     learner = kind.learner(order.source, folder)
     labels = labels_of(order.source, spec, order.sets)
     learnt = proven(learner, spec, found.weights, proof.sets, labels, found.forward)
@@ -206,7 +212,7 @@ def _labels(learnt: Learnt | None, which: str, first: str) -> dict[str, Labels]:
     return {LABELS: learnt.labels[first], BATCH_LABELS: learnt.labels[which]}
 
 
-def _proof_of(order: Order, found: Opened, given: Sets) -> Proof:
+def _proof_of(order: Order, kind: type[SourceKind], found: Opened, given: Sets) -> Proof:
     """Of a model, whose inputs are the user's or drawn."""
     example = None if order.source.ranges else found.example  # else what is asked for would not be drawn
     sets = input_sets(found.inputs, given, example, order.sets)
@@ -216,6 +222,10 @@ def _proof_of(order: Order, found: Opened, given: Sets) -> Proof:
     for outputs in references.values():
         require_usable(outputs)
     exact = references[first]
+    if order.source.loss:
+        require_loss(
+            order.source, replace(_spec_of(order.source, kind, found, exact), loss=kind_of_loss(order.source.loss))
+        )
     require_no_drawing(exact, outputs_of(found.forward, found.weights, sets[first]))
     if found.right_answers is not None:
         allowed = tolerances_of_few_bits(found.right_answers, found.weights, sets[first], exact)

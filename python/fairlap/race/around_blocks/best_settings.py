@@ -23,7 +23,8 @@ from fairlap.race.around_blocks.search_regret import LogTimes, further_blocks, l
 from fairlap.race.around_blocks.settings_search import Settings, SettingsSearch, SettingsTry, alternatives
 from fairlap.race.around_blocks.settings_space import Space, space_of
 from fairlap.race.counted_blocks import block_times_ns
-from fairlap.race.planning.plan import Measuring, Plan, draw_plan
+from fairlap.race.planning.plan import Measuring, Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.race import Race
 from fairlap.request.names import ContestantName

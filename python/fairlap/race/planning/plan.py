@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from fairlap import quantity_text
-from fairlap.errors import InvalidRequest
-from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.machine.files.regular_file import content_of
-from fairlap.models.modes import MODES
 from fairlap.printed_document import PrintedDocument
 from fairlap.race.around_blocks.settings_search import SettingsSearch
+from fairlap.race.planning.plan_modules import PlanModule
 from fairlap.request.commands import reports_of
 from fairlap.request.fields.other_inputs import OtherInputs
-from fairlap.request.fields.scale import E_SCALE
-from fairlap.request.fields.source import with_paths
 from fairlap.request.names import ContestantName
-from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S, MOST_BLOCKS
+from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S
 from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
 from fairlap.scenarios.contract import Scenario, scenario_of
 from fairlap.scenarios.process_result import Started
-from fairlap.secrets import json_without_secrets
 from fairlap.verdict import ERROR_RATE, Gate
 
 PLAN_FORMAT = 2
 DATA_SEEDS = Scenario.data_seeds  # that take turns from block to block, where no scenario has others
-_MOST_PADDING_BYTES = 4096
-_MOST_HASH_SEED = 4294967295
+MOST_PADDING_BYTES = 4096
 
 
 _Limit = Annotated[float, Meta(ge=0, le=7 * 86_400)]
@@ -126,6 +115,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     available_cores: tuple[int, ...] = ()  # from which those of the blocks were drawn; unknown in older plans
     budget_s: _Positive | None = None  # of the race, unless it is given another one; None: the usual one, if any
     target: _Positive | None = None  # the half-width, as a share, of every interval at which the race may end
+    modules: tuple[PlanModule, ...] = ()  # of the user, that it imports; unknown in older plans
 
     @property
     def headline(self) -> Conditions:
@@ -231,201 +221,3 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
 
     def process_count(self) -> int:
         return sum(len(block.order) for block in self.blocks)
-
-
-def draw_plan(
-    contestants: tuple[ContestantName, ...],
-    works: tuple[Work, ...],
-    *,
-    blocks: int,
-    conditions: Conditions | Literal["both"],
-    threads: int,
-    available_cores: tuple[int, ...],
-    seed: int,
-    data_seeds: Sequence[int] = (0,),
-    until_decided: bool = False,
-    **fields: Any,
-) -> Plan:
-    """Draw the order and the settings of every block. With both conditions each has as many blocks.
-
-    ``fields`` are further ones of the plan, which nothing is drawn from.
-    """
-    require_blocks(blocks)
-    for each in works:
-        require_cores(each, threads, available_cores)
-    rng = random.Random(seed)
-    drawn: list[Block] = []
-    kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
-    seeds = _balanced(rng, data_seeds, blocks)
-    for number in range(blocks):
-        started: Started = "together" if until_decided and number > 0 else "alone"
-        drawn += _round(
-            rng, works, kinds, len(contestants), threads, available_cores, seeds[number], started, first=len(drawn)
-        )
-    return Plan(
-        contestants=contestants,
-        works=works,
-        threads=threads,
-        seed=seed,
-        blocks=tuple(drawn),
-        until_decided=until_decided,
-        available_cores=available_cores,
-        **fields,
-    )
-
-
-def _round(
-    rng: random.Random,
-    works: Sequence[Work],
-    kinds: list[Conditions],
-    contestants: int,
-    threads: int,
-    available_cores: tuple[int, ...],
-    data_seed: int,
-    started: Started,
-    first: int,
-) -> Iterator[Block]:
-    """Draw a block of every work under all kinds of conditions, and shuffle the kinds; ``first`` is its number."""
-    rng.shuffle(kinds)
-    for kind in kinds:
-        for work in rng.sample(range(len(works)), len(works)):
-            yield Block(
-                number=first,
-                work=work,
-                conditions=kind,
-                order=tuple(rng.sample(range(contestants), contestants)),
-                hash_seed=rng.randint(0, _MOST_HASH_SEED),
-                padding_bytes=rng.randint(0, _MOST_PADDING_BYTES),
-                cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
-                data_seed=data_seed,
-                started=started,
-            )
-            first += 1
-
-
-def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
-    """Move the plan to the cores of another machine.
-
-    Nothing else that was drawn changes, and the same cores give the same plan again.
-    """
-    for work in plan.works:
-        require_cores(work, plan.threads, available_cores)
-
-    def drawn(block: Block) -> tuple[int, ...]:
-        count = _cores_of(plan.works[block.work], plan.threads)
-        return _cores(random.Random(f"{plan.seed} {block.number}"), block.conditions, count, available_cores)
-
-    blocks = tuple(msgspec.structs.replace(block, cores=drawn(block)) for block in plan.blocks)
-    return msgspec.structs.replace(plan, blocks=blocks, available_cores=available_cores)
-
-
-def with_blocks(plan: Plan, blocks: int) -> Plan:
-    """Change how many blocks each work has: the first ones stay, and further ones are drawn from the same seed.
-
-    It then runs all of them: a budget, a target or a decision would end it by another rule.
-    """
-    require_blocks(blocks)
-    kinds: list[Conditions] = list(dict.fromkeys(block.conditions for block in plan.blocks))
-    a_round = len(plan.works) * len(kinds)
-    kept = list(plan.blocks[: blocks * a_round])
-    cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
-    while len(kept) < blocks * a_round:
-        rng = random.Random(f"{plan.seed} blocks {len(kept)}")
-        used = Counter(block.data_seed for block in kept)
-        data_seed = min(rng.sample(plan.data_seeds, len(plan.data_seeds)), key=used.__getitem__)
-        kept += _round(
-            rng,
-            plan.works,
-            kinds,
-            len(plan.contestants),
-            plan.threads,
-            cores,
-            data_seed,
-            plan.blocks[-1].started,
-            len(kept),
-        )
-    return msgspec.structs.replace(plan, blocks=tuple(kept), until_decided=False, budget_s=None, target=None)
-
-
-def _balanced(rng: random.Random, data_seeds: Sequence[int], blocks: int) -> list[int]:
-    """Each seed as often as the others, in drawn order; the first two blocks share one, so that caches are filled."""
-    drawn: list[int] = []
-    while len(drawn) < blocks + 1:
-        drawn += rng.sample(tuple(data_seeds), len(data_seeds))
-    return [drawn[0], *drawn[:blocks]][:blocks]
-
-
-def _cores_of(work: Work, threads: int) -> int | None:
-    """How many a block of this work is bound to; None where its ranks run on hosts, whose cores are not drawn."""
-    if work.scale is None:
-        return threads
-    return None if work.scale.hosts else work.scale.cores
-
-
-def _cores(rng: random.Random, kind: Conditions, count: int | None, available: tuple[int, ...]) -> tuple[int, ...]:
-    if kind != "controlled" or count is None:
-        return available
-    return tuple(sorted(rng.sample(available, count)))
-
-
-def require_threads(threads: int, available_cores: Sequence[int]) -> None:
-    if not 1 <= threads <= len(available_cores):
-        raise InvalidRequest(
-            f"threads must be between 1 and {len(available_cores)}, the cores available to this process (got {threads})"
-        )
-
-
-def require_cores(work: Work, threads: int, available_cores: Sequence[int]) -> None:
-    """For every rank as many as it has threads; those of hosts are not known here."""
-    scale = work.scale
-    if scale is None:
-        require_threads(threads, available_cores)
-    elif not scale.hosts and (why := scale.why_not_on(len(available_cores))):
-        raise InvalidRequest(f"{why}; give fewer --threads or --processes, or --hosts", code=E_SCALE)
-
-
-def require_blocks(blocks: int) -> None:
-    """Check the number before the blocks are drawn, since drawing absurdly many takes long."""
-    if not 1 <= blocks <= MOST_BLOCKS:
-        raise InvalidRequest(f"blocks must be between 1 and {MOST_BLOCKS:,} (got {blocks:,})")
-
-
-def save_plan(plan: Plan, path: Path) -> None:
-    path.write_bytes(msgspec.json.format(json_without_secrets(msgspec.json.encode(plan)), indent=2))
-
-
-def load_plan(path: Path) -> Plan:
-    """Read a saved plan; errors name the place in the file."""
-    try:
-        plan = checked_plan(msgspec.json.decode(content_of(path), type=Plan))
-    except OSError as error:
-        raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
-    except NOT_THE_DOCUMENT as error:
-        raise InvalidRequest(f"{path} is not a plan: {error}") from None
-    if plan.format != PLAN_FORMAT:
-        raise InvalidRequest(f"{path} has plan format {plan.format}; this fairlap reads {PLAN_FORMAT}")
-    if any((work.training is not None) != MODES[work.mode].trains for work in plan.works):
-        raise InvalidRequest(f"{path}: works in mode train have an optimizer, and others have none")
-    return with_paths_from(plan, path.absolute().parent)
-
-
-def checked_plan(plan: Plan) -> Plan:
-    """Refuse one from a file whose parts do not fit each other. Raises msgspec.ValidationError."""
-    for block in plan.blocks:
-        if not 0 <= block.work < len(plan.works) or sorted(block.order) != list(range(len(plan.contestants))):
-            raise msgspec.ValidationError(f"block {block.number} does not run every contestant once")
-        if not 0 <= block.padding_bytes <= _MOST_PADDING_BYTES:
-            what = f"block {block.number} has {block.padding_bytes} bytes of padding"
-            raise msgspec.ValidationError(f"{what}, and not 0 to {_MOST_PADDING_BYTES}")
-    return plan
-
-
-def with_paths_from(plan: Plan, folder: Path) -> Plan:
-    """Relative paths of users' models, as recipes have them, are relative to this folder."""
-    works = tuple(
-        work
-        if work.source is None
-        else msgspec.structs.replace(work, source=with_paths(work.source, lambda path: str(folder / path)))
-        for work in plan.works
-    )
-    return msgspec.structs.replace(plan, works=works)

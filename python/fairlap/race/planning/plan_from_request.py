@@ -15,7 +15,9 @@ from fairlap.machine.control_group import cores_worth
 from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.operations import require_operation_options, selected_models
-from fairlap.race.planning.plan import Limits, Measuring, Plan, draw_plan, require_blocks
+from fairlap.race.planning.plan import Limits, Measuring, Plan
+from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
+from fairlap.race.planning.plan_modules import modules_of
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
 from fairlap.race.processes.sandbox import require_sandboxable
@@ -107,6 +109,7 @@ def plan_of(
         sandbox=request.sandbox,
         pass_env=request.pass_env,
         scenario_settings=request.scenario_settings,
+        modules=modules_of(contestants, works),
         **of_scenarios,
         budget_s=None if request.budget is None else float(request.budget),
         target=None if request.target is None else float(request.target),

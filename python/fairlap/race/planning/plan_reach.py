@@ -22,6 +22,7 @@ from fairlap.errors import NotAvailable
 from fairlap.machine.files.private_files import make_private_folder, private_opener
 from fairlap.machine.files.user_folders import user_data
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_modules import folder_in
 from fairlap.request.fields.source import Source, is_callable_name
 from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.scenarios.contract import scenarios
@@ -37,7 +38,7 @@ def reach_of(plan: Plan) -> tuple[str, ...]:
     ``./bench`` is another program in another folder, and in quotes, so that no two that differ make the same line. What
     was allowed in a sandbox is not allowed outside of one.
     """
-    lines = [line for name in plan.contestants for line in _of_contestant(name, confined=plan.sandbox)]
+    lines = [line for name in plan.contestants for line in _of_contestant(name, plan)]
     lines += [f"data {plan.data}"] if plan.data not in ("", SYNTHETIC) else []
     for work in plan.works:
         if work.source is not None:
@@ -50,12 +51,12 @@ def reach_of(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(set(lines)))
 
 
-def _of_contestant(name: ContestantName, *, confined: bool) -> Iterator[str]:
-    where = ", in a sandbox" if confined or dict(name.options).get("sandbox") == "on" else ""
-    yield from (f"{line}{where}" for line in _reached_by(name))
+def _of_contestant(name: ContestantName, plan: Plan) -> Iterator[str]:
+    where = ", in a sandbox" if plan.sandbox or dict(name.options).get("sandbox") == "on" else ""
+    yield from (f"{line}{where}" for line in _reached_by(name, folder_in(plan.modules, name)))
 
 
-def _reached_by(name: ContestantName) -> Iterator[str]:
+def _reached_by(name: ContestantName, imported_from: str | None) -> Iterator[str]:
     options = dict(name.options)
     if name.program:
         yield f"program {Path(name.program).absolute()}"
@@ -64,7 +65,7 @@ def _reached_by(name: ContestantName) -> Iterator[str]:
     if name.framework == COMMAND:
         yield f"command {_quoted(options.get(RUN, ''))} in {_folder(options.get(FOLDER))}"
     elif name.framework == CALLABLES:
-        yield f"callable {_quoted(options.get(CALL, ''))} in {_folder(options.get(PATH))}"
+        yield f"callable {_quoted(options.get(CALL, ''))} in {_folder(imported_from or options.get(PATH))}"
     elif name.framework == HTTP:
         yield f"server {_quoted(options.get(URL, ''))}"
     shown = {RUN, FOLDER, URL, CALL, PATH} if name.framework in _REACHING else set()

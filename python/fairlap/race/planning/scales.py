@@ -14,7 +14,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.models.spec import Spec
 from fairlap.race.equal_work.mode_side import mode_side
 from fairlap.race.operations import is_operation
-from fairlap.race.planning.plan import require_threads
+from fairlap.race.planning.plan_drawing import require_threads
 from fairlap.race.scenario_side import sides_asked
 from fairlap.request.fields.scale import E_SCALE, Scale
 from fairlap.request.names import THREADS, ContestantName

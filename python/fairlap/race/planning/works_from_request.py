@@ -18,7 +18,7 @@ from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
 from fairlap.models.task_metrics import require_installed
-from fairlap.race.equal_work.materials import require_offered, require_trainable, seeds_of_inputs
+from fairlap.race.equal_work.material_sources import require_offered, require_trainable, seeds_of_inputs
 from fairlap.race.equal_work.start_weights import CODE as E_START_FROM
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.operations import is_operation
@@ -152,7 +152,10 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         trained = [(_with_training(request, work, spec), spec) for work, spec in offered]
         return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in trained]
     found = []
-    for source, modes in _by_modes(request, sources):
+    by_modes = _by_modes(request, sources)
+    for source, _ in (each for each in by_modes if each[0].loss):  # first, since a loss is soon refused
+        opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
+    for source, modes in by_modes:
         _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
         if source.batch not in (None, bundle.batch):
             raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoNode, NoRoute, Runner
@@ -30,7 +28,8 @@ from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.block_worker import block_worker, request_for
-from fairlap.race.processes.recorded_turns import Turn, record_one_turn, record_rounds
+from fairlap.race.processes.recorded_turns import Turn, record_energy, record_one_turn, record_rounds
+from fairlap.race.processes.turn_start import MemoryDeals, unused_calls
 from fairlap.scenarios.process_result import Outcome, ProcessResult
 from fairlap.worker import protocol
 
@@ -39,22 +38,6 @@ _FEWEST_SAMPLES = 2
 _FIRST = "before"
 _WARM_UP_S = 0.15
 _SHORTEST_CALL_S = 1e-5  # of a shorter one, the checked call says nothing
-_UNUSED_CALLS = 6
-_MOST_UNUSED_TURNS = 2
-_LONGEST_UNUSED_CALL = 4  # turns
-_MOST_DEALT_BYTES = 2**27  # of weights, which are held twice for a moment
-
-
-def unused_calls(call_s: float, turn_s: float) -> int:
-    """Count the unused calls at the start of a turn that refill the caches, which the others used meanwhile.
-
-    That takes a number of calls, not a time: the first takes 14 to 60 % longer than in a loop and the fourth up to 2 %,
-    whether a call takes 2 or 20 ms. Of a call of more than four turns, refilling is 2 % at most; see
-    docs/explanation/taking-turns.md.
-    """
-    if not call_s <= _LONGEST_UNUSED_CALL * turn_s:  # or unknown
-        return 0
-    return max(1, min(_UNUSED_CALLS, int(_MOST_UNUSED_TURNS * turn_s / max(call_s, 1e-9))))
 
 
 def _stage(method: Callable[[ProcessRun], None]) -> Callable[[ProcessRun], None]:
@@ -95,10 +78,10 @@ class ProcessRun:
         self.over = False
         self.turns: list[Turn] = []
         self.rounds = plan.measuring.rounds
-        self._deals_slowly = False
         self._block, self._materials, self._bench = block, materials, bench
         self._given_plan, self._runner = plan, runner_for(runner, plan, materials.work)
         self._worker: WorkerProcess | None = None
+        self._deals = MemoryDeals(self.plan, block, result, materials)
         self._timed_work = TimedWork(self.plan, block, result, materials, bench.scratch)
         self._after_turns = after_turns(plan, block, materials, bench.scratch, runner.name)
         self.samples: Samples = {} if self._after_turns is None else self._after_turns.samples  # also of a lost one
@@ -188,32 +171,11 @@ class ProcessRun:
             warmup=unused_calls(call_s, self._turn_s),
             calls_per_sample=warm_up.measured.calls_per_sample,
             turns_left=max(self.rounds + 1 - len(self.turns), 1),
-            deal=self._seed_of_deal() if self._is_dealt() else None,
+            deal=self._deals.seed(len(self.turns)),
         )
         took_s = time.monotonic() - began_s
         self.result.in_rounds_s += took_s
-        measured = self.turns[-1].measured
-        if measured.dealt:
-            self.result.dealt += 1
-            self._deals_slowly = took_s - measured.elapsed_s > verdict.SEGMENT * self._turn_s
-
-    def _is_dealt(self) -> bool:
-        """Decide whether to deal memory again, before each segment but the first.
-
-        What a process draws once, where its arrays are, it then draws several times, and the figure is a median over
-        these draws. As found, memory stays as it was found.
-        """
-        rounds = len(self.turns) - 1
-        between = rounds > 0 and rounds % verdict.SEGMENT == 0
-        allowed = self.result.conditions == "controlled" and self.plan.limits.memory_bytes is None
-        if not between or not allowed or self._deals_slowly or self.plan.device != "cpu":
-            return False
-        weights = self._materials.weights_file
-        return weights.is_file() and weights.stat().st_size <= _MOST_DEALT_BYTES
-
-    def _seed_of_deal(self) -> int:
-        drawn = random.Random(f"{self.plan.seed} {self._block.number} {self.result.position} {len(self.turns)}")
-        return drawn.getrandbits(32)
+        self._deals.record(self.turns[-1].measured, took_s)
 
     @_stage
     def read_energy(self) -> None:
@@ -250,7 +212,7 @@ class ProcessRun:
         self._last_answer()
         self.samples = {**record(), **self.samples}
         self._require_plausible()
-        self._record_energy()
+        record_energy(self.result, self._bench.sensed)
         if self._after_turns is not None:
             self._after_turns.end(as_one)
 
@@ -364,15 +326,6 @@ class ProcessRun:
         if self.result.ranks is not None and mode_side(self._materials.work.mode).ranks_alone:
             return step_alone(self._here, self.plan, self.result)
         return self._bench.overheads.measured(self._here, self.result, self.plan)
-
-    def _record_energy(self) -> None:
-        sensed = self._bench.sensed
-        self.result.idle_power = sensed.idle
-        if self.result.work_in == "other_server":  # which may be on another machine
-            self.result.energy, self.result.energy_absent = None, self.result.elsewhere
-            return
-        if self.result.energy is None:
-            self.result.energy_absent = sensed.absent or "its worker read no sensor of power or energy"
 
     def _answer(self, which: protocol.Which, when: str) -> Path:
         """Ask for an answer, compare it with the reference, and record the error also when it is right."""

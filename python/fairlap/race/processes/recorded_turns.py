@@ -11,6 +11,7 @@ import numpy as np
 from fairlap import verdict
 from fairlap.launch.worker_process import Samples
 from fairlap.meters import disturbances
+from fairlap.meters.energy import Sensed
 from fairlap.scenarios.calls.latency_messages import Measured, MeasuredQuantity
 from fairlap.scenarios.process_result import ProcessResult, Timing
 
@@ -144,3 +145,12 @@ def medians_of_turns(headline_ns: np.ndarray, round_samples: Sequence[int]) -> l
     """From the stored samples of a process, one turn after the other."""
     ends = np.cumsum(round_samples)[:-1]
     return [float(np.nanmedian(turn)) for turn in np.split(headline_ns, ends)]
+
+
+def record_energy(result: ProcessResult, sensed: Sensed) -> None:
+    """Or why it is absent."""
+    result.idle_power = sensed.idle
+    if result.work_in == "other_server":  # which may be on another machine
+        result.energy, result.energy_absent = None, result.elsewhere
+    elif result.energy is None:
+        result.energy_absent = sensed.absent or "its worker read no sensor of power or energy"

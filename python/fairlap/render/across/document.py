@@ -24,8 +24,8 @@ from fairlap.request.names import with_version
 from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.decision.question import Question
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
-from fairlap.results.row import Estimate
 from fairlap.store.stored_rows import RowsOfRun
 
 NO_CLAIM = (

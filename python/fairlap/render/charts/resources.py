@@ -40,7 +40,7 @@ def batch_sweep() -> Chart:
 def peak_by_batch() -> Chart:
     """From zero, since most of it is there at every batch."""
     alt = altair()
-    axis = alt.Axis(title="peak memory of a process", labelExpr=size_text("datum.value"), tickCount=5)
+    axis = measured_axis("bytes", "peak memory of a process", upright=True)
     found = _by_batch(
         "peak_by_batch",
         "Peak memory by batch size",

@@ -10,9 +10,9 @@ from fairlap import quantity_text
 from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.text.decision import MARKS
-from fairlap.results.choice.choice import Candidate, Choice, ScoreDifference, TimeRatio
+from fairlap.results.choice.choice import EXIT_STATUSES, Candidate, Choice, ScoreDifference, TimeRatio
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
-from fairlap.results.row import Estimate
+from fairlap.results.fields.estimate import Estimate
 
 _TITLE = "Choice of a model"
 _ANSWERS: Mapping[int, str] = {0: "Take", 1: "None", 3: "Undecided"}
@@ -25,7 +25,7 @@ def document_of(choice: Choice) -> Document:
     picture = Picture("Score against time of an item", partial(drawn, choice, alone=False), how_to_read(choice))
     return Document(
         title=_TITLE,
-        facts=(answer(choice), setting(choice)),
+        facts=(answer(choice), setting(choice), *_interrupted(choice)),
         sections=[
             Section("Candidates", [_candidates(choice)], _notes(choice)),
             Section("Score against time", picture=picture if drawable(choice) else None),
@@ -39,7 +39,11 @@ def document_of(choice: Choice) -> Document:
 
 
 def answer(choice: Choice) -> str:
-    return f"{_ANSWERS[choice.exit_status]}: {choice.message}."
+    return f"{_ANSWERS[EXIT_STATUSES[choice.reason]]}: {choice.message}."
+
+
+def _interrupted(choice: Choice) -> tuple[str, ...]:
+    return ("Interrupted: this is what the rounds before it show.",) if choice.interrupted else ()
 
 
 def setting(choice: Choice) -> str:

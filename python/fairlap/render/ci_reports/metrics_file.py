@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from fairlap.results.row import Estimate, Row, judged_time_ns
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row, judged_time_ns
 
 _SCALE = 1e-9
 _METRICS: tuple[tuple[str, str, str, Callable[[Row], Estimate | None], float], ...] = (

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import msgspec
 
+from fairlap.errors import FairlapError
+from fairlap.machine.files.atomic_files import write_output
 from fairlap.render.document import Document
+from fairlap.render.outputs import Format
 
 SUFFIXES = (".json", ".csv", ".md", ".markdown", ".html", ".svg", ".png")
+
+
+def write_document(document: Document, files: Iterable[tuple[Path, Format]]) -> list[FairlapError]:
+    """Write each file even where another one fails. Returns what went wrong."""
+    failures: list[FairlapError] = []
+    for path, chosen in files:
+        try:
+            content = encoded(document, chosen.name)
+        except FairlapError as error:  # there is nothing to draw
+            failures.append(FairlapError(f"{path} was not written: {error}", code=error.code))
+            continue
+        try:
+            write_output(path, content)
+        except FairlapError as error:
+            failures.append(error)
+    return failures
 
 
 def encoded(document: Document, format_name: str) -> bytes:

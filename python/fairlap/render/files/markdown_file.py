@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text
 from fairlap.render.files.markdown_table import as_code, columns_shown, table_line
+from fairlap.render.judged import ratios_note
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
+from fairlap.render.scenario_side import notes_on
 from fairlap.render.text.scaling import HEADS, absence_lines, cells_of
 from fairlap.request.work import CALLABLE
 from fairlap.request.work_title import NOT_COMPARED
@@ -49,10 +51,14 @@ def encode(rows: Sequence[Row]) -> bytes:
         head += table_line([column.head for column in shown])
         head += f"\n{table_line(['---'] * len(shown))}\n"
         for number, row in enumerate(group):
-            below = _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
+            below = _notes(group) + _on_other_inputs(group) + _warnings(group) if number == len(group) - 1 else ""
             lines.append((row, ("" if number else head) + table_line([column.cell(row) for column in shown]) + below))
     parts += _as_many_as_fit([*lines, *_scaling(rows)], room)
     return ("\n".join(parts) + "\n").encode()
+
+
+def _notes(rows: Sequence[Row]) -> str:
+    return "".join(f"\n\n{note}" for note in (ratios_note(rows), *notes_on(rows)) if note)
 
 
 def _scaling(rows: Sequence[Row]) -> list[tuple[Row, str]]:

@@ -16,7 +16,8 @@ from fairlap.render.scenario_side import summaries
 from fairlap.render.text.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.text.scores import scores_text
 from fairlap.render.text.settings_search_text import settings_text
-from fairlap.results.row import Estimate, Row
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row
 
 _MOST_CHARACTERS = 120
 _HARMLESS_AS_CODE = re.compile(r"[A-Za-z0-9 .,_=~<>!:;/()*+%@#&'\"-]+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import save_plan
+from fairlap.race.planning.plan_file import save_plan
 from fairlap.race.run import Run
 from fairlap.render.recipe.container import dockerfile
 from fairlap.render.recipe.own_models import models_of

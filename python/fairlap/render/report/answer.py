@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairlap import quantity_text, verdict
-from fairlap.render.judged import judged_text
+from fairlap.render.judged import judged_text, ratios_note
 from fairlap.render.report.markup import Markup, breaking, tag
+from fairlap.render.scenario_side import notes_on
 from fairlap.results.other_quantities import QUANTITIES_OF_RUNS, is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.row import Row
@@ -65,6 +66,11 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
         _unknown_settings(work_result),
         _sentences(work_result),
+        [
+            tag("p", note, class_="note")
+            for note in (ratios_note(work_result.rows), *notes_on(work_result.rows))
+            if note
+        ],
         _further_quantities(work_result),
         class_="answer",
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from fairlap import quantity_text
+from fairlap.render.plan_command import command_of
 from fairlap.render.repeated_warnings import warning_kinds
 from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE
@@ -170,3 +173,24 @@ def _own_settings(name: str, own: dict[str, str], shared: list[str]) -> Markup |
         return None
     pairs = (tag("div", tag("dt", key), tag("dd", value or "(empty)")) for key, value in alone)
     return tag("div", tag("h3", name), tag("dl", pairs))
+
+
+def repeating(shown: Results) -> Markup:
+    command = command_of(shown.run.plan)
+    note = "No single command draws this plan; run the saved plan instead."
+    if command:
+        note = "This command draws the same plan, with the same orders and the same settings of every process"
+        note += ", where the same cores are available" if len(shown.run.plan.available_cores) > 1 else ""
+        note += "; the search for the best settings is repeated, too." if shown.run.plan.searches else "."
+    plan = msgspec.json.format(msgspec.json.encode(shown.run.plan), indent=1).decode()
+    return tag(
+        "section",
+        tag("h2", "How to repeat it"),
+        tag("p", note),
+        tag("pre", tag("code", command), tabindex="0") if command else None,
+        tag("p", "Save the plan as plan.json and run:"),
+        tag("pre", tag("code", "fairlap compare --plan plan.json"), tabindex="0"),
+        tag("p", tag("button", "Save the plan", type="button", id="save-plan", hidden=True)),
+        tag("details", tag("summary", "The plan"), tag("pre", plan, id="plan", tabindex="0")),
+        id="repeat",
+    )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text
-from fairlap.results.row import Estimate, Row
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row
 
 
 @dataclass(frozen=True)

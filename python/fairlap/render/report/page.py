@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
-
-import msgspec
 
 from fairlap import quantity_text
 from fairlap.race.run import Run
@@ -18,14 +17,13 @@ from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.charts.parts.labels import chart_text, chart_texts
 from fairlap.render.charts.parts.libraries import vega_script
-from fairlap.render.plan_command import command_of
 from fairlap.render.report import circumstances
 from fairlap.render.report.answer import answer, headline, headline_of_one
 from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
 from fairlap.render.report.decision import decided
-from fairlap.render.report.markup import Markup, joined, json_island, scrolling, table, tag, trusted
+from fairlap.render.report.markup import Child, Markup, joined, json_island, scrolling, table, tag, trusted
 from fairlap.render.report.operators import NOTE, operators
 from fairlap.render.report.page_data import for_the_program
 from fairlap.render.report.ranked_table import ranked_table
@@ -221,58 +219,55 @@ def _filters(shown: Results) -> Markup:
     )
 
 
+def _work_results(shown: Results) -> list[WorkResult]:
+    return [work_result for work in shown.works() for work_result in shown.of_work(work)]
+
+
+def _section(title: str, parts: Child, note: str, key: str) -> Markup:
+    return tag("section", tag("h2", title), parts, tag("p", note, class_="caption"), id=key)
+
+
+def _tables_of(section: str, shown: Results, made: Callable[[WorkResult], Markup | None]) -> list[Markup]:
+    """One of each work under each conditions, as far as there is something to show."""
+    found = ((work_result, made(work_result)) for work_result in _work_results(shown))
+    return [_table_of(section, work_result, inside) for work_result, inside in found if inside is not None]
+
+
 def _tables(shown: Results) -> Markup:
     parts = (
-        _table_of("Ranked", work_result, ranked_table(shown, work_result), circumstances.not_ranked(work_result))
-        for work in shown.works()
-        for work_result in shown.of_work(work)
+        _table_of("Ranked", each, ranked_table(shown, each), circumstances.not_ranked(each))
+        for each in _work_results(shown)
     )
     note = (
         "A place with = is a tie: the comparisons do not separate it from another contestant. "
         "Brackets are 95 % intervals."
     )
-    return tag("section", tag("h2", "Ranked"), parts, tag("p", note, class_="caption"), id="ranked")
+    return _section("Ranked", parts, note, "ranked")
 
 
 def _scaled(shown: Results) -> Markup | None:
-    if not shown.scaling:
-        return None
-    return tag(
-        "section", tag("h2", "Scaling"), scaling_tables(shown), tag("p", NOTE_ON_SCALES, class_="caption"), id="scales"
-    )
+    return _section("Scaling", scaling_tables(shown), NOTE_ON_SCALES, "scales") if shown.scaling else None
 
 
 def _fed(shown: Results) -> Markup | None:
     if not shown.run.plan.data:
         return None
-    parts = (
-        _table_of("Fed", work_result, found)
-        for work in shown.works()
-        for work_result in shown.of_work(work)
-        if (found := feeding(shown, work_result)) is not None
-    )
     note = "Every call takes a batch, works on it and returns it. Shares are of that whole time."
-    return tag("section", tag("h2", "Feeding"), parts, tag("p", note, class_="caption"), id="feeding")
+    return _section("Feeding", _tables_of("Fed", shown, partial(feeding, shown)), note, "feeding")
 
 
 def _batches(shown: Results) -> Markup | None:
     if not shown.run.plan.max_batch:
         return None
-    parts = (
-        _table_of("Batches", work_result, found)
-        for work in shown.works()
-        for work_result in shown.of_work(work)
-        if (found := batch_tries(work_result)) is not None
-    )
     note = "Each line is a fresh process that answered once and was timed for three calls, after the race."
-    return tag("section", tag("h2", "Largest batch"), parts, tag("p", note, class_="caption"), id="largest-batch")
+    return _section("Largest batch", _tables_of("Batches", shown, batch_tries), note, "largest-batch")
 
 
 def _operators(shown: Results) -> Markup | None:
     if not shown.run.profiles:
         return None
     parts = (_of_work(work, operators(shown, work.label)) for work in shown.works())
-    return tag("section", tag("h2", "Operators"), parts, tag("p", NOTE, class_="caption"), id="operators")
+    return _section("Operators", parts, NOTE, "operators")
 
 
 def _searches(shown: Results) -> Markup | None:
@@ -282,24 +277,18 @@ def _searches(shown: Results) -> Markup | None:
         "Before the race, on other data. Only ratios to the default in the same blocks count: other times are of other "
         "moments. Round 1 changes one setting, round 2 several, round 3 repeats the last candidates."
     )
-    parts = (settings_search(each) for each in shown.run.searches)
-    return tag("section", tag("h2", "Best settings"), parts, tag("p", note, class_="caption"), id="best-settings")
+    return _section("Best settings", map(settings_search, shown.run.searches), note, "best-settings")
 
 
 def _compiled(shown: Results) -> Markup | None:
     if not shown.run.compilations:
         return None
-    parts = (
-        _table_of("Compilation", work_result, found)
-        for work in shown.works()
-        for work_result in shown.of_work(work)
-        if (found := compilation_table(shown, work_result)) is not None
-    )
     note = (
         "Seen in separate processes that are in no block. A stall is how much longer the first call on such inputs "
         "took than later ones. What operators and kernels are differs between frameworks."
     )
-    return tag("section", tag("h2", "Compilation"), parts, tag("p", note, class_="caption"), id="compilation")
+    parts = _tables_of("Compilation", shown, partial(compilation_table, shown))
+    return _section("Compilation", parts, note, "compilation")
 
 
 def _charts(charts: Sequence[Chart]) -> list[Markup]:
@@ -323,52 +312,25 @@ def _figure(chart: Chart) -> Markup:
 
 def _behind(shown: Results) -> Markup:
     every = tag("details", tag("summary", "All columns of all rows"), tag("div", id="every"), id="every-figure")
-    work_results = [(work, work_result) for work in shown.works() for work_result in shown.of_work(work)]
+
+    def parts_of(made: Callable[[WorkResult], Markup]) -> list[Markup]:
+        return [_of_work(each.work, made(each), conditions=each.conditions) for each in _work_results(shown)]
+
     return joined(
         tag("section", tag("h2", "All values"), every, id="figures"),
         tag(
             "section",
             tag("h2", "Blocks and warnings"),
-            (
-                _of_work(work, circumstances.blocks(work_result), conditions=work_result.conditions)
-                for work, work_result in work_results
-            ),
-            (
-                _table_of("Warnings", work_result, circumstances.warnings(work_result))
-                for work, work_result in work_results
-            ),
+            parts_of(circumstances.blocks),
+            _tables_of("Warnings", shown, circumstances.warnings),
             id="blocks",
         ),
         tag(
             "section",
             tag("h2", "Machine and settings"),
             circumstances.machine(shown),
-            (
-                _of_work(work, circumstances.settings(work_result), conditions=work_result.conditions)
-                for work, work_result in work_results
-            ),
+            parts_of(circumstances.settings),
             id="machine",
         ),
-        _repeat(shown),
-    )
-
-
-def _repeat(shown: Results) -> Markup:
-    command = command_of(shown.run.plan)
-    note = "No single command draws this plan; run the saved plan instead."
-    if command:
-        note = "This command draws the same plan, with the same orders and the same settings of every process"
-        note += ", where the same cores are available" if len(shown.run.plan.available_cores) > 1 else ""
-        note += "; the search for the best settings is repeated, too." if shown.run.plan.searches else "."
-    plan = msgspec.json.format(msgspec.json.encode(shown.run.plan), indent=1).decode()
-    return tag(
-        "section",
-        tag("h2", "How to repeat it"),
-        tag("p", note),
-        tag("pre", tag("code", command), tabindex="0") if command else None,
-        tag("p", "Save the plan as plan.json and run:"),
-        tag("pre", tag("code", "fairlap compare --plan plan.json"), tabindex="0"),
-        tag("p", tag("button", "Save the plan", type="button", id="save-plan", hidden=True)),
-        tag("details", tag("summary", "The plan"), tag("pre", plan, id="plan", tabindex="0")),
-        id="repeat",
+        circumstances.repeating(shown),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairlap import quantity_text
 from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scenario_side import render_sides, summaries
@@ -10,7 +12,8 @@ from fairlap.render.text.scores import scores_text
 from fairlap.request.names import CALLABLES
 from fairlap.request.work_title import NOT_COMPARED
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
-from fairlap.results.row import Estimate, Row
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult
 from fairlap.verdict.figures.modes import REMEDIES
 
@@ -21,12 +24,29 @@ OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT
 """Codes of warnings about all of its processes."""
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF")  # of all processes
-_OF_OWN_MODELS = ("W_FILE_PRECISION", "W_WEAK_PROOF", "W_ILL_CONDITIONED")
-_OF_CALLABLES = ("W_WEAK_PROOF", "W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED")
+OF_THE_WORK = (
+    *("W_NO_REFERENCE", "W_FILE_PRECISION", "W_WEAK_PROOF", "W_ILL_CONDITIONED"),
+    *("W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED", "W_ONE_SIZE"),
+)
+"""Codes of warnings about what is computed and how its answers are proven, whichever contestant computes it."""
 
 
 def contestant_lines(result: ContestantResult, row: Row) -> list[str]:
     return [*_resources(result, row), *_remarks(result, row)]
+
+
+def warnings_of_the_work(rows: Sequence[Row]) -> list[str]:
+    """Each once, with the contestants whose processes have it, where there are several."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for each in row.warnings:
+            if each.code in OF_THE_WORK:
+                names.setdefault((each.code, each.text), []).append(row.contestant)
+    found = []
+    for (code, text), whose in names.items():
+        of = f" ({', '.join(dict.fromkeys(whose))})" if len(rows) > 1 else ""
+        found.append(f"! {text}{of} [{code}]")
+    return found
 
 
 def causes_of_modes(row: ContestantResult) -> list[str]:
@@ -92,18 +112,15 @@ def _route(row: Row) -> list[str]:
         return []
     error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
     took = [] if row.conversion_s is None else [f"converted in {quantity_text.seconds(row.conversion_s.value)}"]
-    without = [warning.text for warning in row.warnings if warning.code == "W_NO_REFERENCE"][:1]
-    known = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _OF_OWN_MODELS]
-    return [", ".join([row.route, *error, *took, *without]), *known]
+    return [", ".join([row.route, *error, *took])]
 
 
 def _answers(result: ContestantResult, row: Row) -> list[str]:
-    """Of a callable, what its answers agree with, and what is to be known of that proof."""
+    """Of a callable, what its answers agree with."""
     if row.framework != CALLABLES or not result.finished or row.answers == NOT_COMPARED:
         return []
     error = [] if row.error_relative is None else [f"error {quantity_text.relative_error(row.error_relative)}"]
-    known = [f"! {warning.text} [{warning.code}]" for warning in row.warnings if warning.code in _OF_CALLABLES]
-    return [", ".join([f"answers {row.answers}", *error]), *known]
+    return [", ".join([f"answers {row.answers}", *error])]
 
 
 def _scores(row: Row) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.results.row import Estimate, Row
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.row import Row
 
 
 def generation_lines(row: Row) -> list[str]:

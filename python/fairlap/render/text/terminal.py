@@ -6,15 +6,16 @@ import math
 
 from fairlap import quantity_text, verdict
 from fairlap.printable import joined_lines
-from fairlap.render.judged import common_unit_ns, judged_text, times_text
+from fairlap.render.judged import RATIOS_OF_BLOCKS, common_unit_ns, is_apart, judged_text, times_text
+from fairlap.render.scenario_side import notes_on
 from fairlap.render.text.compilation import batch_text, counts_text, heading
-from fairlap.render.text.contestant_lines import contestant_lines
+from fairlap.render.text.contestant_lines import contestant_lines, warnings_of_the_work
 from fairlap.render.text.decision import decision_lines
 from fairlap.render.text.operations import operations_lines
 from fairlap.render.text.operators import operator_lines
 from fairlap.render.text.scaling import scaling_lines
 from fairlap.render.text.settings_search_text import outcome_text
-from fairlap.render.text.works_table import MOST_IN_FULL, works_lines
+from fairlap.render.text.works_table import MOST_IN_FULL, to_decide, works_lines
 from fairlap.request.names import with_version
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
@@ -137,8 +138,16 @@ def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
     return times_text(found)
 
 
+def _note_on_ratios(work_result: WorkResult) -> list[str]:
+    """Explain ratios that are on the other side of 1 than the times beside them."""
+    first, *others = work_result.rows
+    compared = [(row, work_result.comparison(row.contestant, first.contestant)) for row in others]
+    apart = any(found is not None and is_apart(found.ratio, row, first) for row, found in compared)
+    return [RATIOS_OF_BLOCKS] if apart else []
+
+
 def _closing_lines(work_result: WorkResult) -> list[str]:
-    lines = []
+    lines = [*_note_on_ratios(work_result), *notes_on(work_result.rows), *warnings_of_the_work(work_result.rows)]
     if work_result.why_no_verdict:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
     found = [warning for each in work_result.comparisons for warning in each.warnings]
@@ -205,7 +214,7 @@ def _limits(work_result: WorkResult) -> list[str]:
         limits.append(
             f"Minimum detectable effect {quantity_text.share(work_result.standing.detectable_effect)} (80 % power)."
         )
-    limits += _to_decide(work_result)
+    limits += to_decide([work_result])
     ranked = [each for each in work_result.contestants if each.ranked]
     floors = [process.headline.resolution_ns for row in ranked for process in row.finished]
     if any(floors):  # programs that time themselves report none
@@ -217,14 +226,3 @@ def _limits(work_result: WorkResult) -> list[str]:
         error = f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst})."
         limits.append(error if known[worst] else "All answers equal the reference.")
     return limits
-
-
-def _to_decide(work_result: WorkResult) -> list[str]:
-    """Estimate what an undecided race would take, at the pace of the blocks so far."""
-    needed = [each for each in map(verdict.needed_blocks, work_result.comparisons) if each is not None]
-    if not needed:
-        return []
-    processes = [process for each in work_result.contestants for process in each.processes]
-    block_s = sum(each.elapsed_s for each in processes) / len({each.block for each in processes})
-    lasting = f", {quantity_text.seconds(float(f'{max(needed) * block_s:.2g}'))}" if block_s else ""
-    return [f"Deciding it takes {verdict.needed_text(max(needed))}{lasting} (`fairlap explain inconclusive`)."]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fairlap import quantity_text
+from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.render.encoders.text import aligned
 from fairlap.render.judged import common_unit_ns, judged_text, times_text
+from fairlap.render.text.contestant_lines import OF_THE_WORK
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict import Verdict
@@ -47,7 +48,7 @@ def _table(results: Results, works: Sequence[WorkResult]) -> list[str]:
     lines = [f"{head}, {kept} each"]
     lines += [f"  {line}" for line in aligned(rows)]
     lines += [f"  {text}" for text in (_legend(rows), _winners(works)) if text]
-    return [*lines, *_warnings(works)]
+    return [*lines, *(f"  {text}" for text in to_decide(works)), *_warnings(works)]
 
 
 def _parts(titles: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -97,6 +98,23 @@ def _winners(works: Sequence[WorkResult]) -> str:
     return f"Of {quantity_text.count(len(works), 'work')}: {', '.join(parts)}."
 
 
+def to_decide(works: Sequence[WorkResult]) -> list[str]:
+    """Estimate what undecided works would take, at the pace of the blocks so far: each gets as many."""
+    found = [verdict.needed_blocks(each) for work in works for each in work.comparisons]
+    needed = max((each for each in found if each is not None), default=None)
+    if needed is None:
+        return []
+    lasting_s = float(f"{needed * sum(map(_block_s, works)):.2g}")
+    lasting = f", {quantity_text.seconds(lasting_s)}" if lasting_s else ""
+    each = " each" if len(works) > 1 else ""
+    return [f"Deciding it takes {verdict.needed_text(needed)}{each}{lasting} (`fairlap explain inconclusive`)."]
+
+
+def _block_s(work: WorkResult) -> float:
+    processes = [process for each in work.contestants for process in each.processes]
+    return sum(each.elapsed_s for each in processes) / max(1, len({each.block for each in processes}))
+
+
 def _warnings(works: Sequence[WorkResult]) -> list[str]:
     """Every kind of warning once, with the number of works that have it."""
     first: dict[str, str] = {}
@@ -127,4 +145,5 @@ def _notices(work: WorkResult) -> Iterator[Notice]:
         if result.trouble:
             yield Notice(result.code, f"{result.contestant}: {result.trouble}")
         for notice in row.warnings:
-            yield Notice(notice.code, f"{result.contestant}: {notice.text}")
+            named = "" if notice.code in OF_THE_WORK else f"{result.contestant}: "
+            yield Notice(notice.code, f"{named}{notice.text}")

@@ -10,7 +10,7 @@ from fairlap.models.task_metrics import Score
 from fairlap.printed_document import PrintedDocument
 from fairlap.results.choice.front import Outcome
 from fairlap.results.decision.requirements import Status
-from fairlap.results.row import Estimate
+from fairlap.results.fields.estimate import Estimate
 
 Objective = Literal["time", "cost", "energy", "memory"]
 Front = Literal["on the front", "may be on it", "dominated", "not compared"]
@@ -111,6 +111,7 @@ class Choice(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.choice/1")
     recommended: Annotated[tuple[str, ...], _about("One candidate; several where these cannot be separated.")] = ()
     reason: Reason
     message: Annotated[str, _about("The reason in words.")]
-    exit_status: Annotated[int, _about("0 a recommendation, 1 no candidate qualifies, 3 undecided.")]
+    exit_status: Annotated[int, _about("0 a recommendation, 1 no candidate qualifies, 3 undecided, 130 after Ctrl-C.")]
+    interrupted: Annotated[bool, _about("Ctrl-C ended the race; the answer is that of the rounds before.")] = False
     blocks: Annotated[int, _about("Rounds in which every model raced.")] = 0
     seconds: float = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import median_low
 
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
-from fairlap.results.row import Estimate
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 

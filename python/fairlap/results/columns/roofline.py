@@ -19,7 +19,7 @@ from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
 from fairlap.request.work import Precision, Work
 from fairlap.results.estimates import Cell, absence_reason, cell_or
-from fairlap.results.row import Estimate
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 
 Bound = Literal["compute-bound", "memory-bound", "overhead-bound"]

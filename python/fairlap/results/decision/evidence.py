@@ -9,10 +9,12 @@ from functools import partial
 
 from fairlap import quantity_text, verdict
 from fairlap.results.decision.uses import COST, FIRST, LATENCY, P99, THROUGHPUT, Weight
+from fairlap.results.fields.estimate import Estimate
+from fairlap.results.fields.resources import time_to_first
 from fairlap.results.other_quantities import P99 as P99_METRIC
 from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate, Row, time_to_first
+from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.contract import quantities_of_scenarios
 

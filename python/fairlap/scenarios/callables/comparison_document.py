@@ -85,7 +85,7 @@ class PrintedAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.comparison/1"):
-    """Rows are sorted by time; texts are empty where they do not apply."""
+    """Rows are sorted by rank, then by time; texts are empty where they do not apply."""
 
     rows: list[ComparedCallable]
     comparisons: list[ComparedPair]

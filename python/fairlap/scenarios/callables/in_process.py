@@ -20,17 +20,18 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
-from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural
+from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
+from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
 BUDGET_S = 2.0
 MARGIN = 0.005
 Inputs = Callable[..., Any] | str
 _WARM_UP_SHARE = 0.1  # of the budget
-_REPEATING_SHARE = 0.0075  # of the budget, for calls whose answers are checked before any is timed
+_REPEATING_SHARE = 0.0015  # of the budget, for calls whose answers are checked before any is timed
 _MOST_SEED = 2**31 - 1
 _MOST_BLOCKS_TO_TARGET = 60
 _MOST_BLOCKS_UNTIL_DECIDED = 300  # the time of a verdict grows with their square
@@ -92,7 +93,8 @@ def compare(
     """
     arms = _arms(callables, done)
     if baseline is not None and baseline not in callables:
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
+        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
+        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
     until_decided = blocks is None and target is None
     most_blocks = _MOST_BLOCKS_UNTIL_DECIDED if until_decided else _MOST_BLOCKS_TO_TARGET
     blocks = most_blocks if blocks is None else whole_number("blocks", blocks, least=1, most=MOST_BLOCKS)
@@ -122,8 +124,10 @@ def compare(
         turns.take_accusations()
         ending = Ending(judge, target, budget_s, blocks, began_s)
         ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+        interrupted = ended_early == INTERRUPTED
+        if not interrupted:
+            answers.check_last()
         elapsed_s = time.perf_counter() - began_s
-    interrupted = ended_early == INTERRUPTED
     answers.accuse_of_kept_answers()
     turns.take_accusations()
     complete = min(len(arm.medians_ns) for arm in arms)
@@ -137,7 +141,9 @@ def compare(
         for arm in (arms if complete else ())
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
-    comparisons, standing, why_none = outcome(judge, arms, complete)
+    comparisons, standing, why_none = outcome(judge, arms, complete, {row.name: row.median_ns for row in rows})
+    if standing is not None:
+        rows.sort(key=lambda row: standing.position(row.name))
     return InProcessComparison(
         rows=tuple(rows),
         comparisons=comparisons,
@@ -191,8 +197,8 @@ def _answers(
         repeating_s=_REPEATING_SHARE * min(budget_s, BUDGET_S),
     )
     found.check_first()
-    if structural and found.are_compared:
-        check_structural(found, draw)
+    if found.are_compared:
+        (check_structural if structural else warn_of_one_size)(found, draw)
     return found
 
 

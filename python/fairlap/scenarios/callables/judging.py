@@ -6,7 +6,7 @@ It never ends by which callable leads, but where the looks at that are counted (
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlap import quantity_text, verdict
@@ -85,7 +85,7 @@ def table_of(arms: Sequence[Arm], blocks: int) -> BlockTable:
 
 
 def outcome(
-    judge: Judge, arms: Sequence[Arm], blocks: int
+    judge: Judge, arms: Sequence[Arm], blocks: int, shown_ns: Mapping[str, float] | None = None
 ) -> tuple[tuple[verdict.Comparison, ...], verdict.Standing | None, str]:
     """Comparisons of all that may be judged, or why there are none."""
     judged = [arm for arm in arms if not arm.why_excluded] if blocks else []
@@ -95,4 +95,4 @@ def outcome(
         return (), None, f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two"
     table = table_of(judged, blocks)
     comparisons = judge.comparisons(table)
-    return comparisons, verdict.standing(table, comparisons), ""
+    return comparisons, verdict.standing(table, comparisons, shown_ns), ""

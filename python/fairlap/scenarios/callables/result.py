@@ -38,7 +38,7 @@ class CallableRow:
 
 @dataclass(frozen=True)
 class InProcessComparison:
-    """Rows are sorted by time, those with wrong answers last.
+    """Rows are sorted by rank, then by time, those that are not ranked last.
 
     A callable that cannot be judged has a row, but is in no comparison.
     ``ended_early`` and ``why_no_verdict`` are empty where they do not apply; ``excluded`` gives the reason by name.
@@ -82,13 +82,15 @@ class InProcessComparison:
         lines = [f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"]
         places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
         width = max((len(row.name) for row in self.rows), default=0)
+        of_all = _warnings_of_all(self.rows)
         for row in self.rows:
             wrong = row.name in self.answers.wrong
             times = "not ranked" if wrong else quantity_text.times(row.median_ns / self.rows[0].median_ns)
             relations = verdict.relations(self.standing, self.comparisons, row.name)
             line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}  {relations}"
             lines.append(line.rstrip())
-            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
+            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings if warning not in of_all]
+        lines += [f"  ! {warning.text} [{warning.code}]" for warning in of_all]
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
         no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
@@ -101,6 +103,12 @@ class InProcessComparison:
         return [f"{text} [{wrong[name].code}]" if name in wrong else text for name, text in self.excluded.items()]
 
     __repr__ = __str__  # a dataclass would list every sample
+
+
+def _warnings_of_all(rows: Sequence[CallableRow]) -> list[Notice]:
+    """Those that every one of several callables has, such as one of the inputs."""
+    first, *others = [row.warnings for row in rows] or [()]
+    return [each for each in first if others and all(each in warnings for warnings in others)]
 
 
 def _as_sentence(text: str) -> str:

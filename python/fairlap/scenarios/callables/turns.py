@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -147,6 +148,7 @@ class Turns:
 
     def warm_up(self) -> bool:
         """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
+        began_s = time.perf_counter()
         firsts: list[Measurement] = []
         for arm in self.arms:
             firsts.append(first := self._warmed_up(arm))
@@ -162,14 +164,17 @@ class Turns:
         for arm in self.arms:
             arm.measured_s = arm.late_s = 0.0
         self._rounds = None if late_s or self._alone else self._in_rounds(firsts)
+        self._answers.took(time.perf_counter() - began_s)
         return True
 
     def block(self, rng: random.Random) -> bool:
         """Run every callable once more, after the warm-up, in an order drawn here; return False when interrupted."""
+        began_s = time.perf_counter()
         order = rng.sample(range(len(self.arms)), len(self.arms))
         if not (self._rounds(order, rng) if self._rounds else self._one_after_the_other(order)):
             return False
         self.take_accusations()
+        self._answers.took(time.perf_counter() - began_s)
         return True
 
     def take_accusations(self) -> None:

@@ -131,15 +131,39 @@ def hand_over(path: Path, document: bytes) -> None:
 _AnyRun = TypeVar("_AnyRun", bound=Run)
 
 
+class _AnyDocument(msgspec.Struct):
+    schema: str = ""
+
+
+_READ_BY = {
+    "fairlap.suite": "the result of a suite; `fairlap suite show {}` shows it",
+    "fairlap.plan": "a plan; `fairlap compare --plan {}` runs it",
+    "fairlap.choice": "an answer of `fairlap choose`, which holds no run; add -o FILE.html there for a page of it",
+}
+
+
+def _what_it_is(path: Path, content: bytes) -> str:
+    """Name the document of another command, with the one that reads it; empty where it is none of ours."""
+    try:
+        schema = msgspec.json.decode(content, type=_AnyDocument).schema.partition("/")[0]
+    except NOT_THE_DOCUMENT:
+        return ""
+    if schema in ("", "fairlap.run") or not schema.startswith("fairlap."):
+        return ""
+    return _READ_BY.get(schema, f"a document {schema}, which holds no run").format(path)
+
+
 def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
     try:
         content = _handed_over.get(path) or content_of(path)
-        run = msgspec.json.decode(content, type=kind)
-        checked_run(run)
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
+    try:
+        run = msgspec.json.decode(content, type=kind)
+        checked_run(run)
     except NOT_THE_DOCUMENT as error:
-        raise InvalidRequest(f"{path} is not a run file: {error}", code="E_RUN_FILE") from None
+        why = _what_it_is(path, content)
+        raise InvalidRequest(f"{path} is {why or f'not a run file: {error}'}", code="E_RUN_FILE") from None
     if run.format != RUN_FORMAT:
         raise InvalidRequest(
             f"{path} has run format {run.format}; this version of fairlap reads {RUN_FORMAT}", code="E_RUN_FILE"

@@ -19,7 +19,8 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import HttpOptions, http_options_in, without_http_options
-from fairlap.frameworks.contract import Contestant, ServerFailed, Unsupported
+from fairlap.frameworks.contract import Contestant, Unsupported
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.workload import Workload
 from fairlap.scenarios.asking import Prepared
 from fairlap.worker.failure import FailedElsewhere

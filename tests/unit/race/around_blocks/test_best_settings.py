@@ -14,7 +14,9 @@ from fairlap.race.around_blocks import best_settings
 from fairlap.race.around_blocks.best_settings import search_settings, with_best_settings
 from fairlap.race.around_blocks.settings_search import SettingsSearch
 from fairlap.race.around_blocks.settings_space import Space
-from fairlap.race.planning.plan import Measuring, Plan, draw_plan, load_plan, save_plan
+from fairlap.race.planning.plan import Measuring, Plan
+from fairlap.race.planning.plan_drawing import draw_plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.progress import Messages, Progress, Silence
 from fairlap.race.run import Run

@@ -18,7 +18,8 @@ from fairlap.race.equal_work.answers import (
     require_right,
     require_settings,
 )
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.request.work import Work
 
 GRADIENT = np.linspace(-1, 1, 30, dtype=np.float32)

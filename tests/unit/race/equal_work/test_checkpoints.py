@@ -10,8 +10,9 @@ import pytest
 from fairlap.models.array_files import safetensors
 from fairlap.models.registry import find
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.planning.plan import Plan, draw_plan
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Checkpoints, Origin

@@ -25,7 +25,7 @@ from fairlap.machine.facts import machine_facts
 from fairlap.meters.memory import Memory
 from fairlap.race.around_blocks.smallest_memory import Found, Trial, smallest_memory
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_reach import allow
 from fairlap.race.processes.block_worker import request_for

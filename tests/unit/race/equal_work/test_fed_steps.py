@@ -15,7 +15,8 @@ from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import Batch
 from fairlap.race.equal_work.fed_check import require_data
 from fairlap.race.equal_work.fed_steps import FedSteps
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.work import Mode, Work
 

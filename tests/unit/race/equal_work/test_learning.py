@@ -17,9 +17,11 @@ from fairlap.models.registry import find
 from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import STEP, WEIGHT, Batch, State, steps_of
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.materials import Materials, materials_for
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import Diverges, drawn_step_errors, training_errors
-from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.request.fields.training import AdamW, Sgd, Training
 from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work

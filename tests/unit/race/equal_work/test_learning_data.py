@@ -10,8 +10,8 @@ import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import find
 from fairlap.models.spec import Spec
-from fairlap.race.equal_work.materials import materials_for
-from fairlap.race.planning.plan import load_plan, save_plan
+from fairlap.race.equal_work.material_sources import materials_for
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.race.resume import require_same_sources
 from fairlap.request.fields.training import Sgd, Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData

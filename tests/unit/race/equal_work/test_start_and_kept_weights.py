@@ -13,7 +13,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.draw import draw_weights
 from fairlap.models.registry import find
 from fairlap.models.training.reference import BUFFER, STEP, WEIGHT
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.start_weights import start_weights
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.request.fields.scale import Scale

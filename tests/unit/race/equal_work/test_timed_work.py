@@ -11,7 +11,7 @@ from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
 from fairlap.race.equal_work import timed_work
 from fairlap.race.equal_work.answers import OtherWork
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.timed_work import TimedWork, longer_on_new_inputs
 from fairlap.request.work import Work
 from fairlap.scenarios.calls.latency_messages import DrawnResult

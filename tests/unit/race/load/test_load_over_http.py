@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.equal_work.materials import materials_for
+from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.request.fields.load import Load, LoadRequest
 from fairlap.request.names import Contestants

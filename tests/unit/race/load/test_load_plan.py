@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan import Plan, load_plan, save_plan
+from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.render.plan_command import command_of
 from fairlap.request.fields.load import Load, LoadRequest, load_of
 from fairlap.request.race_request import RaceRequest

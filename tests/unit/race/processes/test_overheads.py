@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 
 import msgspec
 import pytest
+from fairlap.launch.started_worker import python_worker
 from fairlap.launch.worker_lost import WorkerLost
-from fairlap.launch.worker_process import WorkerProcess, python_worker
+from fairlap.launch.worker_process import WorkerProcess
 from fairlap.scenarios.asking import Ask
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.untimed.profile_messages import Overhead

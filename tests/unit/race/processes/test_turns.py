@@ -11,7 +11,7 @@ from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.left_out import contestants_of
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.processes import turns
-from fairlap.race.processes.one_process import unused_calls
+from fairlap.race.processes.turn_start import unused_calls
 from fairlap.race.race import Race
 from fairlap.scenarios.process_result import ProcessResult
 from machine_marks import needs_proc

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -195,10 +196,7 @@ def test_sorting_in_place_is_timed_on_what_is_not_sorted_yet() -> None:
     found = fairlap.compare(callables, reference=in_place, inputs=one, blocks=8, seconds=0.004)
     assert not found.answers.wrong
     values = sorted(np.random.default_rng(0).standard_normal(4000).tolist())
-    began_s = time.perf_counter()
-    for _ in range(50):
-        values.sort()
-    sorted_already_ns = 1e9 * (time.perf_counter() - began_s) / 50
+    sorted_already_ns = 1e9 * min(timeit.repeat(values.sort, number=1, repeat=50))
     assert min(row.median_ns for row in found.rows) > 4 * sorted_already_ns
 
 
@@ -281,6 +279,22 @@ def test_that_no_size_could_be_varied_is_said() -> None:
     found = fairlap.compare(contestants, reference=np.array, inputs=[any_size, "structural"], **QUICK)
     assert set(found.answers.wrong) == {"wrong"}
     assert not any(notice.code == "W_ONE_SIZE" for row in found.rows for notice in row.warnings)
+
+
+@pytest.mark.parametrize(
+    ("draw", "notes"),
+    [
+        (lambda rng: rng.standard_normal(64), 1),
+        (lambda rng, n=64: rng.standard_normal(n), 1),  # which is the only n that was tried
+        (lambda rng: rng.standard_normal(rng.integers(1, 100)), 0),
+        (lambda rng: float(rng.standard_normal()), 0),
+    ],
+)
+def test_inputs_of_one_size_are_noted_without_structural_ones_too(draw: Any, notes: int) -> None:
+    found = fairlap.compare({"a": np.negative, "b": lambda x: -x}, reference=np.negative, inputs=draw, **QUICK)
+    assert [[notice.code for notice in row.warnings].count("W_ONE_SIZE") for row in found.rows] == [notes, notes]
+    assert str(found).count("other sizes were not tried [W_ONE_SIZE]") == notes
+    assert str(found).count("other sizes were not tried") == notes
 
 
 def test_structural_cases_outside_of_what_the_reference_takes_are_left_out() -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from fairlap import InProcessComparison
 
+pytestmark = pytest.mark.sanitized  # compares times
+
 _SLOWED_CALLS = 2  # of a callable, after the disturbing one: the untimed one and the next
 _EVICTED_BYTES = 64 * 2**20
 _READ_BYTES = 2**20

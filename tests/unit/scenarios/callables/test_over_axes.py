@@ -21,6 +21,8 @@ from fairlap.scenarios.callables import turns
 from fairlap.scenarios.callables.axes import over_axes
 from fairlap.verdict import Crossing, Verdict
 
+pytestmark = pytest.mark.sanitized  # the engine is replaced, but for one test of times
+
 Cost = Callable[[float], float]
 
 

@@ -8,11 +8,12 @@ from typing import Any, get_args
 
 import click
 
+from fairlap import quantity_text
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT, PRICE_OPTION, WAIT
 from fairlap.cli.options.source_options import source_options
 from fairlap.cli.options.values import CONTESTANTS, DEVICE, DURATION, MODEL_OR_FILE, NAME, SHARE, WHOLE_NUMBERS
-from fairlap.cli.output import print_document
+from fairlap.cli.output import print_document, print_note
 from fairlap.cli.races.deciding import decided
 from fairlap.results.choice.choice import Objective
 
@@ -74,7 +75,8 @@ def command(
     Each model in each framework that can run it is a candidate. Scores are compared item by item, times within rounds
     in which all models race, and each kind of verdict has one 5 % error rate. Nothing is stored.
 
-    Exit status: 0 a recommendation, 1 no candidate qualifies, 3 undecided, 2 an error, 130 after Ctrl-C.
+    Exit status: 0 a recommendation, 1 no candidate qualifies, 3 undecided, 2 an error, 130 after Ctrl-C, which keeps
+    what was measured.
     """
     from fairlap.choice.choose import choose_by_request, question_of
     from fairlap.cli.options.output_options import writable
@@ -87,5 +89,8 @@ def command(
     request = RaceRequest(models=models, **asked)
     question = question_of(request, minimise or "", score_margin)
     found = decided(partial(choose_by_request, request, question), quiet=quiet)
-    print_document(document_of(found), as_json=as_json, files=files)
-    raise SystemExit(found.exit_status)
+    status = print_document(document_of(found), as_json=as_json, files=files)
+    if found.interrupted:
+        rounds = quantity_text.count(found.blocks, "complete round")
+        print_note(f"interrupted after {rounds}; run the same command again, which begins with the first round")
+    raise SystemExit(found.exit_status or status)

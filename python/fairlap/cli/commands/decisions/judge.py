@@ -111,8 +111,11 @@ def command(
 
 
 def _text(found: Judgement) -> str:
+    from fairlap.request.work_title import NOT_COMPARED
+
     lines = [f"{found.decision}: {found.message}{f' [{found.code}]' if found.code else ''}"]
     lines += [_benchmark_text(each) for each in found.benchmarks]
+    lines += [NOT_COMPARED] if found.answers_compared is False else []
     if found.output:
         lines.append(found.output)
     if found.next is not None and found.next.advice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,11 +119,24 @@ def run(
         raise SystemExit(_NOT_COMPARABLE) from None
     if found.state == "interrupted":
         files = _with_result(files, found)
-    print_document(document_of(found), as_json=as_json, files=files)
+    status = print_document(document_of(found), as_json=as_json, files=files)
     if found.state == "interrupted":
-        kept = next(path for path, chosen in files if chosen.name == "json")
-        print_note(f"resume with: fairlap suite run {file} --resume {kept} -o {kept}")
-    raise SystemExit(found.exit_status)
+        print_note(f"resume with: {_how_to_resume(file, files, as_json=as_json, **given)}")
+    raise SystemExit(found.exit_status or status)
+
+
+def _how_to_resume(
+    suite: Path, files: list[tuple[Path, Format]], *, as_json: bool, budget: float | None, trust: bool, store: bool,
+    quiet: bool, pass_env: tuple[str, ...], **_kept: Any,
+) -> str:  # fmt: skip
+    """Build the command that runs the rest; the result keeps what was selected."""
+    kept = next(path for path, chosen in files if chosen.name == "json")
+    words = ["fairlap", "suite", "run", str(suite), "--resume", str(kept)]
+    words += [word for path, _ in files for word in ("-o", str(path))]
+    words += [] if budget is None else ["--budget", f"{float(budget):g}s"]
+    words += [word for name in pass_env for word in ("--pass-env", name)]
+    flags = {"--trust": trust, "--no-store": not store, "--quiet": quiet, "--json": as_json}
+    return shlex.join([*words, *(flag for flag, given in flags.items() if given)])
 
 
 def _options(
@@ -232,4 +246,4 @@ def show(file: Path, output: tuple[Path, ...], as_json: bool) -> None:
     from fairlap.suite.suite_page import document_of
 
     files = writable(output, only=SUFFIXES)
-    print_document(document_of(read_suite_document(file)), as_json=as_json, files=files)
+    raise SystemExit(print_document(document_of(read_suite_document(file)), as_json=as_json, files=files))

@@ -65,4 +65,4 @@ def command(
     given_prices = by_run("--price", prices, runs, price_named)
     given_carbon = by_run("--carbon", carbons, runs, grams_per_joule)
     shown = document_of([rows_named(run) for run in runs], given_prices, given_carbon, question)
-    print_document(shown, as_json=as_json, files=files)
+    raise SystemExit(print_document(shown, as_json=as_json, files=files))

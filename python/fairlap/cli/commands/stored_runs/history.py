@@ -46,4 +46,4 @@ def command(
     files = writable(output, only=SUFFIXES)
     with open_store(reading=True) as store:
         found = history_of(store, model, on=on or "", since=since or "", margin=margin)
-    print_document(document_of(found), as_json=as_json, files=files)
+    raise SystemExit(print_document(document_of(found), as_json=as_json, files=files))

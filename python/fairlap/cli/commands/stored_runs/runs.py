@@ -15,10 +15,12 @@ from fairlap.cli.options.output_options import JSON
 from fairlap.cli.options.values import DATE, RUN, hand_over_bundle
 from fairlap.cli.output import print_error, print_json, print_line, print_note
 from fairlap.printable import joined_lines
+from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from fairlap.store.search import RunSummary
     from fairlap.store.shared.sending import Carried
+    from fairlap.store.store import Store
 
 
 @click.group("runs", invoke_without_command=True)
@@ -40,6 +42,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
     try:
         with open_store(reading=True) as store:
             found, where = store.runs(Wanted(model, on, since or ""), limit), store.where
+            meant = "" if found else _meant(store, model, on)
     except NoSuchRun as error:
         print_json(RunSummaries(found)) if as_json else click.echo(str(error))
     else:
@@ -49,8 +52,20 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
             for summary in found:
                 click.echo(joined_lines(_fitting(line) for line in _lines(summary)))
         else:
-            print_line(f"no such run in {where}")
+            print_line(f"no such run in {where}{meant}")
     _note_waiting()
+
+
+def _meant(store: Store, model: str, on: str) -> str:
+    """Suggest names for those that no stored run has."""
+    from fairlap.store.figures import stored_contestants, stored_models
+
+    known = {"--model": stored_models, "--on": stored_contestants}
+    for option, given in (("--model", model), *(("--on", name) for name in on.split(","))):
+        names = store.ask(known[option]) if given else []
+        if given not in names and (meant := did_you_mean(given, names)):
+            return f"; {option} {given}: {meant}"
+    return ""
 
 
 @command.command("remove")

@@ -16,7 +16,7 @@ from fairlap.frameworks.adapter_parts.http.plain_json import PlainJson
 from fairlap.frameworks.adapter_parts.http.served_model import ServedModel, matching_names, own_names
 from fairlap.frameworks.adapter_parts.http.tensor_messages import BadTensors
 from fairlap.frameworks.adapter_parts.http.tensorflow_serving import TensorFlowServing
-from fairlap.frameworks.contract import ServerFailed
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec
 from fairlap.request.fields.server_address import ServerAddress

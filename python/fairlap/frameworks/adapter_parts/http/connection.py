@@ -12,7 +12,7 @@ from http.client import HTTPMessage
 import msgspec
 
 from fairlap.errors import shortened
-from fairlap.frameworks.contract import ServerFailed
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.request.fields.server_address import ServerAddress
 

@@ -19,7 +19,8 @@ from fairlap.frameworks.adapter_parts.http.tensor_messages import (
     message_of,
     tensors_in,
 )
-from fairlap.frameworks.contract import ServerFailed, Unsupported
+from fairlap.frameworks.contract import Unsupported
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.arrays import Arrays
 
 BINARY_EXTENSION = "binary_tensor_data"

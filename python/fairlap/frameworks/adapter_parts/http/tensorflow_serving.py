@@ -14,7 +14,8 @@ from fairlap.frameworks.adapter_parts.http.connection import KeptConnection
 from fairlap.frameworks.adapter_parts.http.http_options import BINARY, HttpOptions
 from fairlap.frameworks.adapter_parts.http.served_model import ServedModel, ServedTensor
 from fairlap.frameworks.adapter_parts.http.tensor_messages import BadTensors, array_of, json_object
-from fairlap.frameworks.contract import ServerFailed, Unsupported
+from fairlap.frameworks.contract import Unsupported
+from fairlap.frameworks.contract_parts.called_programs import ServerFailed
 from fairlap.models.arrays import Arrays
 
 SIGNATURE = "serving_default"

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.answers import Answers, Canonical, copied, of_every_weight, trained_names
+from fairlap.frameworks.adapter_parts.losses.tensorflow_losses import with_gradients
 from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import in_force, mean_over_ranks
 from fairlap.models.arrays import Arrays
 from fairlap.models.training.reference import BUFFER, MEAN, SQUARE, STEP, WEIGHT, kept_by
@@ -40,7 +41,7 @@ class TensorFlowTraining:
         import tensorflow as tf
 
         assert work.training is not None
-        self._work, self._model, self._build, self._canonical, self._loss = work, model, build, canonical, loss
+        self._work, self._model, self._build, self._canonical = work, model, build, canonical
         self._training, self._strategy = work.training, strategy
         variables = model.variables_by_name
         self._trained = [variables[name] for name in trained_names(work.spec)]
@@ -52,7 +53,7 @@ class TensorFlowTraining:
         }
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
 
-        self._differentiate: Callable[[Any], Any] = self._loss_and_gradients
+        self._differentiate: Callable[[Any], Any] = with_gradients(loss, self._trained)
         self._update: Callable[[list[Any]], None] = self._updated
         if strategy is not None and xla:
             compiled = partial(tf.function, autograph=False, jit_compile=True)
@@ -68,15 +69,6 @@ class TensorFlowTraining:
             gradients = mean_over_ranks(gradients)
         self._update(gradients)
         return loss
-
-    def _loss_and_gradients(self, batch: dict[str, Any]) -> tuple[Any, list[Any]]:
-        import tensorflow as tf
-
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(self._trained)
-            loss = self._loss(batch)
-        gradients = tape.gradient(loss, self._trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return loss, [tf.convert_to_tensor(each) for each in gradients]  # those of a lookup come as rows
 
     def _updated(self, gradients: list[Any]) -> None:
         rate = self._rate()

@@ -12,7 +12,7 @@ from typing import Any
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.sources.contract import SourceError
 
-_SOURCES = "src"  # where many checkouts have their packages
+SOURCES = "src"  # where many checkouts have their packages
 
 
 def search_first(path: str) -> None:
@@ -20,7 +20,7 @@ def search_first(path: str) -> None:
     folder = Path(path).absolute()
     if not folder.is_dir():
         raise InvalidRequest(f"path={path} is not a folder")
-    sys.path[:0] = [*(str(each) for each in (folder, folder / _SOURCES) if each.is_dir()), ""]
+    sys.path[:0] = [*(str(each) for each in (folder, folder / SOURCES) if each.is_dir()), ""]
 
 
 def require_from(path: str, module: str) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from fairlap.engine.measurement import Notice
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
 from fairlap.models.sources.python_models.hugging_face_models import DIMS, LocalModel, example_inputs, module_of
-from fairlap.models.sources.python_models.torch_models import TorchSource, implementation_of_module, opened_module
+from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module
+from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
 
 

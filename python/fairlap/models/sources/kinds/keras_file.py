@@ -17,17 +17,11 @@ from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
-from fairlap.models.sources.keras_backends import BACKENDS
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
+from fairlap.models.sources.tensorflow_files.keras_backends import BACKENDS
 from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_onnx, exported_to_openvino
-from fairlap.models.sources.tensorflow_files.keras_models import (
-    BACKENDS,
-    KerasModel,
-    in_double,
-    load_keras,
-    use_backend,
-)
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision

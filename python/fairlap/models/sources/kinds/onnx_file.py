@@ -65,6 +65,9 @@ class OnnxFile(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
+        from fairlap.models.sources.learning.graph_learner import require_named_loss
+
+        require_named_loss(source)
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, shapes_of(given, [value.name for value in values], source))

@@ -22,12 +22,10 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, 
 from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
-from fairlap.models.sources.python_models.torch_models import (
-    TorchSource,
-    implementation_of_module,
-    opened_module,
-    require_no_sizes,
-)
+from fairlap.models.sources.python_models.jax_models import JaxSource, implementation_of_jax, opened_jax
+from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
+from fairlap.models.sources.python_models.torch_source import TorchSource
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, save_keras
 from fairlap.request.fields.source import Source, is_callable_name
 
 _KERAS_FILE = "returned.keras"

@@ -16,12 +16,8 @@ from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.python_models.exported_programs import read_outputs_as_dicts, require_harmless_program
-from fairlap.models.sources.python_models.torch_models import (
-    TorchSource,
-    implementation_of_module,
-    opened_module,
-    require_no_sizes,
-)
+from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
+from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.request.fields.source import Source
 
 PROGRAM = "program.pt2"

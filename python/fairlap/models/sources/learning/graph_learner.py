@@ -15,11 +15,12 @@ from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.learning.learner import Learner
-from fairlap.models.sources.learning.torch_learner import loss_of_first
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss
+from fairlap.models.sources.learning.torch_learner import gradients_of, loss_of_first
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.request.fields.loss import CODE
+from fairlap.request.fields.source import Source
 
 _BY_BATCH = {"BatchNormalization", "Dropout"}
 
@@ -27,17 +28,20 @@ _BY_BATCH = {"BatchNormalization", "Dropout"}
 def learner_of_graph(file: Path, kind: Loss) -> Learner:
     """All floating-point arrays of the file are trained, but for the averages of its batch normalisation."""
     graph = load_graph(file)
-    if kind == "own":
-        raise SourceError(
-            "a loss of your own is a function of one framework's tensors, and an ONNX file belongs to none; use "
-            "cross_entropy or mse",
-            code=CODE,
-        )
     averages = {name for node in graph.nodes if node.operator == "BatchNormalization" for name in node.inputs[3:5]}
     trained = tuple(name for name, array in graph.weights.items() if name not in averages and array.dtype == np.float32)
     how = "torch.autograd through fairlap's importer in float64"
     slopes = _SlopesOfGraph(graph, kind, trained)
     return Learner(trained, slopes, how, _why_not_train(graph), unused_are_constants=True)
+
+
+def require_named_loss(source: Source) -> None:
+    if source.loss and kind_of_loss(source.loss) == "own":
+        raise SourceError(
+            "a loss of your own is a function of one framework's tensors, and an ONNX file belongs to none; use "
+            "cross_entropy or mse",
+            code=CODE,
+        )
 
 
 def _why_not_train(graph: Graph) -> str:
@@ -75,7 +79,7 @@ class _SlopesOfGraph:
         first = found[self._graph.outputs[0].name]
         assert batch.labels is not None
         loss = loss_of_first(first, tensor(batch.labels), self._kind)
-        gradients = torch.autograd.grad(loss, [held[name] for name in self._trained], allow_unused=True)
+        gradients = gradients_of(loss, [held[name] for name in self._trained])
         by_name = zip(self._trained, gradients, strict=True)
         return Slopes(
             float(loss.detach()),

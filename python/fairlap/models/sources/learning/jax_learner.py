@@ -26,7 +26,8 @@ def learner_of_jax(found: JaxSource, source: Source, kind: Loss) -> Learner:
     if len(trained) < len(names):
         why = f"{_AVERAGES} are averages of batch normalisation, which a function of parameters does not move"
     slopes = _SlopesOfJax(found, source, kind, trained)
-    return Learner(trained, slopes, "jax.value_and_grad in float64", why, unused_are_constants=True)
+    how = "jax.value_and_grad in float64"
+    return Learner(trained, slopes, how, why, unused_are_constants=True, cut_off_by="stop_gradient")
 
 
 class _SlopesOfJax:

@@ -37,7 +37,8 @@ def learner_of_keras(file: Path, source: Source, kind: Loss, *, trust: bool) -> 
         slopes,
         "tf.GradientTape on the Keras model in float64",
         _why_not_train(model),
-        how_to_freeze="set trainable = False on its layer",
+        how_to_freeze="set trainable = False on layers that are not to be trained",
+        cut_off_by="stop_gradient",
     )
 
 

@@ -33,7 +33,8 @@ class Learner:
     how: str  # the gradients are computed
     why_not_train: str = ""  # although it has gradients
     unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
-    how_to_freeze: str = "freeze it with requires_grad_(False)"
+    how_to_freeze: str = "freeze what is not to be trained with requires_grad_(False)"
+    cut_off_by: str = "detach(), no_grad() and .data"  # in the user's code
 
 
 def kind_of_loss(text: str) -> Loss:

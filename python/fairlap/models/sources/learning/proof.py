@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
-from fairlap.models.spec import LABELS, Loss, Spec
+from fairlap.models.spec import LABELS, Spec
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.models.training.sameness import are_same
 from fairlap.request.fields.loss import CODE
@@ -30,6 +30,8 @@ _SAME = 1e-9  # relative, of two computations of one loss in float64
 _AGREES = 1e-3  # of the usual slope: what a difference quotient of float64 is off by, near kinks too
 _STEP = 1e-5  # of a weight's usual size, and smaller ones, which cross fewer kinks
 _DIRECTIONS = 3
+_MOST_TRIED = 200  # weights that are tried one by one, to name those at fault
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ def labels_of(source: Source, spec: Spec, seeds: Mapping[str, int]) -> dict[str,
         shuffled = np.random.default_rng([seed, number]).permutation(given.reshape(-1)).reshape(given.shape)
         found[which] = np.ascontiguousarray(given if number == 0 else shuffled)
     return found
+
+
+def require_readable_labels(source: Source) -> None:
+    """Refuse a file of labels for the loss before the model is opened, which may take long."""
+    if source.loss and source.labels:
+        _read(Path(source.labels))
 
 
 def _read(path: Path) -> Labels:
@@ -121,13 +129,13 @@ def proven(
     silent = [name for name in learner.trained if not slopes.gradients[name].any() and not others.gradients[name].any()]
     trained = tuple(name for name in learner.trained if name not in silent)
     if spec.loss != "own":
-        _require_agreement(slopes, spec.loss, spec.outputs[0].name, wide, first, forward, trained)
+        _require_agreement(replace(learner, trained=trained), spec, slopes, wide, first, forward)
     if not trained:
         raise SourceError("the loss depends on none of the model's weights", code=CODE)
     if silent and not learner.unused_are_constants:
         raise SourceError(
-            f"the loss does not depend on {silent[0]}, or its gradient is cut off, so nothing could show that it is "
-            f"trained; {learner.how_to_freeze}",
+            f"no gradient reaches {_first(silent)}, so nothing could show that it is trained; {learner.how_to_freeze}, "
+            f"or look for {learner.cut_off_by} in the model",
             code=CODE,
         )
     if learner.why_not_train:
@@ -156,29 +164,56 @@ def _slopes(learner: Learner, weights: Arrays, batch: Batch, *, training: bool =
     return found
 
 
+def require_loss(source: Source, spec: Spec) -> None:
+    """Check the loss and the user's labels by the form of the outputs, before anything that takes long."""
+    require_loss_that_fits(spec)
+    if source.labels:
+        _require_fitting(_read(Path(source.labels)), spec)
+
+
 def _require_agreement(
-    slopes: Slopes, kind: Loss, output: str, weights: Arrays, batch: Batch, forward: Forward, trained: tuple[str, ...]
+    learner: Learner, spec: Spec, slopes: Slopes, weights: Arrays, batch: Batch, forward: Forward
 ) -> None:
     """Compare them with the loss of the outputs' reference, and with its slopes along random directions."""
+    trained, output = learner.trained, spec.outputs[0].name
 
     def loss(moved: Arrays) -> float:
-        return float(loss_of(kind, outputs_of(forward, moved, batch.inputs)[output], batch.labels))
+        return float(loss_of(spec.loss, outputs_of(forward, moved, batch.inputs)[output], batch.labels))
+
+    def misfit(names: Sequence[str], number: int) -> str:
+        """Compare both slopes along a random direction of these weights; empty where they are the same."""
+        rng = np.random.default_rng(number)
+        along = {name: rng.choice([-1.0, 1.0], weights[name].shape) * _size(weights[name]) for name in names}
+        got = sum(float(np.sum(along[name] * slopes.gradients[name])) for name in names)
+        scale = sum(float(np.sum((_size(weights[name]) * slopes.gradients[name]) ** 2)) for name in trained) ** 0.5
+        quotients = [_quotient(loss, weights, along, _STEP / 10**power) for power in range(4)]
+        fits = min(abs(got - each) for each in quotients) <= _AGREES * max(scale, 1e-300)
+        return "" if fits else f"its slope is {quotients[-1]:.6g}, theirs {got:.6g}"
 
     exact = loss(weights)
     if abs(exact - slopes.loss) > _SAME * max(abs(exact), 1.0):
         raise SourceError(f"the loss is {slopes.loss:.9g} where its gradients are taken, and {exact:.9g}", code=CODE)
     for number in range(_DIRECTIONS):
-        rng = np.random.default_rng(number)
-        along = {name: rng.choice([-1.0, 1.0], weights[name].shape) * _size(weights[name]) for name in trained}
-        got = sum(float(np.sum(along[name] * slopes.gradients[name])) for name in trained)
-        scale = sum(float(np.sum((_size(weights[name]) * slopes.gradients[name]) ** 2)) for name in trained) ** 0.5
-        quotients = [_quotient(loss, weights, along, _STEP / 10**power) for power in range(4)]
-        if min(abs(got - each) for each in quotients) > _AGREES * max(scale, 1e-300):
+        if found := misfit(trained, number):
+            at_fault = [name for name in trained[:_MOST_TRIED] if misfit([name], number)]
+            named = _named_misfits(slopes, at_fault) or found
             raise SourceError(
-                f"the gradients that are taken do not fit the loss: its slope is {quotients[-1]:.6g}, theirs "
-                f"{got:.6g}; a stop_gradient or detach in the model cuts off a part of them",
+                f"the gradients that are taken do not fit the loss: {named}; look for {learner.cut_off_by} in the "
+                "model",
                 code=CODE,
             )
+
+
+def _named_misfits(slopes: Slopes, names: Sequence[str]) -> str:
+    """Name the first weights that get no gradient, or a wrong one; empty where none was found."""
+    if without := [name for name in names if not slopes.gradients[name].any()]:
+        return f"none reaches {_first(without)}, on which it depends"
+    return f"that of {_first(names)} is another than its slope" if names else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    further = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {further} more" if further > 0 else "")
 
 
 def _quotient(loss: Any, weights: Arrays, along: Mapping[str, Any], step: float) -> float:

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.models.arrays import Arrays
-from fairlap.models.sources.learning.learner import Learner, own_loss
-from fairlap.models.sources.python_models.torch_models import (
-    TorchSource,
-    flattened,
-    float_tensors,
-    in_double,
-    returns_tensors,
-)
+from fairlap.errors import FairlapError, described
+from fairlap.models.arrays import Arrays, Labels
+from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss, own_loss
+from fairlap.models.sources.python_models.torch_models import in_double
+from fairlap.models.sources.python_models.torch_source import TorchSource, flattened, float_tensors, returns_tensors
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
+from fairlap.request.fields.loss import CODE
 from fairlap.request.fields.source import Source
 
 Own = Callable[[Any, Any], Any]
@@ -30,7 +28,7 @@ def learner_of_module(found: TorchSource, source: Source, kind: Loss) -> Learner
     parameters = dict(found.module.named_parameters())
     held = float_tensors(found.module)
     trained = tuple(name for name in held if name in parameters and parameters[name].requires_grad)
-    slopes = _SlopesOfModule(found, kind, own_loss(source), trained)
+    slopes = _SlopesOfModule(found, kind, _checked_loss(source), trained)
     return Learner(trained, slopes, "torch.autograd on the PyTorch module in float64", _why_not_train(found.module))
 
 
@@ -65,7 +63,7 @@ class _SlopesOfModule:
             with in_double() if wide else nullcontext():
                 returned = functional_call(module, held, self._found.places(given), self._found.named(given))
                 loss = loss_of_returned(returned, labels, self._kind, self._own)
-                gradients = torch.autograd.grad(loss, [held[name] for name in self._trained], allow_unused=True)
+                gradients = gradients_of(loss, [held[name] for name in self._trained])
         finally:
             torch.set_default_dtype(before)
             module.eval()
@@ -81,6 +79,70 @@ def _as_contestants_have_them(labels: Any, *, wide: bool) -> Any:
     if not labels.is_floating_point():
         return labels.long()
     return labels.double() if wide else labels
+
+
+def require_loss_on(found: TorchSource, returned: Any, labels: Labels | None, source: Source) -> None:
+    """Call the loss once on what the module returned for its example, and refuse what has no gradient.
+
+    ``returned`` was computed with gradients, in the precision of the module.
+    """
+    import torch
+
+    own = _checked_loss(source)
+    given = None if labels is None else _as_contestants_have_them(torch.tensor(np.array(labels)), wide=False)
+    try:
+        loss = loss_of_returned(returned, given, kind_of_loss(source.loss), own)
+    except FairlapError:
+        raise
+    except Exception as error:  # of the user's function
+        raise SourceError(f"--loss {source.loss} raised {described(error)}", code=CODE) from None
+    if any(each.requires_grad for each in found.module.parameters()):
+        _require_gradient(loss)
+
+
+def _checked_loss(source: Source) -> Own | None:
+    """Find the user's loss, which is refused for what it returns before PyTorch refuses it in words of its own."""
+    own = own_loss(source)
+    if own is None:
+        return None
+
+    def loss(returned: Any, labels: Any) -> Any:
+        found = own(returned, labels)
+        if why := _why_no_loss(found):
+            raise SourceError(f"--loss {source.loss} returned {why}", code=CODE)
+        return found
+
+    return loss
+
+
+def _why_no_loss(found: Any) -> str:
+    import torch
+
+    if not isinstance(found, torch.Tensor):
+        what = "nothing" if found is None else f"a {type(found).__name__}"
+        return f"{what}; return a tensor of one number, such as the mean over the batch"
+    if found.numel() != 1:
+        return f"a tensor of the shape {list(found.shape)}; return one number, such as its mean"
+    if not found.is_floating_point():
+        return f"a tensor of {str(found.dtype).removeprefix('torch.')}, which has no gradient; return a float tensor"
+    return ""
+
+
+def _require_gradient(loss: Any) -> None:
+    if not loss.requires_grad:
+        raise SourceError(
+            "no gradient reaches any weight from the loss; look for detach(), no_grad(), .data and .item() in both "
+            "the model and the loss",
+            code=CODE,
+        )
+
+
+def gradients_of(loss: Any, weights: list[Any]) -> Any:
+    """None for a weight that the loss does not depend on."""
+    import torch
+
+    _require_gradient(loss)
+    return torch.autograd.grad(loss, weights, allow_unused=True)
 
 
 def loss_of_returned(returned: Any, labels: Any, kind: Loss, own: Own | None) -> Any:

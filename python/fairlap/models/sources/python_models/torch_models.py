@@ -1,100 +1,28 @@
-"""PyTorch modules as sources: native in PyTorch, and through an ExportedProgram in the other frameworks.
-
-The program is exported once, when the model is opened. What fails there is the outcome of the frameworks that need
-it, and no one else's.
-"""
+"""PyTorch modules as sources: opened, built again for a contestant, and computed in float64 as the reference."""
 
 from __future__ import annotations
 
 import copy
-import os
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import Forward, Opened, Route, SourceError, known_dtype
-from fairlap.models.sources.imported import IMPORTED, Imported, OnnxOnDisk
-from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
-from fairlap.models.sources.onnx_graphs.binding import input_values
-from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
-from fairlap.models.sources.onnx_graphs.work import CountedWork, counted_work
+from fairlap.models.sources.contract import Forward, Opened, SourceError, known_dtype
+from fairlap.models.sources.imported import Imported, OnnxOnDisk
+from fairlap.models.sources.python_models.torch_exports import (
+    ONNX_FILE,
+    OPENVINO_FILE,
+    exported,
+    read_from_onnx,
+    weight_names_in,
+)
+from fairlap.models.sources.python_models.torch_source import TorchSource, flattened, float_tensors, wrapped
 from fairlap.models.sources.sizes import Bounds, fill_of, require_known_ranges
-from fairlap.models.spec import Dtype, Fill, Tensor
+from fairlap.models.spec import Constant, Dtype, Fill, Spec, Tensor
 from fairlap.request.fields.source import Source
-
-ONNX_FILE, OPENVINO_FILE = "exported.onnx", "exported.xml"
-NAMES_FILE = "weight-names.json"  # of a model that is trained
-_HELD = "module."  # what the export puts before the names of what ``wrapped`` holds
-EXPORTED = "exported to ONNX by PyTorch"
-_OPENVINO = "from the ExportedProgram by OpenVINO"
-
-
-@dataclass(frozen=True)
-class TorchSource:
-    """``module`` takes the example's inputs and returns tensors in any nesting."""
-
-    module: Any
-    example: Mapping[str, Any]  # tensors, in the order of the arguments
-    native: Route
-    by_place: tuple[str, ...] = ()  # inputs that the module takes by place only
-    fills: Mapping[str, Fill] | None = None  # what is drawn, where the example has shapes and types alone
-
-    def __call__(self, inputs: Mapping[str, Any]) -> Any:
-        return self.module(*self.places(inputs), **self.named(inputs))
-
-    def places(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(inputs[name] for name in self.by_place)
-
-    def named(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: each for name, each in inputs.items() if name not in self.by_place}
-
-
-def flattened(result: Any) -> list[tuple[str, Any]]:
-    """All tensors of a result, with the names that it has for them."""
-    import torch
-
-    if isinstance(result, torch.Tensor):
-        return [("", result)]
-    if isinstance(result, Mapping):
-        pairs = list(result.items())
-    elif isinstance(result, tuple | list):
-        pairs = [(str(number), each) for number, each in enumerate(result)]
-    else:
-        return []
-    return [(f"{name}.{inner}" if inner else str(name), each) for name, own in pairs for inner, each in flattened(own)]
-
-
-def returns_tensors(result: Any) -> tuple[Any, ...]:
-    return tuple(each for _, each in flattened(result))
-
-
-def wrapped(found: TorchSource) -> Any:
-    """Wrap the module to return a tuple of tensors, with the weights by the module's own names."""
-    import torch
-
-    class Flat(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.module = found.module
-
-        def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
-            state: dict[str, Any] = self.module.state_dict()
-            return state
-
-        def forward(self, **inputs: Any) -> tuple[Any, ...]:
-            result = self.module(*[inputs[name] for name in by_place], **{name: inputs[name] for name in by_name})
-            return returns_tensors(result)
-
-    by_place = found.by_place
-    by_name = [name for name in found.example if name not in by_place]
-    return Flat()
 
 
 def require_no_sizes(source: Source) -> None:
@@ -110,13 +38,16 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     require_known_ranges(list(found.example), source)
     module = found.module
     _require_float32(module)
-    with torch.no_grad():
-        named = flattened(found(found.example))
+    with torch.set_grad_enabled(bool(source.loss)):
+        returned = found(found.example)
+        named = flattened(returned)
     if not named:
         raise SourceError("the model returns no tensors; return one, or a tuple, list or dict of them")
     outputs = [name or "output" for name, _ in named]
-    routes = {"torch": found.native, **_exported(found, outputs, folder, learns=bool(source.loss))}
-    ranges, axes, counted = _read_from_onnx(folder)
+    if source.loss:
+        _require_loss(found, returned, dict(zip(outputs, (each for _, each in named), strict=True)), source)
+    routes = {"torch": found.native, **exported(found, outputs, folder, learns=bool(source.loss))}
+    ranges, axes, counted = read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
     return Opened(
         inputs=tuple(inputs),
@@ -132,6 +63,30 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         multiplications=counted.multiplications if counted else None,
         uncounted=counted.uncounted if counted else (),
     )
+
+
+def _require_loss(found: TorchSource, returned: Any, outputs: Mapping[str, Any], source: Source) -> None:
+    """Before the export, which takes long: that the loss and its labels fit what the module returns."""
+    from fairlap.models.sources.learning.learner import kind_of_loss
+    from fairlap.models.sources.learning.proof import labels_of, require_loss
+    from fairlap.models.sources.learning.torch_learner import require_loss_on
+
+    def form(name: str, each: Any) -> Tensor:
+        return Tensor(name, tuple(each.shape), Constant(0.0), _dtype(name, each))
+
+    spec = Spec(
+        name=source.name,
+        task="",
+        inputs=tuple(form(*each) for each in found.example.items()),
+        outputs=tuple(form(*each) for each in outputs.items()),
+        weights=(),
+        parameters=0,
+        gmacs_per_item=None,
+        published="",
+        loss=kind_of_loss(source.loss),
+    )
+    require_loss(source, spec)
+    require_loss_on(found, returned, labels_of(source, spec, {"example": 0}).get("example"), source)
 
 
 def _require_float32(module: Any) -> None:
@@ -181,183 +136,6 @@ class _Native:
         from fairlap.models.sources.learning.torch_learner import trainable
 
         return trainable(found, self._learnt)
-
-
-def _exported(found: TorchSource, outputs: list[str], folder: Path, *, learns: bool) -> dict[str, Route]:
-    """Export the module; where it ``learns``, without what folds its weights, whose names are kept."""
-    import torch
-
-    began_s = time.monotonic()
-    try:
-        program = torch.export.export(wrapped(found), (), dict(found.example), strict=False)
-    except Exception as error:  # of torch.export and of the module itself
-        none = Route(why_not=f"PyTorch cannot export it: {cause_of(error)}")
-        return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
-    exported_s = time.monotonic() - began_s
-    inputs = list(found.example)
-    onnx = _converted(lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE, fold=not learns), exported_s)
-    if learns:
-        imported = onnx if onnx.why_not else _importable(onnx, folder)
-        if not imported.why_not and (missing := write_weight_names(found.module, folder)):
-            imported = Route(why_not=f"PyTorch's export of it has no array {missing}")
-        route = _named(imported, f"{IMPORTED}, {EXPORTED}")
-        return dict.fromkeys(("jax", "tensorflow"), msgspec.structs.replace(route, holds_weights=True))
-    openvino = _converted(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
-    routes = {"onnx": _named(onnx, EXPORTED), "openvino": _named(openvino, _OPENVINO)}
-    if openvino.why_not and not onnx.why_not:
-        routes["openvino"] = routes["onnx"]
-    imported = onnx if onnx.why_not else _importable(onnx, folder)
-    return routes | dict.fromkeys(("jax", "tensorflow"), _named(imported, f"{IMPORTED}, {EXPORTED}"))
-
-
-def _converted(write: Callable[[], int], before_s: float) -> Route:
-    began_s = time.monotonic()
-    try:
-        size = write()
-    except ModuleNotFoundError as error:
-        return Route(why_not=f"the conversion needs the package {error.name}; install it")
-    except Exception as error:  # every converter raises its own errors
-        return Route(why_not=cause_of(error))
-    return Route("converted", conversion_s=before_s + time.monotonic() - began_s, conversion_bytes=size)
-
-
-def _named(route: Route, name: str) -> Route:
-    if route.why_not:
-        return Route(why_not=route.why_not)
-    return Route(name, "", route.conversion_s, route.conversion_bytes, holds_weights=False)
-
-
-def _importable(onnx: Route, folder: Path) -> Route:
-    from fairlap.errors import FairlapError
-    from fairlap.models.sources.imported import imported_reference
-
-    try:
-        imported_reference(folder / ONNX_FILE)
-    except FairlapError as error:
-        return Route(why_not=str(error))
-    return onnx
-
-
-def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path, *, fold: bool = True) -> int:
-    """From an ExportedProgram. Raises for an operator that does not exist."""
-    import onnx
-    import torch
-
-    found = torch.onnx.export(program, dynamo=True, verbose=False, optimize=fold)
-    if not fold:
-        _simplify(found.model)
-    model = found.model_proto
-    _rename(model, inputs, outputs)
-    onnx.save_model(model, file)
-    onnx.checker.check_model(file)
-    return file.stat().st_size
-
-
-def _simplify(model: Any) -> None:
-    """Fold what depends on no weight, such as sizes and sequences of parts; the weights stay as the module has them."""
-    from onnxscript.optimizer import fold_constants
-
-    def should_fold(node: Any) -> bool | None:
-        weights = (each for each in node.inputs if each is not None and each.is_initializer())
-        return False if any(each.dtype is not None and each.dtype.is_floating_point() for each in weights) else None
-
-    fold_constants(model, should_fold=should_fold)
-
-
-def write_weight_names(module: Any, folder: Path) -> str:
-    """Write the module's own name of each weight, by that of the export, which adds where the module was held.
-
-    A tensor that the module has under several names has the first one. Returns one that is missing in the export.
-    """
-    from fairlap.models.onnx_import.load import load_graph
-
-    first = {id(each): name for name, each in float_tensors(module).items()}
-    held = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
-    names = {}
-    for name, array in load_graph(folder / ONNX_FILE).weights.items():
-        own = held.get(name.removeprefix(_HELD))
-        if own is not None and np.array_equal(own.detach().numpy(), array):
-            names[name] = first[id(own)]
-    (folder / NAMES_FILE).write_bytes(msgspec.json.encode(names))
-    trained = (name for name, each in module.named_parameters() if each.requires_grad and name in first.values())
-    return next((name for name in trained if name not in names.values()), "")
-
-
-def weight_names_in(folder: Path) -> dict[str, str]:
-    return msgspec.json.decode((folder / NAMES_FILE).read_bytes(), type=dict[str, str])
-
-
-def _rename(model: Any, inputs: list[str], outputs: list[str]) -> None:
-    """Rename the export's inputs and outputs, which exporters name as they like, in the program's order."""
-    graph = model.graph
-    given = [value for value in graph.input if value.name not in {tensor.name for tensor in graph.initializer}]
-    if len(given) != len(inputs) or len(graph.output) != len(outputs):
-        raise SourceError(f"the export has {len(given)} inputs and {len(graph.output)} outputs")
-    new = dict(zip([value.name for value in given], inputs, strict=True))
-    new |= dict(zip([value.name for value in graph.output], outputs, strict=True))
-    taken = {name for node in graph.node for name in node.output} - set(new)
-    for name in taken & set(new.values()):
-        new[name] = f"{name} inside"
-    for node in graph.node:
-        for names in (node.input, node.output):
-            for place, name in enumerate(names):
-                names[place] = new.get(name, name)
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        value.name = new.get(value.name, value.name)
-
-
-def _to_openvino(program: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
-    return write_openvino(converted_by_openvino(program), inputs, outputs, file)
-
-
-def converted_by_openvino(program: Any) -> Any:
-    """Without its telemetry, which forks this process many times and reaches for the network. It is off in CI."""
-    import openvino
-
-    before = os.environ.get("CI")
-    os.environ["CI"] = "true"
-    try:
-        return openvino.convert_model(program)
-    finally:
-        if before is None:
-            del os.environ["CI"]
-        else:
-            os.environ["CI"] = before
-
-
-def write_openvino(model: Any, inputs: list[str], outputs: list[str], file: Path) -> int:
-    """With the names of the source, in the order of the conversion."""
-    import openvino
-
-    if len(model.inputs) != len(inputs) or len(model.outputs) != len(outputs):
-        raise SourceError(f"the conversion has {len(model.inputs)} inputs and {len(model.outputs)} outputs")
-    for port, name in zip((*model.inputs, *model.outputs), (*inputs, *outputs), strict=True):
-        port.get_tensor().set_names({name})
-    openvino.save_model(model, file, compress_to_fp16=False)
-    return file.stat().st_size + file.with_suffix(".bin").stat().st_size
-
-
-def _read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], dict[str, int], CountedWork | None]:
-    """Read what only the graph shows: the ranges of inputs, which of their sizes is the batch, and a call's work."""
-    file = folder / ONNX_FILE
-    if not file.is_file():
-        return {}, {}, None
-    import onnx
-
-    model = onnx.load_model(file)
-    return integer_bounds(model), batch_axes(model, input_values(model)), counted_work(model)
-
-
-def float_tensors(module: Any) -> dict[str, Any]:
-    """Parameters and buffers of float32, shared ones once."""
-    import torch
-
-    found = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    state = set(module.state_dict())
-    return {name: each for name, each in found.items() if name in state and each.dtype == torch.float32}
 
 
 def _tensor(

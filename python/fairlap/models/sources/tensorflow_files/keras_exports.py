@@ -21,14 +21,13 @@ import numpy as np
 
 from fairlap.errors import FairlapError, cause_of
 from fairlap.models.sources.contract import Route
-from fairlap.models.sources.python_models.torch_models import (
+from fairlap.models.sources.python_models.torch_exports import (
     EXPORTED,
-    TorchSource,
     converted_by_openvino,
-    wrapped,
     write_onnx,
     write_openvino,
 )
+from fairlap.models.sources.python_models.torch_source import TorchSource, wrapped
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, load_keras, use_backend
 
 FILES = {"onnx": "exported.onnx", "openvino": "exported.xml"}

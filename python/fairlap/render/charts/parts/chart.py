@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fairlap.render.charts.parts.libraries import altair
 from fairlap.render.charts.parts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
-from fairlap.results.row import Estimate
+from fairlap.results.fields.estimate import Estimate
 from fairlap.scenarios.contract import Unit, as_time_ns
 
 Scope = Literal["work", "both conditions", "batches"]
@@ -103,13 +103,19 @@ class JudgedAxis:
         return "format(datum.judged, '.4~r') + '/s'" if self.is_rate else "format(datum.judged / 1e6, '.4~r') + ' ms'"
 
 
-_BINARY_TICKS = "sequence(0, domain('x')[1] * 1.001, pow(2, ceil(log(domain('x')[1] / 6) / LN2)))"
-
-
-def measured_axis(kind: str, title: str, *, ticks: int = 5) -> Any:
-    """Sizes have ticks at multiples of a power of two, which are round numbers of MiB; their axis is horizontal."""
-    where = {"values": altair().ExprRef(_BINARY_TICKS)} if kind == "bytes" else {"tickCount": ticks}
+def measured_axis(kind: str, title: str, *, ticks: int = 5, upright: bool = False) -> Any:
+    """Sizes have ticks at multiples of a power of two, which are round numbers of MiB, on an axis that begins at 0."""
+    where = (
+        {"values": altair().ExprRef(_binary_ticks("y" if upright else "x"))}
+        if kind == "bytes"
+        else {"tickCount": ticks}
+    )
     return altair().Axis(title=title, labelExpr=_LABELS[kind], **where)
+
+
+def _binary_ticks(scale: str) -> str:
+    largest = f"domain('{scale}')[1]"
+    return f"sequence(0, {largest} * 1.001, pow(2, ceil(log({largest} / 6) / LN2)))"
 
 
 def by_batch() -> Any:

@@ -16,9 +16,9 @@ from fairlap.render.charts.parts.chart import axis_value
 from fairlap.render.charts.parts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.render.scenario_side import render_sides
 from fairlap.request.work import Precision, Work
+from fairlap.results.fields.estimate import Estimate
 from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
-from fairlap.results.row import Estimate
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.added import Picture
 from fairlap.scenarios.contract import Unit, of_time_ns

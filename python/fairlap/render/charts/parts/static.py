@@ -69,7 +69,11 @@ def _with_data_of(number: int, spec: Any) -> Any:
     if not isinstance(spec, dict):
         return spec
     return {
-        key: {"name": f"{number} {value['name']}"} if key == "data" else _with_data_of(number, value)
+        key: {"name": f"{number} {value['name']}"}
+        if key == "data"
+        else value.replace("domain('", f"domain('concat_{number}_")  # as Vega names the scales of stacked charts
+        if key == "expr"
+        else _with_data_of(number, value)
         for key, value in spec.items()
     }
 

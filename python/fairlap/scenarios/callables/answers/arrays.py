@@ -8,12 +8,14 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
+from fairlap.scenarios.callables.answers.in_chunks import are_same_bytes
 from fairlap.scenarios.reading import deferred_type
 
 Array = npt.NDArray[Any]
@@ -22,6 +24,9 @@ SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-
     "complex64": 2.0**-126,
     "complex128": 2.0**-1022,
 }
+
+
+_OWN_REFERENCES = 2  # a parameter, and what counts it
 
 
 class NotComparable(Exception):
@@ -49,13 +54,24 @@ Leaves = dict[str, Leaf]
 
 def leaves_of(value: Any, name: str = "the answer") -> Leaves:
     """Copy all arrays, numbers and texts out of a value, by where they stand in it."""
+    return {where: Leaf(np.array(leaf.values), leaf.kind) for where, leaf in answer_views(value, name).items()}
+
+
+def leaves_left(value: Any) -> Leaves:
+    """As ``leaves_of``, but without a copy of an array that nothing else refers to."""
+    is_alone = type(value) is np.ndarray and value.flags.owndata and sys.getrefcount(value) <= _OWN_REFERENCES
+    return answer_views(value) if is_alone else leaves_of(value)
+
+
+def answer_views(value: Any, name: str = "the answer") -> Leaves:
+    """Find them as ``leaves_of`` does, in the memory where they are."""
     if kind := deferred_type(value):
         raise Deferred(f"{name} is a {kind}, which is still to be computed")
-    return {where: Leaf(np.array(leaf.values), leaf.kind) for where, leaf in _leaves(value, name)}
+    return views_of(value, name)
 
 
 def views_of(value: Any, name: str) -> Leaves:
-    """Find them as ``leaves_of`` does, in the memory where they are."""
+    """As ``answer_views``, of arguments, which may be anything."""
     return dict(_leaves(value, name))
 
 
@@ -98,12 +114,18 @@ def _leaf(value: Any, name: str) -> Leaf:
     if found is None or found.dtype.kind not in "biufcUSmMV":
         kind = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise NotComparable(f"{name} is of the type {kind}")
-    kind = found.dtype.name
+    kind = _name_of(found.dtype)
     if kind == "bfloat16":
         return Leaf(found.astype(np.float32), kind)
     if found.dtype.kind == "V":
         raise NotComparable(f"{name} is an array of {kind}")
-    return Leaf(found, _kind_in_library(value) or kind)
+    return Leaf(found, kind if isinstance(value, np.ndarray) else _kind_in_library(value) or kind)
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    """NumPy puts it together each time, which takes longer than to copy a thousand numbers."""
+    return dtype.name
 
 
 def _as_numpy(value: Any) -> Array | None:
@@ -203,7 +225,7 @@ def are_identical(first: Leaf, second: Leaf) -> bool:
         return False
     if not one.flags.c_contiguous or not other.flags.c_contiguous or not one.ndim:
         return one.tobytes() == other.tobytes()
-    return np.array_equal(one.view(np.uint8), other.view(np.uint8))
+    return are_same_bytes(one, other)
 
 
 def are_equal(first: Leaves, second: Leaves) -> bool:

@@ -15,7 +15,7 @@ from fairlap.models.sources.callables.functions import sizes_of
 from fairlap.scenarios.callables.answers.arrays import Array, Leaves, copied, mapped, views_of
 
 ARGUMENT = "its argument"
-_TYPES = {"f": np.float64, "c": np.complex128}
+_TYPES: Mapping[str, type[np.float64 | np.complex128]] = {"f": np.float64, "c": np.complex128}
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,14 @@ def changed(arguments: Arguments, change: Callable[[Array], Array]) -> Arguments
 
 
 def in_float64(values: Array) -> Array:
+    """Copy them, as float64 or complex128 where they are inexact."""
     kind = "f" if values.dtype.name == "bfloat16" else values.dtype.kind
     return values.astype(_TYPES[kind]) if kind in _TYPES else np.array(values)
+
+
+def float64_of(values: Array) -> type[np.float64 | np.complex128]:
+    """Name the type that inexact ones have in float64."""
+    return _TYPES[values.dtype.kind]
 
 
 def leaves_of_arguments(arguments: Arguments) -> Leaves:

@@ -16,7 +16,7 @@ import numpy as np
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import NotAvailable
 from fairlap.scenarios.callables.answers.arrays import SMALLEST_NORMAL, Array
-from fairlap.scenarios.callables.answers.drawn import Draw, changed
+from fairlap.scenarios.callables.answers.drawn import Draw, changed, leaves_of_arguments
 
 if TYPE_CHECKING:
     from fairlap.scenarios.callables.answers.check import Answers
@@ -164,10 +164,23 @@ def cases_of(draw: Draw) -> Iterator[Case]:
         yield Case(chosen, layout=layout, seed=number)
 
 
+def warn_of_one_size(answers: Answers, draw: Draw) -> None:
+    """Note that all drawn arguments that were checked have the same sizes; numbers alone have none."""
+    drawn = [leaves_of_arguments(each) for each in answers.checked_on]
+    shapes = [{name: leaf.values.shape for name, leaf in each.items()} for each in drawn]
+    has_arrays = any(leaf.values.size > 1 for each in drawn for leaf in each.values())
+    if has_arrays and all(each == shapes[0] for each in shapes):
+        _warn_of_one_size(answers, draw)
+
+
+def _warn_of_one_size(answers: Answers, draw: Draw) -> None:
+    answers.notice("W_ONE_SIZE", f"{draw.name} draws one size, so other sizes were not tried")
+
+
 def check_structural(answers: Answers, draw: Draw) -> None:
     """Accuse those that are wrong on any of the cases. Cases outside of what the reference takes are left out."""
     if not draw.sizes:
-        answers.notice("W_ONE_SIZE", f"{draw.name} draws one size, so other sizes were not tried")
+        _warn_of_one_size(answers, draw)
     seen = set[str]()
     for case in cases_of(draw):
         if str(case) in seen:

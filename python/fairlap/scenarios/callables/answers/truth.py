@@ -1,14 +1,11 @@
 """What a callable should answer, from its reference in float64, and by how much rounding may move that.
 
-A right computation rounds after every operation. How far that moves an answer is found from the reference itself: its
-arguments are moved by what their type rounds away, a few times, in random directions. A sum of n numbers adds the
-rounding of n operations, which grows as the square root of n; so may an answer be off. What the reference errs by in
-its own type, and the rounding of the answer, come on top.
+How far rounding moves an answer is found from the reference itself: its arguments are moved by what their type rounds
+away, a few times, in random directions.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,49 +15,33 @@ import numpy as np
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
+from fairlap.scenarios.callables.answers.allowed import Moving, TrueLeaf
 from fairlap.scenarios.callables.answers.arrays import (
-    SMALLEST_NORMAL,
     Array,
     Deferred,
     Leaf,
     Leaves,
     NotComparable,
+    answer_views,
     are_identical,
+    leaves_left,
     leaves_of,
 )
-from fairlap.scenarios.callables.answers.drawn import changed, copy_of, in_float64, leaves_of_arguments
+from fairlap.scenarios.callables.answers.drawn import changed, copy_of, float64_of, in_float64, leaves_of_arguments
+from fairlap.scenarios.callables.answers.in_chunks import Buffers, chunks, flat
 
 Call = Callable[[Arguments], Any]  # of a callable that is complete when it returns
 
 _MOVES = 3
-_MANY = 2**18  # numbers, of which one move of each shows enough
-_FEWEST_OPERATIONS = 64  # a function such as exp rounds a few times, even of a single number
+_MANY = 2**16  # numbers, of which one move of each shows enough
 _MOST_OPERATIONS = 2**24
-_UNKNOWN_OPERATIONS = 2**20
-_OPERATIONS_ROUNDED = 4.0  # of the answer itself, such as a product with a scale at the end
-_PLAIN = 4.0  # times as far off as the reference in its own type
-_LEAST_MOVED = 0.05  # of the usual: a single element may be moved by nothing, by chance
+_BITS = 8
+_SIGNS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0  # of each of its bits
 _ORDERS_OF_SUMMING = 1000.0  # roundings by which a computation may differ from itself
-_TINY = 4.0  # smallest normal numbers, which some units take for 0
 
 
 class DrawsNumbers(InvalidRequest):
     code = "E_SOURCE_RANDOM"
-
-
-@dataclass(frozen=True)
-class TrueLeaf:
-    """``allowed`` is the largest right distance from ``values``, element by element; None where they must be equal.
-
-    ``own`` is what the reference answers in its own type. Elements that are not ``stable`` change when the arguments
-    are moved by their rounding, so that they prove nothing.
-    """
-
-    values: Array
-    own: Leaf
-    allowed: Array | None
-    stable: Array
-    roundoff: float = 0.0  # of the type that is asked for
 
 
 @dataclass(frozen=True)
@@ -76,6 +57,13 @@ class Outcome:
         """The answer: what it returned, and the arguments that it changed."""
         return self.answer | {name: self.arguments[name] for name in self.changed}
 
+    def is_same_as(self, other: Outcome) -> bool:
+        """Compare what was answered bit by bit."""
+        if self.changed != other.changed or self.answer.keys() != other.answer.keys():
+            return False
+        theirs = other.answered
+        return all(are_identical(leaf, theirs[name]) for name, leaf in self.answered.items())
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -88,157 +76,137 @@ class Truth:
     @property
     def proves(self) -> bool:
         """Whether a wrong answer would be noticed: one of nothing but zeros would not."""
-        return any(leaf.stable.any() and np.any(leaf.own.values != _zero_of(leaf.own)) for leaf in self.leaves.values())
+        return any(
+            (leaf.stable is None or leaf.stable.any()) and np.any(leaf.own.values != _zero_of(leaf.own))
+            for leaf in self.leaves.values()
+        )
 
 
-def outcome_of(call: Call, arguments: Arguments) -> Outcome:
-    """Call with a copy of the arguments."""
+def outcome_of(call: Call, arguments: Arguments, before: Leaves) -> Outcome:
+    """Call with a copy of the arguments, of which ``before`` are the leaves."""
     given = copy_of(arguments)
     returned = call(given)
-    return outcome_on(given, arguments, returned)
+    return outcome_on(given, before, returned)
 
 
-def outcome_on(given: Arguments, before: Arguments, returned: Any) -> Outcome:
-    """``given`` are the arguments that a call has had, ``before`` equal ones that it has not."""
-    answer = leaves_of(returned)
-    after, first = leaves_of_arguments(given), leaves_of_arguments(before)
-    differing = {name for name, leaf in after.items() if name not in first or not are_identical(leaf, first[name])}
+def outcome_on(given: Arguments, before: Leaves, returned: Any) -> Outcome:
+    """``given`` are the arguments that a call has had, ``before`` the leaves of equal ones that it has not."""
+    answer, after = leaves_of(returned), leaves_of_arguments(given)
+    differing = {name for name, leaf in after.items() if name not in before or not are_identical(leaf, before[name])}
     return Outcome(answer, after, frozenset(differing))
 
 
-def _outcome_like(own: Outcome, reference: Call, arguments: Arguments) -> Outcome:
-    """Call with arguments that nobody else has, of which it changes the same."""
-    with np.errstate(all="ignore"):
-        answer = leaves_of(reference(arguments))
-    return Outcome(answer, leaves_of_arguments(arguments) if own.changed else {}, own.changed)
-
-
-def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0) -> Truth:
+def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0, buffers: Buffers | None = None) -> Truth:
     """Evaluate the reference in its own type and in float64, and with arguments that are moved a little."""
     own = evaluated(reference, name, arguments)
-    wide, moved = own, list[Outcome]()
-    in_wide = False
     inexact = [leaf for leaf in leaves_of_arguments(arguments).values() if leaf.is_inexact]
-    operations = _operations(inexact)
-    inputs_roundoff = _roundoff_of(inexact)
-    if inexact:
-        found = _in_float64(reference, arguments, own)
-        in_wide = found is not None
-        wide = found or own
-        exact = changed(arguments, in_float64) if in_wide else arguments
-        step, moves = _accumulated(inputs_roundoff), _MOVES if operations < _MANY else 1
-        moved = [_moved(reference, exact, step, wide, seed, number) for number in range(moves + 1)]
-    leaves = {}
-    for leaf_name, leaf in own.answered.items():
-        others = [each.answered[leaf_name] for each in moved if leaf_name in each.answered]
-        truth = wide.answered.get(leaf_name, leaf)
-        leaves[leaf_name] = _true_leaf(leaf, truth, others, operations, inputs_roundoff)
-    return Truth(leaves, own.changed, in_wide)
+    operations, inputs_roundoff = _operations(inexact), _roundoff_of(inexact)
+    wider = _Wider(reference, arguments, own, buffers or Buffers())
+    wide = wider.answered() if inexact else None
+    truths = own.answered if wide is None else wide
+    with np.errstate(all="ignore"):
+        moving = {leaf_name: Moving(leaf, truths.get(leaf_name, leaf)) for leaf_name, leaf in own.answered.items()}
+        if inexact:
+            roundoff = _accumulated(inputs_roundoff)
+            for number in range(1 + (_MOVES if operations < _MANY else 1)):
+                move = _Move(roundoff, np.random.default_rng([seed, number]) if number else None)
+                moved = wider.answered_if(move, wide=wide is not None) or truths
+                for leaf_name in moving.keys() & moved.keys():
+                    moving[leaf_name].moved_to(moved[leaf_name].values)
+        leaves = {leaf_name: each.true_leaf(operations, inputs_roundoff) for leaf_name, each in moving.items()}
+    return Truth(leaves, own.changed, wide is not None)
 
 
 def evaluated(reference: Call, name: str, arguments: Arguments) -> Outcome:
     try:
         with np.errstate(all="ignore"):
-            return outcome_of(reference, arguments)
+            return outcome_of(reference, arguments, leaves_of_arguments(arguments))
     except (InvalidRequest, NotComparable, Deferred):
         raise
     except (Exception, SystemExit) as error:
         raise InvalidRequest(f"the reference {name} raised {described(error)}", code="E_REFERENCE") from error
 
 
-def _in_float64(reference: Call, arguments: Arguments, own: Outcome) -> Outcome | None:
-    """None where the reference cannot, or answers in a type of its own all the same."""
-    try:
-        found = _outcome_like(own, reference, changed(arguments, in_float64))
-    except (Exception, SystemExit):
-        return None
-    if set(found.answered) != set(own.answered):
-        return None
-    for name, leaf in own.answered.items():
-        wide = found.answered[name]
-        if wide.values.shape != leaf.values.shape or (leaf.is_inexact and wide.kind not in ("float64", "complex128")):
+@dataclass(frozen=True)
+class _Move:
+    """Move numbers by their rounding: each at random, or all upwards without ``rng``."""
+
+    roundoff: float
+    rng: np.random.Generator | None
+
+    def write(self, given: Array, moved: Array) -> None:
+        """Write flat arrays."""
+        step = max(self.roundoff, 2 * UNIT_ROUNDOFF_OF_TYPE.get(moved.dtype.name, 0.0))  # less would round away again
+        drawn = None if self.rng is None else np.frombuffer(self.rng.bytes(-(-moved.size // _BITS)), np.uint8)
+        factors_of_byte = 1.0 + step * _SIGNS_OF_BYTE
+        for part in chunks(moved.size):
+            here = moved[part]
+            here[:] = given[part]
+            if drawn is None:
+                here *= 1.0 + step
+            else:
+                drawn_here = drawn[part.start // _BITS : -(-part.stop // _BITS)]
+                factors = factors_of_byte.take(drawn_here, axis=0).reshape(-1)[: here.size]
+                np.multiply(here, factors, out=here, casting="same_kind")
+
+
+@dataclass(frozen=True)
+class _Wider:
+    """A reference on arguments in float64, and on those that are moved. ``own`` is its answer in its own type."""
+
+    reference: Call
+    arguments: Arguments
+    own: Outcome
+    buffers: Buffers
+
+    def answered(self) -> Leaves | None:
+        """None where it cannot, or answers in a type of its own all the same."""
+        self.buffers.begin()
+        given = changed(self.arguments, lambda values: self._written(values, None, wide=True))
+        try:
+            with np.errstate(all="ignore"):
+                found = leaves_left(self.reference(given)) | self._changed(given)
+        except (Exception, SystemExit):
             return None
-    return found
+        if set(found) != set(self.own.answered):
+            return None
+        for name, leaf in self.own.answered.items():
+            wide = found[name]
+            if wide.values.shape != leaf.values.shape:
+                return None
+            if leaf.is_inexact and wide.kind not in ("float64", "complex128"):
+                return None
+            if name in self.own.changed:  # it is in a buffer
+                found[name] = Leaf(np.array(wide.values), wide.kind)
+        return found
 
+    def answered_if(self, move: _Move, *, wide: bool) -> Leaves:
+        """Find the answers where the reference left them; none where it cannot."""
+        self.buffers.begin()
+        try:
+            given = changed(self.arguments, lambda values: self._written(values, move, wide=wide))
+            return answer_views(self.reference(given)) | self._changed(given)
+        except (Exception, SystemExit):
+            return {}
 
-def _moved(reference: Call, exact: Arguments, roundoff: float, otherwise: Outcome, seed: int, number: int) -> Outcome:
-    """Move the arguments by their rounding: all upwards in the first draw, each at random in the others."""
-    rng = np.random.default_rng([seed, number])
-
-    def move(values: Array) -> Array:
+    def _written(self, values: Array, move: _Move | None, *, wide: bool) -> Array:
+        if wide and values.dtype.kind not in "fc":
+            values = in_float64(values)
         if values.dtype.kind not in "fc":
             return np.array(values)
-        step = max(roundoff, 2 * UNIT_ROUNDOFF_OF_TYPE.get(values.dtype.name, 0.0))  # less would round away again
-        if not number:
-            return (values * (1.0 + step)).astype(values.dtype)
-        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-values.size // 8)), np.uint8), count=values.size)
-        factors = np.where(bits.reshape(values.shape), 1.0 + step, 1.0 - step)
-        return (values * factors).astype(values.dtype)
+        found = self.buffers.next(values.shape, float64_of(values) if wide else values.dtype)
+        if move is None:
+            found[...] = values
+        else:
+            move.write(flat(values), flat(found))
+        return found
 
-    try:
-        return _outcome_like(otherwise, reference, changed(exact, move))
-    except (Exception, SystemExit):
-        return otherwise
-
-
-def _true_leaf(own: Leaf, truth: Leaf, moved: list[Leaf], operations: int, inputs_roundoff: float) -> TrueLeaf:
-    alike = [each.values for each in moved if each.values.shape == truth.values.shape]
-    if not own.is_inexact or not truth.is_inexact:
-        stable = np.ones(own.values.shape, bool)
-        for each in alike:
-            stable &= np.asarray(each == truth.values)
-        return TrueLeaf(truth.values, own, None, stable)
-    with np.errstate(all="ignore"):
-        roundoff = _answer_roundoff(own, inputs_roundoff)
-        wide = in_float64(truth.values)
-        stable = np.isfinite(wide) & np.isfinite(own.values)
-        sizes = _where(stable, _sizes(wide))
-        spread = np.zeros(wide.shape)
-        for each in alike:
-            np.maximum(spread, _where(stable, _distance(each, wide)), out=spread)
-        if not np.isfinite(spread).all():
-            spread = np.nan_to_num(spread, nan=np.inf)
-        if roundoff == UNIT_ROUNDOFF_OF_TYPE["float64"]:  # in which a move by one rounding may round away again
-            np.maximum(spread, 2 * roundoff * sizes, out=spread)
-        if not moved:  # the callable's own numbers, of which nothing is known
-            operations = _UNKNOWN_OPERATIONS
-            spread = np.full(wide.shape, roundoff * float(np.max(sizes, initial=0.0)))
-        err = _where(stable, _distance(own.values, wide))
-        allowed = np.maximum(spread, _LEAST_MOVED * _usual(spread))
-        allowed *= math.sqrt(max(operations, _FEWEST_OPERATIONS))
-        allowed += _PLAIN * np.maximum(err, _usual(err))
-        allowed += _OPERATIONS_ROUNDED * roundoff * np.maximum(sizes, _usual(sizes))  # small ones are often differences
-        allowed += _TINY * SMALLEST_NORMAL[own.kind]
-    return TrueLeaf(wide, own, allowed, stable, roundoff)
-
-
-def _where(stable: Array, values: Array) -> Array:
-    """Set the others to 0, in place."""
-    if not stable.all():
-        np.copyto(values, 0.0, where=~stable)
-    return values
-
-
-def _distance(values: Array, wide: Array) -> Array:
-    return _sizes(np.subtract(values if values.dtype.kind in "fc" else in_float64(values), wide))
-
-
-def _sizes(values: Array) -> Array:
-    return np.abs(values, out=np.empty(np.shape(values)))
-
-
-def _usual(values: Array) -> float:
-    """Compute the root of the mean square of those that are finite."""
-    if math.isfinite(squares := float(np.square(values).sum())):
-        return math.sqrt(squares / values.size) if values.size else 0.0
-    finite = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
-
-
-def _answer_roundoff(own: Leaf, inputs_roundoff: float) -> float:
-    """Choose the type of the arguments where the reference computes in float64 what callables answer in theirs."""
-    roundoff = UNIT_ROUNDOFF_OF_TYPE[own.kind]
-    return max(roundoff, inputs_roundoff) if roundoff == UNIT_ROUNDOFF_OF_TYPE["float64"] else roundoff
+    def _changed(self, given: Arguments) -> Leaves:
+        """Find the arguments, which nobody else has, that the reference changes."""
+        if not self.own.changed:
+            return {}
+        leaves = leaves_of_arguments(given)
+        return {name: leaves[name] for name in self.own.changed}
 
 
 def _roundoff_of(inexact: list[Leaf]) -> float:
@@ -276,6 +244,8 @@ def _agrees_with_itself(first: Leaf, second: Leaf) -> bool:
     """Threads may sum in another order each time."""
     if first.values.shape != second.values.shape:
         return False
+    if are_identical(first, second):
+        return True
     if not first.is_inexact or not second.is_inexact:
         return bool(np.all(first.values == second.values))
     with np.errstate(all="ignore"):

@@ -6,9 +6,11 @@ import numpy as np
 
 from fairlap.errors import shortened
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
+from fairlap.scenarios.callables.answers.allowed import TrueLeaf
 from fairlap.scenarios.callables.answers.arrays import Array, Leaf
 from fairlap.scenarios.callables.answers.drawn import ARGUMENT, in_float64
-from fairlap.scenarios.callables.answers.truth import Outcome, TrueLeaf, Truth
+from fairlap.scenarios.callables.answers.in_chunks import are_within
+from fairlap.scenarios.callables.answers.truth import Outcome, Truth
 
 
 def why_outcome_wrong(truth: Truth, outcome: Outcome) -> str:
@@ -33,11 +35,14 @@ def why_wrong(name: str, true: TrueLeaf, got: Leaf) -> str:
         return f"{name} is of the type {got.kind}, not {true.own.kind}"
     if got.is_inexact and UNIT_ROUNDOFF_OF_TYPE[got.kind] > true.roundoff:
         return f"{name} is of the type {got.kind}, which is less exact than what is asked for"
-    values = in_float64(got.values).astype(true.values.dtype)
     with np.errstate(all="ignore"):
+        if true.stable is None and are_within(got.values, true.values, true.allowed):
+            return ""
+        stable = np.ones(true.values.shape, bool) if true.stable is None else true.stable
+        values = in_float64(got.values).astype(true.values.dtype)
         off = np.abs(values - true.values)
-        wrong = np.where(true.stable, ~(off <= true.allowed), False)
-        wrong |= ~true.stable & ~_same_infinity(values, true)
+        wrong = np.where(stable, ~(off <= true.allowed), False)
+        wrong |= ~stable & ~_same_infinity(values, true)
     if not wrong.any():
         return ""
     place = _worst(np.where(wrong, np.nan_to_num(off, nan=np.inf), -1.0))
@@ -67,7 +72,9 @@ def _worst(off: Array) -> tuple[int, ...]:
 def _why_unequal(name: str, true: TrueLeaf, got: Leaf) -> str:
     if (got.values.dtype.kind in "US") != (true.own.values.dtype.kind in "US"):
         return f"{name} is of the type {got.kind}, not {true.own.kind}"
-    right = np.asarray(got.values == true.own.values) | np.asarray(got.values == true.values) | ~true.stable
+    right = np.asarray(got.values == true.own.values) | np.asarray(got.values == true.values)
+    if true.stable is not None:
+        right |= ~true.stable
     if right.all():
         return ""
     place = _worst(np.where(right, 0.0, 1.0))

@@ -47,6 +47,7 @@ from fairlap.scenarios.callables.device_timing import OnDevice
 from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS, Inputs
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
+from fairlap.suggestions import did_you_mean
 
 _MOST_SEED = 2**31 - 1
 _FEWEST_BLOCKS = 24  # a fitted cost rests on times, which take more blocks than a clear verdict
@@ -287,7 +288,8 @@ def _checked_baseline(callables: Callables, baseline: str | None) -> str:
     if baseline is None:
         return next(iter(callables))
     if baseline not in callables:
-        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables")
+        meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
+        raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
     return baseline
 
 

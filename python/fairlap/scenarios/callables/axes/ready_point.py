@@ -28,8 +28,8 @@ from fairlap.scenarios.callables.turns import Arm, Done, Turns
 FEWEST_CALLABLES = 2
 _WARM_UP_S = 0.02
 _SETS_IN_MEMORY = 10  # of arguments, whose answers are known: see answers/check.py
-_REPEATING_SHARE = 0.0075  # of the budget, for calls whose answers are checked before any is timed
-_LONGEST_REPEATING_S = 0.015
+_REPEATING_SHARE = 0.0015  # of the budget, for calls whose answers are checked before any is timed
+_LONGEST_REPEATING_S = 0.003
 
 Callables: TypeAlias = Mapping[str, Callable[..., object]]
 
@@ -96,6 +96,7 @@ class ReadyPoint:
 
     def answers_checked(self) -> AnswersChecked:
         """After the last block."""
+        self.answers.check_last()
         self.answers.accuse_of_kept_answers()
         self.turns.take_accusations()
         return self.answers.result()

@@ -6,6 +6,7 @@ the sandbox, the memory that this process cannot write, and that the parent beli
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import importlib.util
@@ -24,10 +25,12 @@ import msgspec
 from fairlap.machine.programs.guardian import end_with_parent
 from fairlap.machine.programs.sandbox import confine, limit
 
-DONE, RAISED, OTHER_FORM, NOT_IMPORTED = 1, 2, 3, 4
+DONE, RAISED, OTHER_FORM, NOT_IMPORTED, NO_DEVICE_MEMORY = 1, 2, 3, 4, 5
+DRIVER_VARIABLE = "FAIRLAP_LIBCUDA"
 LONGEST_TEXT_BYTES = 400
 TEXT_AT = 64  # bytes into the first page of the answers, after the status and the length of the text
 _MOST_FILES = 128
+_MOST_FILES_ON_DEVICE = 1024  # CUDA opens some for each device, and for each context
 _LARGEST_FILE_BYTES = 1 << 24
 
 
@@ -44,6 +47,7 @@ class Orders(msgspec.Struct, frozen=True):
     ring: int
     cpu_s: float
     memory_bytes: int | None
+    device: Any = None  # DeviceOrders, likewise
 
 
 def main() -> None:
@@ -54,18 +58,21 @@ def main() -> None:
     for fd, _ in (orders.inputs, orders.answered):
         os.close(fd)
     limit(orders.cpu_s, orders.memory_bytes)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
+    files = _MOST_FILES_ON_DEVICE if orders.device else _MOST_FILES
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE_BYTES, _LARGEST_FILE_BYTES))
     ring = socket.socket(fileno=orders.ring)
     is_file = orders.place.endswith(".py")
-    confine([Path(orders.place)] if is_file else [], [], starts="nothing")
+    readable = [Path(orders.place)] if is_file else []
+    if orders.device and (driver := os.environ.get(DRIVER_VARIABLE)):
+        ctypes.CDLL(driver)  # it may have files of its own to open, which cannot be opened later
+        readable.append(Path(driver))
+    confine(readable, [], starts="nothing", gpu=orders.device is not None)
     _serve(orders, inputs, answered, ring)
 
 
 def _serve(orders: Orders, inputs: Any, answered: Any, ring: socket.socket) -> None:
     import numpy as np
-
-    from fairlap.scenarios.callables.untrusted.slots import Slots
 
     header = np.frombuffer(inputs, dtype=np.int64, count=2)
     state = np.frombuffer(answered, dtype=np.int64, count=2)
@@ -76,13 +83,11 @@ def _serve(orders: Orders, inputs: Any, answered: Any, ring: socket.socket) -> N
         state[1], state[0] = len(text), status
         ring.send(b"!")
 
-    slots = Slots(
-        orders.arguments,
-        orders.answers,
-        np.frombuffer(inputs, dtype=np.uint8)[mmap.PAGESIZE :],
-        np.frombuffer(answered, dtype=np.uint8)[mmap.PAGESIZE :],
-        orders.slots,
-    )
+    try:
+        slots = _slots(orders, inputs, answered)
+    except BaseException as error:
+        report(NO_DEVICE_MEMORY if orders.device else NOT_IMPORTED, _described(error))
+        return
     try:
         call = slots.empty_call() if not orders.place else _imported(orders)
     except BaseException as error:
@@ -98,6 +103,20 @@ def _serve(orders: Orders, inputs: Any, answered: Any, ring: socket.socket) -> N
             report(OTHER_FORM, form) if form else report(DONE)
         except BaseException as error:
             report(RAISED, _described(error))
+
+
+def _slots(orders: Orders, inputs: Any, answered: Any) -> Any:
+    """Return those of the device or of the host. None of their code runs before the sandbox."""
+    if orders.device:
+        from fairlap.scenarios.callables.untrusted.on_device.device_slots import DeviceSlots
+
+        return DeviceSlots(orders.arguments, orders.answers, orders.device, orders.slots)
+    import numpy as np
+
+    from fairlap.scenarios.callables.untrusted.slots import Slots
+
+    given, kept = (np.frombuffer(each, dtype=np.uint8)[mmap.PAGESIZE :] for each in (inputs, answered))
+    return Slots(orders.arguments, orders.answers, given, kept, orders.slots)
 
 
 def _mapped(fd: int, nbytes: int, *, writable: bool) -> mmap.mmap:

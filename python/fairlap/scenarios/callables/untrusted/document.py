@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlap.engine.measurement import Notice
 from fairlap.printed_document import PrintedDocument
 from fairlap.scenarios.callables.comparison_document import ComparedPair, PrintedFigure, printed_pair
 from fairlap.scenarios.callables.untrusted.result import Exclusion
@@ -19,11 +20,12 @@ class JudgedCallable(msgspec.Struct, frozen=True, kw_only=True):
     median_ns: float
     figure: PrintedFigure
     answers_checked: int
+    warnings: tuple[Notice, ...]
     block_ns: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET  # with --raw
 
 
 class UntrustedDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.untrusted/1"):
-    """Rows are sorted by time; texts are empty where they do not apply."""
+    """Rows are sorted by rank, then by time; texts are empty where they do not apply."""
 
     rows: list[JudgedCallable]
     comparisons: list[ComparedPair]
@@ -36,6 +38,7 @@ class UntrustedDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap
     blocks: int
     elapsed_s: float
     seed: int
+    device: str
     ended_early: str
     why_no_verdict: str
     interrupted: bool
@@ -54,6 +57,7 @@ def untrusted_document(found: UntrustedComparison, *, raw: bool) -> UntrustedDoc
         blocks=found.blocks,
         elapsed_s=found.elapsed_s,
         seed=found.seed,
+        device=found.device,
         ended_early=found.ended_early,
         why_no_verdict=found.why_no_verdict,
         interrupted=found.interrupted,
@@ -67,5 +71,6 @@ def _row(row: UntrustedRow, raw: bool) -> JudgedCallable:
         median_ns=row.median_ns,
         figure=PrintedFigure(figure.value, figure.low, figure.high),
         answers_checked=row.answers_checked,
+        warnings=row.warnings,
         block_ns=row.block_ns if raw else msgspec.UNSET,
     )

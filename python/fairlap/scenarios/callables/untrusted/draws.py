@@ -10,6 +10,7 @@ import numpy as np
 from fairlap.errors import InvalidRequest, described
 from fairlap.scenarios.callables.untrusted.layout import Layout, layout_of, leaves_of, stored
 from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
+from fairlap.scenarios.callables.untrusted.on_device.device_exchange import PrivateMemory
 
 _WHAT = "what --inputs returned"
 
@@ -30,14 +31,20 @@ class Draws:
 
 
 class DrawnSlots:
-    """The memory that contestants read their inputs from; written while all of them are stopped."""
+    """The memory that contestants read their inputs from; written while all of them are stopped.
 
-    def __init__(self, draws: Draws, layout: Layout, slots: int) -> None:
+    On a device it is the referee's own memory there, and ``memory`` has its first page only.
+    """
+
+    def __init__(self, draws: Draws, layout: Layout, slots: int, on_device: PrivateMemory | None) -> None:
         self._draws = draws
         self._layout = layout
-        self.memory = SharedMemory("fairlap-inputs", PAGE_BYTES + slots * layout.slot_bytes, read_only_elsewhere=True)
-        slots_bytes = self.memory.bytes[PAGE_BYTES:]
-        self._views = [layout.views(slots_bytes, slot) for slot in range(slots)]
+        self._on_device = on_device
+        nbytes = slots * layout.slot_bytes
+        of_host = 0 if on_device else nbytes
+        self.memory = SharedMemory("fairlap-inputs", PAGE_BYTES + of_host, read_only_elsewhere=True)
+        self._bytes = np.zeros(nbytes, np.uint8) if on_device else self.memory.bytes[PAGE_BYTES:]
+        self._views = [layout.views(self._bytes, slot) for slot in range(slots)]
 
     def fill(self, count: int) -> Sequence[Any]:
         """Draw inputs into the first slots, and return them as they were drawn."""
@@ -48,4 +55,7 @@ class DrawnSlots:
                 raise InvalidRequest(f"{_WHAT} changed its types, shapes or texts; they must be the same for all calls")
             for value, view in zip(leaves_of(arguments), views, strict=True):
                 view[...] = stored(value)
+        if self._on_device:
+            filled = self._bytes[: count * self._layout.slot_bytes]
+            self._on_device.device.copies.upload(self._on_device.inputs.address, filled.data)
         return drawn

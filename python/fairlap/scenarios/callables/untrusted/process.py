@@ -24,36 +24,36 @@ import msgspec
 import numpy as np
 
 from fairlap import quantity_text
-from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.programs.passed_environment import handed_on
 from fairlap.printable import one_line
 from fairlap.scenarios.callables.untrusted.contestant import (
     DONE,
+    DRIVER_VARIABLE,
     LONGEST_TEXT_BYTES,
+    NO_DEVICE_MEMORY,
     NOT_IMPORTED,
     OTHER_FORM,
     RAISED,
     TEXT_AT,
     Orders,
 )
+from fairlap.scenarios.callables.untrusted.host_exchange import HostExchange
 from fairlap.scenarios.callables.untrusted.layout import Layout
 from fairlap.scenarios.callables.untrusted.memory import PAGE_BYTES, SharedMemory
+from fairlap.scenarios.callables.untrusted.on_device.device_exchange import DeviceExchange, PrivateMemory
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName
+from fairlap.scenarios.callables.untrusted.result import Excluded
 
 _MEMORY_SHARE = 0.5  # of what is available
-_LOOKS = 64  # at the answers, right after the ring; 47 % of samples show that a hundredth is late
-_WORD_BYTES = 8
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _PASSED_BEGIN = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "NUMEXPR_", "GOMP_")
+_OF_DEVICE = (*_PASSED, DRIVER_VARIABLE)
+_OF_DEVICE_BEGIN = (*_PASSED_BEGIN, "CUDA_", "NVIDIA_")
 _LAST_LOOK_S = 0.3
 _ENDS_WITHIN_S = 1.0
 _STILL_BUSY_SHARE = 0.2  # of a core; pools of threads spin for less than the last look before they sleep
 _PACKAGE_ROOT = str(Path(__file__).parents[4])
-
-
-class Excluded(FairlapError):
-    """A contestant that is not judged, with the code of the reason."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Terms:
     answers: Layout
     slots: int
     inputs: SharedMemory  # its first page says which slots to call
+    on_device: PrivateMemory | None
     limit_s: float  # of one ring
     cpu_s: float
 
@@ -75,13 +76,12 @@ class ContestantProcess:
         self._terms = terms
         self._folder = ""
         self._status: tuple[int, int] | None = None  # how it ended: the kernel's code, and the status or signal
-        self._answered = SharedMemory(
-            "fairlap-answers", PAGE_BYTES + terms.slots * terms.answers.slot_bytes, read_only_elsewhere=False
-        )
+        of_host = 0 if terms.on_device else terms.slots * terms.answers.slot_bytes
+        self._answered = SharedMemory("fairlap-answers", PAGE_BYTES + of_host, read_only_elsewhere=False)
         self._header = terms.inputs.bytes[:16].view(np.int64)
-        self._answers = self._answered.bytes[PAGE_BYTES:]
-        self._words, self._partial = _words_of(terms.answers)
-        self._rng = np.random.default_rng(int.from_bytes(os.urandom(16), "little"))
+        self._exchange: HostExchange | DeviceExchange = HostExchange(self._answered, terms.answers)
+        if terms.on_device:
+            self._exchange = DeviceExchange(terms.on_device, terms.arguments, terms.answers, terms.slots)
         self._ring, theirs = socket.socketpair()
         try:
             self._process = self._started(name, theirs)
@@ -95,6 +95,8 @@ class ContestantProcess:
         self._end = os.pidfd_open(self.pid)
         for fd in (self._ring.fileno(), self._end):
             self._poll.register(fd, select.POLLIN)
+        if terms.on_device:
+            self._stop()  # they import one after another, so that it is known whose work is on the device
 
     def _started(self, name: CallableName | None, ring: socket.socket) -> subprocess.Popen[bytes]:
         place = "" if name is None else name.place
@@ -115,6 +117,7 @@ class ContestantProcess:
             ring=ring.fileno(),
             cpu_s=self._terms.cpu_s,
             memory_bytes=None if memory is None else int(memory * _MEMORY_SHARE),
+            device=self._exchange.orders() if isinstance(self._exchange, DeviceExchange) else None,
         )
         program = (
             f"import sys; {_PACKAGE_ROOT!r} in sys.path or sys.path.insert(0, {_PACKAGE_ROOT!r}); "
@@ -130,46 +133,43 @@ class ContestantProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd=self._folder or "/",
-                env=_environment(),
+                env=_environment(on_device=self._terms.on_device is not None),
                 pass_fds=(self._terms.inputs.fd, self._answered.fd, ring.fileno()),
                 start_new_session=True,
             )
 
     def imported(self, within_s: float) -> None:
         """Wait until it has imported its callable, and stop it."""
+        self._continue()
         self._await(within_s, "import")
         self._stop()
         self._require_done(self._taken())
+        self._exchange.require_quiet()
 
     def timed(self, first: int, count: int) -> int:
         """Call it with these slots' arguments, and return the nanoseconds until every answer was there."""
-        looked_at = self._poisoned(first, count)
+        exchange, poll, ring, pid = self._exchange, self._poll.poll, self._ring, self.pid
+        exchange.prepare(first, count)
+        self._answered.bytes[:8] = 0
         self._header[:] = first, count
-        words = self._answers.view(np.uint64)
-        poll, ring, pid = self._poll.poll, self._ring, self.pid
         limit_ms = int(self._terms.limit_s * 1e3)
         self._require_stopped()
         began_ns = time.perf_counter_ns()
+        exchange.reveal(first, count)
         os.kill(pid, signal.SIGCONT)
         with contextlib.suppress(OSError):  # it closed its end, which is found below
             ring.send(b"?", socket.MSG_DONTWAIT)
         ready = poll(limit_ms)
-        ended_ns = time.perf_counter_ns()
-        seen = words[looked_at]
+        ended_ns = exchange.ended_ns(first, count) if ready else 0
         self._stop()
         self._require_rung(ready)
         self._require_done(self._taken())
-        late = int((seen != words[looked_at]).sum()) or self._untouched(seen, looked_at)
-        if late:
-            what = (
-                f"{late} of {looked_at.size} parts of its answers that were looked at were not there when it rang back"
-            )
-            raise Excluded(what, code="E_DEFERRED_WORK")
+        exchange.require_in_time(first, count)
         return ended_ns - began_ns
 
     def answers(self, slot: int) -> list[np.ndarray[Any, Any]]:
         """Copy the answers of a slot, of a process that is stopped."""
-        return [view.copy() for view in self._terms.answers.views(self._answers, slot)]
+        return self._exchange.answers(slot)
 
     def require_quiet(self) -> None:
         """Let it run with nothing to do, and exclude it where threads of it still work after a while."""
@@ -186,6 +186,7 @@ class ContestantProcess:
             what = f"threads of it used {quantity_text.seconds(used_s)} of CPU time with nothing to answer"
             raise Excluded(what, code="E_LEFT_RUNNING")
         self._stop()
+        self._exchange.require_quiet()
 
     def end(self) -> None:
         if self._status is None:
@@ -197,6 +198,7 @@ class ContestantProcess:
 
     def _close(self) -> None:
         self._ring.close()
+        self._exchange.close()
         self._answered.close()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -251,6 +253,8 @@ class ContestantProcess:
             return
         length = min(max(int(self._answered.bytes[8:16].view(np.int64)[0]), 0), LONGEST_TEXT_BYTES)
         text = one_line(bytes(self._answered.bytes[TEXT_AT : TEXT_AT + length]).decode("utf-8", "replace"))
+        if status == NO_DEVICE_MEMORY:
+            raise Excluded(f"it cannot open its memory of the device: {text}", code="E_DEVICE_SHARING")
         if status == OTHER_FORM:
             raise Excluded(text, code="E_OUTPUT")
         if status in (RAISED, NOT_IMPORTED):
@@ -276,24 +280,6 @@ class ContestantProcess:
             name = f"signal {status}"
         return Excluded(f"its process was ended by {name}", code="E_CRASH")
 
-    def _poisoned(self, first: int, count: int) -> np.ndarray[Any, Any]:
-        """Fill words of the answers at drawn places with what no contestant can know, and return the places."""
-        self._answered.bytes[:8] = 0
-        if not self._words.size:
-            return np.zeros(0, np.intp)
-        slots = self._rng.integers(first, first + count, _LOOKS)
-        places = self._words[self._rng.integers(0, self._words.size, _LOOKS)]
-        looked_at = np.unique(slots * (self._terms.answers.slot_bytes // _WORD_BYTES) + places)
-        self._rng.shuffle(looked_at)
-        self._poison = self._rng.integers(0, 2**64, looked_at.size, dtype=np.uint64)
-        self._answers.view(np.uint64)[looked_at] = self._poison
-        return looked_at
-
-    def _untouched(self, seen: np.ndarray[Any, Any], looked_at: np.ndarray[Any, Any]) -> int:
-        """Count the looks that found what was put there; of a word that is filled in part that can be by chance."""
-        whole = ~np.isin(looked_at % (self._terms.answers.slot_bytes // _WORD_BYTES), self._partial)
-        return int(((seen == self._poison) & whole).sum()) if seen.size else 0
-
     def _cpu_s(self) -> float:
         try:
             return time.clock_gettime(~self.pid << 3 | 2)  # what clock_getcpuclockid(3) gives on Linux
@@ -301,17 +287,7 @@ class ContestantProcess:
             return 0.0
 
 
-def _words_of(layout: Layout) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the places in a slot of the words that an answer is in, and of those that it fills in part."""
-    whole: list[int] = []
-    partial: list[int] = []
-    for leaf in layout.leaves:
-        first = leaf.offset // _WORD_BYTES
-        whole += range(first, first + leaf.nbytes // _WORD_BYTES)
-        partial += [first] if 0 < leaf.nbytes < _WORD_BYTES else []
-    return np.array([*whole, *partial], np.intp), np.array(partial, np.intp)
-
-
-def _environment() -> dict[str, str]:
-    known = {name: value for name, value in os.environ.items() if name in _PASSED or name.startswith(_PASSED_BEGIN)}
+def _environment(*, on_device: bool) -> dict[str, str]:
+    names, begin = (_PASSED, _PASSED_BEGIN) if not on_device else (_OF_DEVICE, _OF_DEVICE_BEGIN)
+    known = {name: value for name, value in os.environ.items() if name in names or name.startswith(begin)}
     return {**handed_on(known), "PYTHONDONTWRITEBYTECODE": "1"}

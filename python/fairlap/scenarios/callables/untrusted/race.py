@@ -19,12 +19,16 @@ from typing import Any
 import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.judging import Judge
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
+from fairlap.scenarios.callables.untrusted.floor import Floor
+from fairlap.scenarios.callables.untrusted.on_device.device_exchange import PrivateMemory
+from fairlap.scenarios.callables.untrusted.on_device.referee_device import RefereeDevice, require_arrays
 from fairlap.scenarios.callables.untrusted.process import ContestantProcess, Terms
 from fairlap.scenarios.callables.untrusted.referee_code import CallableName, callable_name, imported
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
@@ -35,9 +39,10 @@ BUDGET_S = 10.0
 MARGIN = 0.005
 MOST_BLOCKS = 300  # the time of a verdict grows with their square
 _ROUNDS = 3  # in a block
+_ROUNDS_TO_CHOOSE = 6  # by the shortest sample: on a busy machine most are disturbed, and look long enough
 _BEFORE_SAMPLE = 2  # calls of a round that are not in the sample: one cold, and one alone
 _MOST_CALLS = 256  # in a sample
-_SAMPLE_NS = 500_000.0  # a ring is about a tenth of it
+_SAMPLE_NS = 500_000.0  # a ring is about a tenth of it; on a busy machine longer ones are seldom undisturbed
 _LONGEST_SAMPLE_NS = 250e6
 _MOST_BYTES = 1 << 26  # of inputs, and of answers, in the memory that is shared
 _FEWEST_CHECKED = 2  # answers in a round
@@ -45,7 +50,6 @@ _FIRST_CALLS = 4  # all of whose answers are checked
 _LIMIT_S = 30.0
 _SHARE_OF_A_ROUND = 0.02  # of the budget, beyond which samples get no longer
 _MOST_SEED = 2**31 - 1
-_SUBTRACTED_ABOVE = 2.0  # times the floor
 
 
 def compare_untrusted(
@@ -63,12 +67,14 @@ def compare_untrusted(
     seed: int | None = None,
     limit: float = _LIMIT_S,
     wait: bool = True,
+    device: str = "cpu",
 ) -> UntrustedComparison:
     """Time callables of files, or of installed modules, that are not trusted, and compare several.
 
     ``reference`` and ``inputs`` name the user's own callables, which run in this process. It ends when every comparison
     is decided, after ``blocks``, or when ``budget`` seconds are over. ``limit`` is the longest that a sample may take,
-    in seconds, the first included. Linux with Landlock and seccomp.
+    in seconds, the first included. ``device`` is "cpu", or such as "cuda:0", on which arguments and answers then are.
+    Linux with Landlock and seccomp.
     """
     if not (landlock_version() and has_seccomp()):
         raise NotAvailable("callables that are not trusted need Linux with Landlock and seccomp", code="E_SANDBOX")
@@ -78,10 +84,14 @@ def compare_untrusted(
     seed = secrets.randbelow(_MOST_SEED) if seed is None else seed
     draws = Draws(imported(inputs, contestants), sizes or {}, seed)
     known = Reference(imported(reference, contestants), draws.one())
+    if device != "cpu":
+        require_arrays(known.arguments, "what --inputs returned")
+        require_arrays(known.answers, "the answer of the reference")
     judge = Judge(alpha, margin, blocks is None, only_winner)
-    with ExitStack() as opened:
-        opened.enter_context(one_race(wait=wait, longest_s=budget))
-        race = _Race(contestants, draws, known, seed, limit, budget, opened)
+    with native_errors_explained(), ExitStack() as opened:
+        opened.enter_context(one_race(device, wait=wait, longest_s=budget))
+        referee_device = None if device == "cpu" else RefereeDevice(device)
+        race = _Race(contestants, draws, known, seed, limit, budget, opened, referee_device)
         return race.run(judge, MOST_BLOCKS if blocks is None else blocks, calls_per_sample)
 
 
@@ -95,6 +105,7 @@ class _Race:
         limit_s: float,
         budget_s: float,
         opened: ExitStack,
+        device: RefereeDevice | None,
     ) -> None:
         self._began_s = time.perf_counter()
         self._budget_s = budget_s
@@ -104,10 +115,12 @@ class _Race:
         largest = max(known.arguments.slot_bytes, known.answers.slot_bytes)
         self._most_calls = max(1, min(_MOST_CALLS, _MOST_BYTES // largest - _BEFORE_SAMPLE))
         slots = self._most_calls + _BEFORE_SAMPLE
-        self._inputs = DrawnSlots(draws, known.arguments, slots)
+        self._device = "cpu" if device is None else device.name
+        on_device = None if device is None else PrivateMemory(device, known.arguments, known.answers, slots)
+        self._inputs = DrawnSlots(draws, known.arguments, slots, on_device)
         opened.callback(self._inputs.memory.close)
         cpu_s = 4 * (budget_s + limit_s) + 600
-        terms = Terms(known.arguments, known.answers, slots, self._inputs.memory, limit_s, cpu_s)
+        terms = Terms(known.arguments, known.answers, slots, self._inputs.memory, on_device, limit_s, cpu_s)
         self._limit_s = limit_s
         self._floor = self._opened("the empty call", None, terms, opened)
         self._arms = [self._opened(each.text, each, terms, opened) for each in contestants]
@@ -160,8 +173,8 @@ class _Race:
             self._calls = wanted
             return
         while self._left and self._calls < self._most_calls:
-            rounds, spent_s = [], math.inf
-            for _ in range(_ROUNDS):
+            rounds, spent_s = list[dict[str, float]](), math.inf
+            for _ in range(_ROUNDS_TO_CHOOSE):
                 began_s = time.perf_counter()
                 rounds.append(self._timed_round(self._calls))
                 spent_s = min(spent_s, time.perf_counter() - began_s)
@@ -228,23 +241,20 @@ class _Race:
             return f"{after}the budget allows no further block"
         return ""
 
-    def _is_subtracted(self) -> bool:
-        """Only where every call is longer than the floor; otherwise no time is without it."""
-        floor_ns = np.array(self._floor.block_ns)
-        return all((np.array(arm.block_ns) > _SUBTRACTED_ABOVE * floor_ns).all() for arm in self._left)
-
-    def _figures(self, arm: Arm) -> np.ndarray[Any, Any]:
-        figures = np.array(arm.block_ns)
-        return figures - np.array(self._floor.block_ns) if self._is_subtracted() else figures
+    def _floor_under(self, arms: Sequence[Arm]) -> Floor:
+        return Floor.of(self._floor.block_ns, [arm.block_ns for arm in arms])
 
     def _table(self, arms: Sequence[Arm]) -> BlockTable:
-        figures = {arm.name: verdict.Figures("wall_ns", self._figures(arm)) for arm in arms}
+        floor = self._floor_under(arms)
+        figures = {arm.name: verdict.Figures("wall_ns", floor.figures(arm.block_ns)) for arm in arms}
         return verdict.block_table(figures, evidence="within one process")
 
     def _result(self, judge: Judge, ended_early: str, interrupted: bool) -> UntrustedComparison:
         left, blocks = self._left if self._blocks else [], self._blocks
         for arm in (self._floor, *left):
             del arm.block_ns[blocks:]
+        floor = self._floor_under(left) if blocks else None
+        rows = sorted((_row(arm, floor) for arm in left if floor is not None), key=lambda row: row.median_ns)
         comparisons: tuple[verdict.Comparison, ...] = ()
         standing, why_none = None, ""
         if len(left) < 2 or blocks < 2:
@@ -254,28 +264,32 @@ class _Race:
         else:
             table = self._table(left)
             comparisons = judge.comparisons(table)
-            standing = verdict.standing(table, comparisons)
-        rows = [self._row(arm) for arm in left]
+            standing = verdict.standing(table, comparisons, {row.name: row.median_ns for row in rows})
+            rows.sort(key=lambda row: standing.position(row.name))
         return UntrustedComparison(
-            rows=tuple(sorted(rows, key=lambda row: row.median_ns)),
+            rows=tuple(rows),
             comparisons=comparisons,
             standing=standing,
             excluded={arm.name: arm.exclusion for arm in self._arms if arm.exclusion is not None},
-            floor_ns=float(np.median(self._floor.block_ns)) if blocks else None,
+            floor_ns=floor.ns if floor is not None else None,
             ring_ns=float(np.median(self._floor.alone_ns)) if self._floor.alone_ns else None,
-            floor_subtracted=bool(left) and self._is_subtracted(),
+            floor_subtracted=floor is not None and floor.is_subtracted,
             calls_per_sample=self._calls,
             blocks=blocks,
             elapsed_s=time.perf_counter() - self._began_s,
             seed=self._seed,
+            device=self._device,
             ended_early=ended_early,
             why_no_verdict=why_none if len(self._arms) > 1 else "",
             interrupted=interrupted,
         )
 
-    def _row(self, arm: Arm) -> UntrustedRow:
-        figures = self._figures(arm)
-        return UntrustedRow(arm.name, tuple(figures), verdict.contestant_figure(np.log(figures)), arm.answers_checked)
+
+def _row(arm: Arm, floor: Floor) -> UntrustedRow:
+    figures = floor.figures(arm.block_ns)
+    warnings = (floor.notice(arm.block_ns),) if floor.is_near(arm.block_ns) else ()
+    figure = verdict.contestant_figure(np.log(figures))
+    return UntrustedRow(arm.name, tuple(figures), figure, arm.answers_checked, warnings)
 
 
 @contextmanager

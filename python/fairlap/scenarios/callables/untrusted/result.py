@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
+from fairlap.errors import FairlapError
 
 if TYPE_CHECKING:
     from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
@@ -22,10 +24,15 @@ class UntrustedRow:
     block_ns: tuple[float, ...]
     figure: verdict.ContestantFigure
     answers_checked: int
+    warnings: tuple[Notice, ...] = ()
 
     @property
     def median_ns(self) -> float:
         return float(np.median(self.block_ns))
+
+
+class Excluded(FairlapError):
+    """A contestant that is not judged, with the code of the reason."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +43,11 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class UntrustedComparison:
-    """Rows are sorted by time; ``excluded`` has the others, with their codes.
+    """Rows are sorted by rank, then by time; ``excluded`` has the others, with their codes.
 
     ``floor_ns`` is what a call costs that does nothing but answer, with its share of the ring. It is subtracted from
-    every figure, unless some callable takes less than twice as long: then no figure is without it.
+    every figure, unless some callable takes less than twice as long: then no figure is without it, and the rows of
+    those have a warning.
     """
 
     rows: tuple[UntrustedRow, ...]
@@ -55,6 +63,7 @@ class UntrustedComparison:
     seed: int
     ended_early: str
     why_no_verdict: str
+    device: str = "cpu"
     interrupted: bool = False
 
     def between(self, a: str, b: str) -> verdict.Comparison:
@@ -77,7 +86,9 @@ class UntrustedComparison:
     def __str__(self) -> str:
         count = quantity_text.count(len(self.rows) + len(self.excluded), "callable")
         blocks = quantity_text.count(self.blocks, "block")
-        lines = [f"{count}, each in its sandbox, {blocks} in {quantity_text.seconds(self.elapsed_s)}, seed {self.seed}"]
+        where = "" if self.device == "cpu" else f" on {self.device}"
+        took = quantity_text.seconds(self.elapsed_s)
+        lines = [f"{count}, each in its sandbox{where}, {blocks} in {took}, seed {self.seed}"]
         places = self.places
         width = max((len(name) for name in (*(row.name for row in self.rows), *self.excluded)), default=0)
         for row in self.rows:
@@ -86,6 +97,7 @@ class UntrustedComparison:
             relations = verdict.relations(self.standing, self.comparisons, row.name)
             line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
             lines.append(f"{line}  {relations}".rstrip())
+            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
         for name, why in self.excluded.items():
             lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
         first = self.standing.places[0].contestant if self.standing else ""

@@ -20,7 +20,7 @@ class Slots:
     def __init__(self, arguments: Any, answers: Any, inputs: Array, answered: Array, count: int) -> None:
         given, self._answers = (msgspec.convert(each, Layout) for each in (arguments, answers))
         self._as_tensors = [leaf.library == "torch" for leaf in self._answers.leaves]
-        self._nesting = _shape_of_nesting(self._answers.nesting)
+        self._nesting = shape_of_nesting(self._answers.nesting)
         self._is_single = self._answers.nesting == ["leaf", 0]
         self._arguments = [_arguments_of(given, given.views(inputs, slot)) for slot in range(count)]
         self._kept = [_made(self._answers, self._answers.views(answered, slot)) for slot in range(count)]
@@ -44,7 +44,7 @@ class Slots:
         return _copied(answer, kept[0], self._as_tensors[0])
 
     def _keep(self, answer: Any, kept: list[Any]) -> str:
-        if _shape_of_nesting(nested(answer, lambda _: ["leaf", 0])) != self._nesting:
+        if shape_of_nesting(nested(answer, lambda _: ["leaf", 0])) != self._nesting:
             return f"it returned a {type(answer).__name__} of another form than the reference"
         for value, into, as_tensor in zip(leaves_of(answer), kept, self._as_tensors, strict=True):
             if why := _copied(value, into, as_tensor):
@@ -129,8 +129,8 @@ def _zeros(leaf: Leaf) -> Any:
     return zeros if leaf.shape else zeros[()]
 
 
-def _shape_of_nesting(nesting: Any) -> Any:
+def shape_of_nesting(nesting: Any) -> Any:
     kind, *rest = nesting
     if kind == "dict":
-        return {name: _shape_of_nesting(each) for name, each in rest[0].items()}
-    return "leaf" if kind in ("leaf", "plain") else [_shape_of_nesting(each) for each in rest]
+        return {name: shape_of_nesting(each) for name, each in rest[0].items()}
+    return "leaf" if kind in ("leaf", "plain") else [shape_of_nesting(each) for each in rest]

@@ -11,7 +11,8 @@ import msgspec
 from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import Model
-from fairlap.race.equal_work.materials import Materials, require_offered
+from fairlap.race.equal_work.material_sources import require_offered
+from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.scenario_side import Offered, RaceSide
 from fairlap.request.race_request import MOST_EPOCHS_BY_DEFAULT, RaceOptions, RaceRequest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from fairlap import quantity_text
@@ -12,12 +12,16 @@ from fairlap.render.text.generation import generation_under_load
 from fairlap.request.fields.load import Load
 from fairlap.results.results import Results
 from fairlap.results.row import Row
+from fairlap.scenarios.load.loadgen_messages import WHY_INVALID
 
 
 def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
     for each in shown.work_results:
         for text, seconds in each.work.load.bounds if each.work.load else ():
             yield {"work": each.work.label, "conditions": each.conditions, "bound": text, "ns": 1e9 * seconds}
+
+
+_MEANINGS = {name.replace("_", " "): why for name, why in WHY_INVALID.items()}  # as rows have them
 
 
 class LoadShown(RenderSide):
@@ -36,6 +40,16 @@ class LoadShown(RenderSide):
         if row.largest_rate_per_s is not None and row.loadgen_rate_per_s is not None:
             loadgen = [f"{loadgen[0]} at {quantity_text.rate(row.loadgen_rate_per_s.value)}"]
         return [*filter(None, [at_largest_rate(row)]), *generation_under_load(row), *loadgen]
+
+    def notes(self, rows: Sequence[Row]) -> list[str]:
+        reasons = {
+            reason
+            for row in rows
+            if row.loadgen and row.loadgen.startswith("INVALID")
+            for reason in row.loadgen.partition(": ")[2].split(", ")
+        }
+        meanings = [f"{name}: {why}" for name, why in _MEANINGS.items() if name in reasons]
+        return [f"INVALID: LoadGen rejects the run by the rules of MLPerf ({'; '.join(meanings)})."] if meanings else []
 
 
 def _words(load: Load) -> Words:
@@ -61,7 +75,7 @@ def at_largest_rate(row: Row) -> str:
     if row.capacity_per_s is not None:
         parts.append(f"capacity {quantity_text.rate(row.capacity_per_s.value)}")
     if row.knee_rate_per_s is not None:
-        parts.append(f"knee at {quantity_text.rate(row.knee_rate_per_s)}")
+        parts.append(f"knee, a p99 over twice that of lone requests, at {quantity_text.rate(row.knee_rate_per_s)}")
     if row.mean_batch_at_largest_rate is not None and row.mean_batch_at_largest_rate > 1:
         parts.append(f"{quantity_text.number(row.mean_batch_at_largest_rate, 2)} requests per call")
     if row.first_request_s is not None:

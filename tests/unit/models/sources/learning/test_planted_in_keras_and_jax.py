@@ -15,6 +15,7 @@ for package in ("tensorflow", "keras", "jax", "optax"):
 
 from fairlap.frameworks import jax as jax_adapter  # noqa: E402
 from fairlap.frameworks import tensorflow as tensorflow_adapter  # noqa: E402
+from fairlap.frameworks.adapter_parts.losses import jax_losses, tensorflow_losses  # noqa: E402
 from fairlap.frameworks.adapter_parts.training import jax_training  # noqa: E402
 from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining  # noqa: E402
 from fairlap.frameworks.contract import Framework, Settings  # noqa: E402
@@ -60,13 +61,13 @@ def _threads_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sums_in_tensorflow(patch: pytest.MonkeyPatch) -> None:
-    right = tensorflow_adapter._loss_of
-    patch.setattr(tensorflow_adapter, "_loss_of", lambda kind, output, labels: 4 * right(kind, output, labels))
+    right = tensorflow_losses.loss_of
+    patch.setattr(tensorflow_losses, "loss_of", lambda kind, output, labels: 4 * right(kind, output, labels))
 
 
 def forgets_training(patch: pytest.MonkeyPatch) -> None:
-    right = tensorflow_adapter._loss_of_batch
-    patch.setattr(tensorflow_adapter, "_loss_of_batch", lambda model, kind, *_: right(model, kind))
+    right = tensorflow_losses.loss_of_batch
+    patch.setattr(tensorflow_adapter, "loss_of_batch", lambda model, kind, *_: right(model, kind))
 
 
 def stops_a_gradient(patch: pytest.MonkeyPatch) -> None:
@@ -94,8 +95,8 @@ def with_default_of_keras(**defaults: float) -> Plant:
 
 
 def sums_in_jax(patch: pytest.MonkeyPatch) -> None:
-    right = jax_adapter._loss_of
-    patch.setattr(jax_adapter, "_loss_of", lambda kind, first, labels: 4 * right(kind, first, labels))
+    right = jax_losses.loss_of
+    patch.setattr(jax_losses, "loss_of", lambda kind, first, labels: 4 * right(kind, first, labels))
 
 
 def stops_a_gradient_in_jax(patch: pytest.MonkeyPatch) -> None:
@@ -126,8 +127,8 @@ def with_default_of_optax(**defaults: float) -> Plant:
 def shifts_labels(patch: pytest.MonkeyPatch) -> None:
     from jax import numpy as jnp
 
-    right = jax_adapter._loss_of
-    patch.setattr(jax_adapter, "_loss_of", lambda kind, first, labels: right(kind, first, jnp.roll(labels, 1)))
+    right = jax_losses.loss_of
+    patch.setattr(jax_losses, "loss_of", lambda kind, first, labels: right(kind, first, jnp.roll(labels, 1)))
 
 
 IN_KERAS: dict[str, tuple[Plant, str, Training, str]] = {

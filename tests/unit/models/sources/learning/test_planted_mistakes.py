@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="`make test` installs it and runs th
 pytest.importorskip("onnxscript", reason="`make test` installs it and runs this")
 
 from fairlap.frameworks import torch as adapter  # noqa: E402
+from fairlap.frameworks.adapter_parts.losses import torch_losses  # noqa: E402
 from fairlap.frameworks.adapter_parts.training.torch_training import TorchTraining  # noqa: E402
 from fairlap.frameworks.contract import Contestant, Settings  # noqa: E402
 from fairlap.models.arrays import Arrays  # noqa: E402
@@ -34,13 +35,14 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def _with_loss(patch: pytest.MonkeyPatch, changed: Callable[..., Any]) -> None:
     """Plant a loss. ``changed`` takes the model, the right loss, the labels and the inputs."""
-    right = adapter._loss_of_batch
+    right = torch_losses.loss_of_batch
 
     def planted(model: Any, kind: Any) -> Callable[..., Any]:
         loss = right(model, kind)
         return lambda labels, *inputs, **named: changed(model, loss, labels, *inputs, *named.values())
 
-    patch.setattr(adapter, "_loss_of_batch", planted)
+    for module in (adapter, torch_losses):  # of steps of training, and of gradients
+        patch.setattr(module, "loss_of_batch", planted)
 
 
 def adds_up(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,171 @@
+"""Race both ends of a history, search for the step between them, and race the commit that was found with its parent."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fairlap.bisect.answer import answer_of
+from fairlap.bisect.bisect_request import E_BISECT, BisectRequest, checked, key_of
+from fairlap.bisect.bisection import Bisection
+from fairlap.bisect.commits import History, history_between
+from fairlap.bisect.next_race import Costs
+from fairlap.bisect.races import ProgressFor, Raced, race
+from fairlap.bisect.readings import Reading, levels_of
+from fairlap.bisect.saved_search import SavedSearch, Skipped, read_search, write_search
+from fairlap.bisect.search import Ended, RaceOf, Search
+from fairlap.bisect.trees import Trees, Unprepared, held_folder, remove
+from fairlap.errors import FairlapError
+from fairlap.race.progress import Silence
+
+_HALF_WIDTH_OF_STEP = 0.25  # of the interval of the last race, as a share of the step
+_FEWEST_AT_END, _MOST_AT_END = 12, 60
+_MOST_LOST = 3  # races in a row that compared nothing, such as on a busy machine
+_OF_BUDGET_FOR_ENDS = 0.5
+
+
+def bisect(
+    request: BisectRequest,
+    progress_for: ProgressFor = lambda plan, longest_s: Silence(),
+    notify: Callable[[str], None] = lambda line: None,
+) -> Bisection:
+    """Name the commit; what was raced before an interruption, or before a budget ended, counts.
+
+    The trees are kept for as long as the same request may go on from them.
+    """
+    history = history_between(checked(request).repository, request.good, request.bad)
+    key = key_of(request, history.repository, history.commits[0].sha, history.commits[-1].sha)
+    with held_folder(key) as folder:
+        searching = _Searching(request, history, folder, progress_for, notify)
+        found = searching.run()
+        if not searching.may_go_on:
+            remove(folder)
+    return found
+
+
+class _Searching:
+    def __init__(
+        self,
+        request: BisectRequest,
+        history: History,
+        folder: Path,
+        progress_for: ProgressFor,
+        notify: Callable[[str], None],
+    ) -> None:
+        self._request, self._history, self._folder = request, history, folder
+        self._progress_for, self._notify = progress_for, notify
+        self._saved = read_search(folder)
+        self._trees = Trees(folder, request, history, self._saved.built)
+        self._began_s = time.monotonic()
+        self.may_go_on = False
+        if self._saved.readings:
+            races = len(self._saved.readings)
+            notify(f"going on after {races} race{'s' if races > 1 else ''} of an earlier run of this command")
+
+    def run(self) -> Bisection:
+        ends = None if self._saved.readings else self._race_of_ends()
+        if ends is not None and not ends.is_worse:
+            return answer_of(self._request, self._history, self._saved, ends=ends)
+        search = Search(
+            self._history.last, float(self._request.sure), blocks=self._request.blocks, most_races=self._request.races
+        )
+        ended, why = self._searched(search)
+        self.may_go_on = ended is None or ended.reason == "races_spent"
+        step = None
+        if ended is not None and ended.reason == "sure":
+            step = self._race_of_step(search, ended.suspects)
+        return answer_of(self._request, self._history, self._saved, search=search, ended=ended, why=why, step=step)
+
+    def _race_of_ends(self) -> Raced:
+        last = self._history.last
+        budget_s = self._request.budget
+        self._notify(f"racing both ends of {last} commits")
+        found = self._raced(0, last, None, None if budget_s is None else _OF_BUDGET_FOR_ENDS * float(budget_s))
+        if found.failed:
+            raise FairlapError(f"the bad end cannot be raced: {found.found.message}", code=found.found.code or E_BISECT)
+        if found.is_worse:
+            self._keep(last, found)
+        return found
+
+    def _searched(self, search: Search) -> tuple[Ended | None, str]:
+        """Race until the search ends by itself; else return why it did not."""
+        lost = 0
+        while True:
+            step = search.next(self._saved.readings, self._saved.skipped, self._costs)
+            if isinstance(step, Ended):
+                return step, ""
+            budget_s = self._request.budget
+            if budget_s is not None and time.monotonic() - self._began_s > budget_s:
+                return None, f"the budget of {float(budget_s):g} s is spent, and the same command goes on"
+            found = self._race_of(step, search)
+            lost = 0 if found is None or found.log_ratios else lost + 1
+            if found is not None and lost == _MOST_LOST:
+                return None, f"{lost} races in a row compared nothing: {found.found.message}"
+
+    def _race_of(self, step: RaceOf, search: Search) -> Raced | None:
+        """Race a commit against the good end; None where it is skipped."""
+        commit = self._history.commits[step.position]
+        suspects, probability = search.likeliest(self._saved.readings, self._saved.skipped)
+        likeliest = self._history.commits[suspects[-1]].sha[:10]
+        self._notify(
+            f"race {len(self._saved.readings) + 1}: {commit.sha[:10]}, commit {step.position} of {self._history.last} "
+            f"(so far {probability:.0%} for {likeliest})"
+        )
+        try:
+            found = self._raced(0, step.position, step.blocks, None)
+        except Unprepared as error:
+            if step.position == self._history.last:
+                raise
+            self._skip(step.position, str(error), error.code)
+            return None
+        raced_before = any(each.position == step.position for each in self._saved.readings)
+        if found.failed and not raced_before:  # else it is lost, as on a busy machine
+            self._skip(step.position, found.found.message, found.found.code)
+            return None
+        self._keep(step.position, found)
+        return found
+
+    def _race_of_step(self, search: Search, suspects: range) -> Raced:
+        """Race the last suspect against what is before the first one, long enough for a narrow interval."""
+        levels = levels_of(self._saved.readings)
+        apart = max(abs(levels.by_position[self._history.last].log_ratio), search.floor)
+        wanted = math.ceil(levels.block_variance * (2 / (_HALF_WIDTH_OF_STEP * apart)) ** 2)
+        blocks = self._request.blocks or min(max(wanted, _FEWEST_AT_END), _MOST_AT_END)
+        first, last = suspects[0] - 1, suspects[-1]
+        self._notify(f"racing {self._history.commits[last].sha[:10]} against {self._history.commits[first].sha[:10]}")
+        return self._raced(first, last, max(blocks, _FEWEST_AT_END), None)
+
+    def _raced(self, earlier: int, later: int, blocks: int | None, budget_s: float | None) -> Raced:
+        trees = [self._tree(position) for position in (earlier, later)]
+        found = race(self._request, trees[0], trees[1], blocks, budget_s, self._progress_for, self._notify)
+        self._saved.race_s += found.found.seconds
+        return found
+
+    def _tree(self, position: int) -> Path:
+        sha = self._history.commits[position].sha
+        known, began_s = sha in self._trees.built, time.monotonic()
+        try:
+            return self._trees.tree(sha, self._notify)
+        finally:
+            if not known:
+                self._saved.builds += 1
+                self._saved.build_s += time.monotonic() - began_s
+                write_search(self._folder, self._saved)
+
+    def _keep(self, position: int, found: Raced) -> None:
+        if found.log_ratios:
+            self._saved.readings.append(Reading(position, found.log_ratios))
+        write_search(self._folder, self._saved)
+
+    def _skip(self, position: int, reason: str, code: str) -> None:
+        self._notify(f"skipping {self._history.commits[position].sha[:10]}: {reason}")
+        self._saved.skipped[position] = Skipped(reason, code)
+        write_search(self._folder, self._saved)
+
+    @property
+    def _costs(self) -> Costs:
+        saved: SavedSearch = self._saved
+        built = [place for place, commit in enumerate(self._history.commits) if place and commit.sha in saved.built]
+        return Costs(saved.race_s / max(saved.blocks, 1), saved.build_s / max(saved.builds, 1), built)

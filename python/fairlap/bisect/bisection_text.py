@@ -1,0 +1,58 @@
+"""A bisection for a terminal: the answer, the step, and a line for each commit that was tried."""
+
+from __future__ import annotations
+
+from fairlap import quantity_text
+from fairlap.bisect.bisection import Bisection, CommitOf, Ratio, TriedCommit
+from fairlap.render.encoders.text import aligned
+
+_SHORT = 10
+_MOST_SUBJECT = 50
+
+
+def text_of(found: Bisection) -> str:
+    parts = [f"{found.outcome.replace('_', ' ')}: {found.message}{f' [{found.code}]' if found.code else ''}"]
+    if found.commit is not None:
+        parts += _about(found.commit)
+    elif found.suspects:
+        parts += [f"  {each.commit[:_SHORT]} {each.subject}" for each in found.suspects]
+    if found.step is not None:
+        where = "its parent" if found.commit is not None else "the commit before them"
+        parts.append(f"  {_ratio(found.step)} times as much as {where}, in {_blocks(found.step)}")
+    if found.ends is not None and found.step is not None:
+        parts.append(f"  both ends: {_ratio(found.ends)}; probability {found.probability:.1%}")
+    if found.another_step is not None:
+        other = found.another_step
+        kind = "another step" if other.ratio > 1 else "a step to the better"
+        parts.append(
+            f"  the ends differ by {quantity_text.times(other.ratio)} beyond that: there is {kind}; look for it with "
+            f"--good {other.good[:_SHORT]} --bad {other.bad[:_SHORT]}"
+        )
+    if found.tried:
+        heads = ("commit", "of good", "blocks", "probability", "subject")
+        parts += ["", f"tried, of {quantity_text.count(found.commits, 'commit')}:"]
+        parts += [f"  {line}" for line in aligned([heads, *map(_cells, found.tried)])]
+    return "\n".join(parts)
+
+
+def _about(commit: CommitOf) -> list[str]:
+    merge = "; it is a merge: bisect what it merged with --good COMMIT^1 --bad COMMIT^2" if commit.merges else ""
+    return [f"  {commit.subject}", f"  {commit.author_date}{merge}"]
+
+
+def _cells(tried: TriedCommit) -> tuple[str, ...]:
+    subject = tried.subject if len(tried.subject) <= _MOST_SUBJECT else f"{tried.subject[: _MOST_SUBJECT - 3]}..."
+    name = tried.commit[:_SHORT]
+    if tried.ratio is None:
+        code = f" [{tried.code}]" if tried.code else ""
+        return name, "skipped", "", "", f"{subject} ({' '.join(tried.reason.split())}{code})"
+    ratio = quantity_text.ratio_interval(tried.ratio, tried.low, tried.high)
+    return name, ratio, str(tried.blocks), f"{tried.probability:.1%}", subject
+
+
+def _ratio(ratio: Ratio) -> str:
+    return quantity_text.ratio_interval(ratio.value, ratio.low, ratio.high)
+
+
+def _blocks(ratio: Ratio) -> str:
+    return quantity_text.count(ratio.blocks, "block")

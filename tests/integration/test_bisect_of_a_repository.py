@@ -1,0 +1,61 @@
+"""``fairlap bisect`` from beginning to end: a callable that is 30 % slower from one commit on, in fresh processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from fairlap.bisect.bisection import Bisection
+from fairlap.bisect.saved_search import SavedSearch
+from histories_of_commits import git, history_of
+
+LIMIT_S = 280.0
+COMMITS, SLOW_FROM = 16, 11
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_slow_commit_is_named_after_ctrl_c_and_with_one_that_does_not_build(tmp_path: Path) -> None:
+    repository, cache = tmp_path / "repository", tmp_path / "cache"
+    hashes = history_of(repository, COMMITS, slow_from=SLOW_FROM, broken={8})
+    variables = {**os.environ, "FAIRLAP_CACHE": str(cache)}
+    command = [
+        sys.executable, "-m", "fairlap", "bisect", "--good", "good", "--bad", "HEAD", "--call", "hot:fn",
+        "--prepare", "grep -q fine state", "--threads", "1", "--seconds", "100ms", "--json", "-q",
+    ]  # fmt: skip
+    first = subprocess.Popen(command, cwd=repository, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ends_s = time.monotonic() + LIMIT_S
+    while not (races := saved(cache).readings):
+        assert time.monotonic() < ends_s
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.05)
+    first.send_signal(signal.SIGINT)
+    printed, _ = first.communicate(timeout=60)
+    assert (first.returncode, printed) == (130, b"")
+    assert saved(cache).readings == races
+
+    second = subprocess.run(command, cwd=repository, env=variables, capture_output=True, timeout=LIMIT_S, check=False)
+    found = msgspec.json.decode(second.stdout, type=Bisection)
+    assert (second.returncode, found.outcome) == (0, "found")
+    assert found.commit is not None
+    assert found.commit.commit == hashes[SLOW_FROM]
+    assert found.step is not None
+    assert found.step.value == pytest.approx(1.3, rel=0.15)
+    assert [each.position for each in found.tried if each.code == "E_PREPARE"] == [8]
+    [bad] = [each for each in found.tried if each.position == COMMITS]
+    assert bad.blocks >= len(races[0].log_ratios)
+    assert not git(repository, "status", "--short")
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+    assert not list(cache.rglob("hot.py"))
+
+
+def saved(cache: Path) -> SavedSearch:
+    for file in cache.glob("bisect/*/search.json"):
+        return msgspec.json.decode(file.read_bytes(), type=SavedSearch)
+    return SavedSearch()

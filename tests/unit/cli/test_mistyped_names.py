@@ -1,0 +1,61 @@
+"""A mistyped contestant, framework, option or callable is answered with the nearest one, in every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import invoke
+from fairlap.store.store import open_store
+from runs_for_rows import a_run
+from runs_in_store import keep_whole
+
+LABELLED = ("--inputs", "x.npy", "--labels", "y.npy", "--metric", "top1")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    monkeypatch.chdir(tmp_path)
+    with open_store() as store:
+        keep_whole(store, a_run())
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("compare", "mlp", "--on", "trch"), "torch"),
+        (("compare", "mlp", "--on", "torch:compil"), "compile"),
+        (("compare", "mlp", "--on", "torch", "--baseline", "trch"), "torch"),
+        (("load", "mlp", "--on", "trch", "--p99", "5ms"), "torch"),
+        (("collectives", "--on", "trch"), "torch"),
+        (("self-test", "mlp", "--on", "trch"), "torch"),
+        (("choose", "a.onnx", "b.onnx", "--on", "onxruntime", *LABELLED), "onnxruntime"),
+        (("convert", "mlp", "--for", "trch"), "torch"),
+        (("history", "mlp", "--on", "trch"), "torch"),
+        (("history", "mlpp"), "mlp"),
+        (("runs", "--on", "trch"), "torch"),
+        (("runs", "--on", "torch,jax:fst"), "jax:fast"),
+        (("runs", "--model", "mlpp"), "mlp"),
+        (("gate", "last", "--baseline", "trch"), "torch"),
+        (("gate", "last", "--baseline", "torch", "--candidate", "jax:fst"), "jax:fast"),
+        (("rerun", "last", "--baseline", "trch"), "torch"),
+        (("time", "math:snh"), "sinh"),
+        (("time", "math:sin", "math:cos", "--baseline", "math:con"), "math:cos"),
+    ],
+)
+def test_the_nearest_name_is_suggested(arguments: tuple[str, ...], meant: str) -> None:
+    found = invoke(*arguments)
+    text = str(found.exception) if isinstance(found.exception, Exception) else found.output
+    assert f"did you mean {meant}?" in text
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    "arguments", [("runs", "--on", "torch,jax:fast", "--since", "2100-01-01"), ("runs", "--on", "zz")]
+)
+def test_where_no_name_is_near_none_is_suggested(arguments: tuple[str, ...]) -> None:
+    found = invoke(*arguments)
+    assert "no such run" in found.output
+    assert "did you mean" not in found.output
