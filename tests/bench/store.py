@@ -32,7 +32,7 @@ from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
 from fairlap.request.names import Contestants
 from fairlap.request.work import Conditions, Work
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.scenarios.process_result import AnswerError, ProcessResult, Timing

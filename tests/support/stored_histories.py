@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from fairlap.race.run import Run
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.store.opening import writing

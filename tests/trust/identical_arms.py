@@ -4,7 +4,7 @@ import numpy as np
 from fairlap.verdict import Verdict, block_table, judge, process_figure, standing, steady_state
 from fairlap.verdict.exact_tests.multiplicity import correct_differences
 from fairlap.verdict.exact_tests.signed_rank import centre, p_two_sided, walsh_averages
-from fairlap.verdict.when_to_stop.stopping import blinded_half_width
+from fairlap.verdict.when_to_stop.precise_enough import blinded_half_width
 
 from .figure import Figure, allowed_share, seeded
 from .generators import TIME_LINES, Floats, run_blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairlap import quantity_text
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
 _TEXTS: Mapping[str, Callable[[Estimate], str]] = {

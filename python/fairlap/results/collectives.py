@@ -11,8 +11,8 @@ import numpy as np
 from fairlap import verdict
 from fairlap.printed_document import PrintedDocument
 from fairlap.race.collectives import MEMORY, CollectivesRun, Trial
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import inverse
-from fairlap.results.fields.estimate import Estimate
 from fairlap.scenarios.ranks.ranks_messages import COPY
 
 REFERENCE = "mpi"

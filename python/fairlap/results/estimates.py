@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlap import verdict
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import inspect
 
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
 Kind = Literal["text", "whole", "number", "structure"]

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Annotated
 
 from fairlap.engine.measurement import Notice
-from fairlap.results.fields.about import about
-from fairlap.results.fields.estimate import Estimate, time_ns
-from fairlap.results.fields.scenarios import Scenarios
+from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.estimate import Estimate, time_ns
+from fairlap.results.column_definitions.scenarios import Scenarios
 
 _verdict = partial(about, group="verdict")
 _warnings = partial(about, group="warnings")

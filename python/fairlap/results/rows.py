@@ -18,6 +18,8 @@ from fairlap.machine.differences import lasting
 from fairlap.race.run import Run
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.column_definitions.resources import time_to_first
 from fairlap.results.columns.answers import agreement_of, errors_of
 from fairlap.results.columns.compilation import compilation_of, stalls_of, without_stall
 from fairlap.results.columns.energy import energy_by_sensor, energy_of
@@ -34,8 +36,6 @@ from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
 from fairlap.results.columns.utilisation import utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
-from fairlap.results.fields.estimate import Estimate
-from fairlap.results.fields.resources import time_to_first
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries

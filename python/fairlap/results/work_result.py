@@ -18,8 +18,8 @@ from fairlap.race.equal_work.training_answers import FIRST_EPOCH
 from fairlap.race.precision_drop import Drop
 from fairlap.request.names import THREADS
 from fairlap.request.work import Conditions, Work
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.learning.learning_curves import curves_apart
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import Judged, Unqualified, of_time_ns

@@ -10,8 +10,8 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, StartWeights
+from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.estimates import times
-from fairlap.results.fields.estimate import Estimate, time_ns
 from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Unit, scenarios
 from fairlap.store.database import Database

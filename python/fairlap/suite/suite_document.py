@@ -15,7 +15,7 @@ from fairlap.machine.files.regular_file import content_of
 from fairlap.printed_document import PrintedDocument
 from fairlap.request.suite import E_SUITE, LeftOut, Selection
 from fairlap.request.work import Conditions
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult

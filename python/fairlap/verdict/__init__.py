@@ -119,9 +119,9 @@ from fairlap.verdict.when_to_stop.looks import Design as Design
 from fairlap.verdict.when_to_stop.looks import Look as Look
 from fairlap.verdict.when_to_stop.looks import looks as looks
 from fairlap.verdict.when_to_stop.looks import possible_looks as possible_looks
-from fairlap.verdict.when_to_stop.stopping import StoppingAdvice as StoppingAdvice
-from fairlap.verdict.when_to_stop.stopping import StoppingRule as StoppingRule
-from fairlap.verdict.when_to_stop.stopping import advise as advise
+from fairlap.verdict.when_to_stop.precise_enough import StoppingAdvice as StoppingAdvice
+from fairlap.verdict.when_to_stop.precise_enough import StoppingRule as StoppingRule
+from fairlap.verdict.when_to_stop.precise_enough import advise as advise
 from fairlap.verdict.when_to_stop.worthwhile_rounds import SEGMENT as SEGMENT
 from fairlap.verdict.when_to_stop.worthwhile_rounds import RacedBlock as RacedBlock
 from fairlap.verdict.when_to_stop.worthwhile_rounds import worthwhile_rounds as worthwhile_rounds

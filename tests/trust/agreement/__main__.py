@@ -5,7 +5,8 @@ python -m tests.trust.agreement --only latency,train --pairs 6 --threads 2
 python -m tests.trust.agreement --on torch,jax --device cuda:0 --threads 1 --out build/trust/cuda
 python -m tests.trust.agreement --pairs 0                    only the table of all pairs in --out so far
 
-The loops are in by_hand/ and import nothing of fairlap. Pairs are added to those of earlier commands, so that a table
+The loops are in by_hand/ and import nothing of fairlap. A contestant may be slowed to see that the difference is found:
+--on onnxruntime:slowdown=3%. Pairs are added to those of earlier commands, so that a table
 may be taken in short commands; another --out starts over. Exit status 1 if a ratio is beyond what is allowed.
 """
 
@@ -20,7 +21,7 @@ from itertools import groupby
 from pathlib import Path
 
 from .cases import CASES, Case
-from .pairs import Pair, agreements_of, pairs_of
+from .pairs import Pair, agreements_of, pairs_of, without_slowdown
 from .table import as_table
 
 
@@ -61,12 +62,13 @@ def main() -> None:
     file = given.out / "pairs.jsonl"
     for _, group in groupby(chosen(CASES, given.only), key=lambda case: case.command):
         cases = list(group)
-        on = [name for name in cases[0].contestants if not given.on or name in given.on.split(",")]
+        wanted = given.on.split(",") if given.on else cases[0].contestants
+        on = [name for name in wanted if without_slowdown(name) in cases[0].contestants]
         for threads in cases[0].threads:
             if str(threads) not in given.threads.split(",") or not on:
                 continue
-            for number in range(given.pairs):
-                for pair in pairs_of(cases, threads, number, given.out / "models", on, given.device):
+            for _ in range(given.pairs):
+                for pair in pairs_of(cases, threads, given.out / "models", on, given.device):
                     print(
                         f"{pair.case}, {pair.contestant}, {pair.threads}: {pair.fairlap / pair.by_hand:.3f}", flush=True
                     )

@@ -1,28 +1,31 @@
-"""Pairs of one measurement by fairlap and one by hand, in turns and in fresh processes, and the ratio of the two."""
+"""Pairs of one measurement by fairlap and one by hand, in fresh processes, and the ratio of the two.
+
+The loop has its turns next to those of the race, so that both see the machine at the same speed: on a shared machine
+that changes by a fifth within seconds.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from fairlap.race.processes.block_worker import CONTROLLED_MEMORY, OFFLINE
 from fairlap.verdict.exact_tests import signed_rank
 
 from .cases import Case, Row
+from .loop import Loop
+from .race_in_turns import Offer
 
 LEVEL = 0.05
-LIMIT_S = 600
-DEVICE = "AGREEMENT_DEVICE"
-PORTS = ("AGREEMENT_PORT", "AGREEMENT_SECOND_PORT")  # at which ranks meet
 
 
 @dataclass(frozen=True)
@@ -58,46 +61,94 @@ class Agreement:
 
 
 def pairs_of(
-    cases: Sequence[Case], threads: int, number: int, models: Path, contestants: Sequence[str], device: str
+    cases: Sequence[Case], threads: int, models: Path, contestants: Sequence[str], device: str
 ) -> Iterator[Pair]:
-    """Pair cases with one command, which runs once with all of the contestants, with the loops of each of them.
+    """Pair cases with one command, which runs once with all of the contestants, with the loops of each of them."""
+    in_turn = [case for case in cases if case.turn_of is not None]
+    with ExitStack() as stack:
+        loops: dict[tuple[str, str], Loop] = {}
 
-    The loops come second, since the command finds what some loops are given. The order of the contestants is turned
-    round in every other pair.
-    """
-    rows, cores = rows_and_cores(cases[0], threads, contestants, device)
-    for name in contestants if number % 2 else reversed(contestants):
-        for case in cases if name in rows else ():
-            figure = case.figure(rows[name])
-            yield Pair(
-                case.name, name, threads, figure, by_hand(case, name, threads, rows[name], models, cores, device)
-            )
+        def serve(offer: Offer) -> None:
+            """Start the loops when the contestant is prepared, and let them have their turns."""
+            for case in in_turn:
+                whose = case.name, offer.contestant
+                if whose not in loops:
+                    command = case.loop_command(offer.contestant, threads, models)
+                    loop = Loop(command, offer.cores, device, is_stopped=case.is_stopped)
+                    loops[whose] = stack.enter_context(loop)
+                if offer.of == case.turn_of:
+                    loops[whose].take_turn(offer.given)
+
+        if cases[0].is_race:
+            run = raced(command_of(cases[0], threads, contestants, device), serve)
+            rows, cores = finished_rows(run), run["plan"]["blocks"][0]["cores"]
+        else:
+            rows, cores = untrusted_rows(cases[0]), sorted(os.sched_getaffinity(0))
+        for name, row in rows.items():
+            for case in cases:
+                if case.turn_of is None:
+                    command = case.loop_command(name, threads, models)
+                    loop = loops[case.name, name] = Loop(command, cores, device, memory_is_controlled=case.is_race)
+                    with loop:
+                        loop.take_turn(case.given(row))
+                by_hand = case.by_hand_figure(loops[case.name, name].turns, row)
+                yield Pair(case.name, name, threads, case.figure(row), by_hand)
 
 
-def rows_and_cores(
-    case: Case, threads: int, contestants: Sequence[str], device: str
-) -> tuple[Mapping[str, Row], Sequence[int]]:
-    """Race, and return the rows by contestant and the cores that the block drew: the loops run on the same."""
-    if not case.is_race:
-        return _untrusted_rows(case), sorted(os.sched_getaffinity(0))
-    on = [] if "--command" in case.command else ["--on", ",".join(contestants)]
-    command = [*case.command, *on, "--threads", str(threads), "--blocks", "1", "--data-seed", "0", "--json", "--quiet"]
-    if device != "cpu":
-        command += ["--device", device]
-    if "--command" in case.command:
-        command = [each for each in command if each not in ("--data-seed", "0")]
-    run = _printed(command)
+def command_of(case: Case, threads: int, contestants: Sequence[str], device: str) -> list[str]:
+    command = [*case.command, "--threads", str(threads), "--blocks", "1", "--json", "--quiet"]
+    if "--command" not in command:
+        command += ["--on", ",".join(contestants), "--data-seed", "0"]
+    return command if device == "cpu" else [*command, "--device", device]
+
+
+def raced(command: Sequence[str], serve: Callable[[Offer], None]) -> Mapping[str, Any]:
+    """Race, with ``serve`` whenever the race hands the machine over, and return the run."""
+    offers, for_offers = os.pipe()
+    for_returns, returns = os.pipe()
+    given = [str(for_offers), str(for_returns), *command]
+    with open(offers) as offered, open(returns, "w") as returned, tempfile.TemporaryFile() as output:  # noqa: PTH123
+        race = subprocess.Popen(
+            [sys.executable, "-m", "tests.trust.agreement.race_in_turns", *given],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            pass_fds=(for_offers, for_returns),
+        )
+        os.close(for_offers)
+        os.close(for_returns)
+        try:
+            for line in offered:
+                serve(Offer(**json.loads(line)))
+                print(file=returned, flush=True)
+        except BaseException:
+            race.terminate()
+            raise
+        _, errors = race.communicate()
+        output.seek(0)
+        printed = output.read()
+    if not printed:
+        raise RuntimeError(f"fairlap {' '.join(command)}: {errors.strip()}")
+    run: Mapping[str, Any] = json.loads(printed)
+    return run
+
+
+def finished_rows(run: Mapping[str, Any]) -> Mapping[str, Row]:
     rows = {row["contestant"]: row for row in run["rows"]}
     for name, row in list(rows.items()):
         if row["outcome"] != "finished":
-            print(f"{case.name}, {name}: {row['outcome']}: {row['message']}", file=sys.stderr)
+            print(f"{name}: {row['outcome']}: {row['message']}", file=sys.stderr)
             del rows[name]
-    return rows, run["plan"]["blocks"][0]["cores"]
+    return rows
 
 
-def _untrusted_rows(case: Case) -> Mapping[str, Row]:
+def untrusted_rows(case: Case) -> Mapping[str, Row]:
     """By the name of the callable alone, with what all of them have in common."""
-    found = _printed([*case.command, "--json"])
+    command = [sys.executable, "-m", "fairlap", *case.command, "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not ran.stdout:
+        raise RuntimeError(f"{' '.join(command)}: {ran.stderr.strip()}")
+    found = json.loads(ran.stdout)
     if found.get("excluded"):
         raise RuntimeError(f"{case.name}: {found['excluded']}")
     print(f"{case.name}: floor {found['floor_ns']:.0f} ns, subtracted: {found['floor_subtracted']}", file=sys.stderr)
@@ -105,46 +156,22 @@ def _untrusted_rows(case: Case) -> Mapping[str, Row]:
     return {row["name"].rpartition(":")[2]: {**row, **shared} for row in found["rows"]}
 
 
-def _printed(command: Sequence[str]) -> Row:
-    ran = subprocess.run([sys.executable, "-m", "fairlap", *command], capture_output=True, text=True, check=False)
-    if not ran.stdout:
-        raise RuntimeError(f"fairlap {' '.join(command)}: {ran.stderr.strip()}")
-    printed: Row = json.loads(ran.stdout)
-    return printed
-
-
-def by_hand(
-    case: Case, contestant: str, threads: int, row: Row, models: Path, cores: Sequence[int], device: str
-) -> float:
-    command = case.by_hand(contestant, threads, row, models)
-    ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
-    memory = CONTROLLED_MEMORY if case.is_race else {}
-    variables = {**os.environ, **OFFLINE, **memory, **ports, DEVICE: device}
-    ran = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=variables,
-        timeout=LIMIT_S,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
-    if ran.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {ran.stderr.strip()}")
-    return float(json.loads(ran.stdout.splitlines()[-1]))
+def without_slowdown(contestant: str) -> str:
+    return contestant.partition(":slowdown=")[0]
 
 
 def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreement]:
-    """Of all pairs, in the order of the cases."""
+    """Of all pairs, in the order of the cases and of their contestants, before slowed ones."""
     by_row: dict[tuple[str, int, str], list[Pair]] = defaultdict(list)
     for pair in pairs:
         by_row[pair.case, pair.threads, pair.contestant].append(pair)
+    paired = [pair.contestant for pair in pairs]
     return [
         agreement_of(by_row[case.name, threads, contestant], case.allowed)
         for case in cases
         for threads in case.threads
-        for contestant in case.contestants
-        if (case.name, threads, contestant) in by_row
+        for contestant in dict.fromkeys((*case.contestants, *paired))
+        if without_slowdown(contestant) in case.contestants and (case.name, threads, contestant) in by_row
     ]
 
 
@@ -156,9 +183,3 @@ def agreement_of(pairs: Sequence[Pair], allowed: float) -> Agreement:
     first, middle = pairs[0], float(np.median([pair.by_hand for pair in pairs]))
     ratio, ends = float(np.exp(signed_rank.centre(walsh))), (float(np.exp(low)), float(np.exp(high)))
     return Agreement(first.case, first.contestant, first.threads, len(pairs), middle, ratio, *ends, allowed)
-
-
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(each.getsockname()[1]) for each in held]

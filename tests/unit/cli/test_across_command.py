@@ -14,7 +14,7 @@ from command_line import invoke, output, refusal
 from fairlap.history.across.lines import entries_of
 from fairlap.render.across.document import document_of
 from fairlap.render.encoders import SUFFIXES
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Row

@@ -16,7 +16,7 @@ from fairlap.render.charts.parts.look import DARK, LIGHT, Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from hypothesis import example, given
 from hypothesis import strategies as st
 

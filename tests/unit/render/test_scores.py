@@ -7,7 +7,7 @@ from fairlap.models.task_metrics import Score
 from fairlap.render.files import markdown_file
 from fairlap.render.report.ranked_table import ranked_table
 from fairlap.render.text.terminal import text_of
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results, results_of
 from runs_for_rows import a_run
 

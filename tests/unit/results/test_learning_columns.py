@@ -16,8 +16,8 @@ from fairlap.race.run import Run
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.names import Contestants
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.learning.learning_curves import curves_apart
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.learning.render.shown import learning_text

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.models.task_metrics import Score
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.requirements import Qualification, qualification, requirements_of
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Row

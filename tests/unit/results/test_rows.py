@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.meters.memory import Memory
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.flat_row import columns, flat
 from fairlap.results.prices import Price, price_given
 from fairlap.results.results import results_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.request.fields.scale import Scale
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results, results_of
 from fairlap.results.row import Row
 from fairlap.store.runs.run_file import load_run, save_run

@@ -10,7 +10,7 @@ from fairlap.history.history_text import trend_title
 from fairlap.history.model_history import history_of
 from fairlap.request.fields.training import Training, optimizer_in
 from fairlap.request.work import StartWeights
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 from fairlap.store.errors import StoreError
 from fairlap.store.figures import RecordedFigure, machines_of_runs, recorded_figures, stored_models

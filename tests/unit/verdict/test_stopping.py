@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fairlap.verdict import BadOption, StoppingRule, advise, block_table
 from fairlap.verdict.exact_tests.signed_rank import interval, walsh_averages
-from fairlap.verdict.when_to_stop.stopping import blinded_half_width
+from fairlap.verdict.when_to_stop.precise_enough import blinded_half_width
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from fairlap.history.across.lines import Entry, Line
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 
 
 def with_domination(entries: Sequence[Entry]) -> list[Entry]:

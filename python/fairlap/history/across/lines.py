@@ -9,8 +9,8 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.work import Conditions
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import inverse, times
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Row, judged_time_ns
 from fairlap.results.scenario_side import results_sides

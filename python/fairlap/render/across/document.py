@@ -21,10 +21,10 @@ from fairlap.render.across.chart import pareto_chart
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.text.decision import decision_lines
 from fairlap.request.names import with_version
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.decision import Decision
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.decision.question import Question
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
 from fairlap.store.stored_rows import RowsOfRun
 

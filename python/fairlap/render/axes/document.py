@@ -9,7 +9,7 @@ from typing import Any
 from fairlap import quantity_text, verdict
 from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.callables.axes.axes_document import axes_document
 from fairlap.scenarios.callables.axes.axis import point_text, value_text
 from fairlap.scenarios.callables.axes.declared_work import RoofShare

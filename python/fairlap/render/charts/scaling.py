@@ -9,7 +9,7 @@ from typing import Any
 from fairlap.render.charts.parts.chart import Chart, coloured, named, spec_of
 from fairlap.render.charts.parts.libraries import altair
 from fairlap.render.charts.parts.look import INK, MUTED
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results
 from fairlap.results.scales.scaling_series import ScalingSeries
 

@@ -11,8 +11,8 @@ from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.text.decision import MARKS
 from fairlap.results.choice.choice import EXIT_STATUSES, Candidate, Choice, ScoreDifference, TimeRatio
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
-from fairlap.results.fields.estimate import Estimate
 
 _TITLE = "Choice of a model"
 _ANSWERS: Mapping[int, str] = {0: "Take", 1: "None", 3: "Undecided"}

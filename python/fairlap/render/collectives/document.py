@@ -11,7 +11,7 @@ from fairlap.render.charts.parts.look import Look
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.request.names import with_version
 from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.ranks.ranks_messages import COPY
 
 _HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")

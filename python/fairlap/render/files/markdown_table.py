@@ -16,7 +16,7 @@ from fairlap.render.scenario_side import summaries
 from fairlap.render.text.scaling import efficiency_text, exchange_text, speed_up_text, straggler_text
 from fairlap.render.text.scores import scores_text
 from fairlap.render.text.settings_search_text import settings_text
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
 _MOST_CHARACTERS = 120

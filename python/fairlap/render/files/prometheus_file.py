@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
 PREFIX = "fairlap_race_"

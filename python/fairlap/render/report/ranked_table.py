@@ -15,7 +15,7 @@ from fairlap.render.scenario_side import summaries
 from fairlap.render.text.contestant_lines import OF_A_CONTESTANT, causes_of_modes
 from fairlap.render.text.scores import scores_text
 from fairlap.render.text.settings_search_text import settings_text
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult

@@ -11,8 +11,8 @@ from fairlap.render.text.generation import generation_lines
 from fairlap.render.text.scores import scores_text
 from fairlap.request.names import CALLABLES
 from fairlap.request.work_title import NOT_COMPARED
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.row import Row
 from fairlap.results.work_result import PAGE_FAULTS, ContestantResult
 from fairlap.verdict.figures.modes import REMEDIES

@@ -9,7 +9,7 @@ from fairlap import quantity_text
 from fairlap.render.document import Section, Table
 from fairlap.render.encoders.text import section_lines
 from fairlap.render.judged import judged_text
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries

@@ -22,7 +22,7 @@ from fairlap.history.trends import Series, Trend
 from fairlap.printed_document import PrintedDocument
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.trends.chart import all_trends, one_trend
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 
 _TURNS = "Contestants of one run took turns, so a change of all of them is a change of the machine."
 _HOW_TO_READ = "One mark for each run, with its 95 % interval where it has one; lines are the medians between changes."

@@ -9,8 +9,8 @@ import msgspec
 from fairlap.models.task_metrics import Score
 from fairlap.printed_document import PrintedDocument
 from fairlap.results.choice.front import Outcome
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.requirements import Status
-from fairlap.results.fields.estimate import Estimate
 
 Objective = Literal["time", "cost", "energy", "memory"]
 Front = Literal["on the front", "may be on it", "dominated", "not compared"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fairlap import quantity_text
 from fairlap.meters.energy import EnergyRead, IdlePower
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, estimate
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 

@@ -12,8 +12,8 @@ from statistics import median_high
 
 import numpy as np
 
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.verdict.exact_tests.signed_rank import sign_interval

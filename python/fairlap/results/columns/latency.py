@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.calls import ModeOfProcesses
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
-from fairlap.results.fields.calls import ModeOfProcesses
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.reported import REPORTED_TIME

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median_low
 
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import absence_reason, estimate
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.contract import Scenario
 

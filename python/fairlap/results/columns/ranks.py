@@ -10,8 +10,8 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 

@@ -18,8 +18,8 @@ from fairlap.machine.hardware.roofs import LEVELS, Roofs
 from fairlap.models.call_cost import CallCost
 from fairlap.race.run import Run
 from fairlap.request.work import Precision, Work
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, cell_or
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 
 Bound = Literal["compute-bound", "memory-bound", "overhead-bound"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 
 _SHARES = ("_share", "_relative", "_drop", "_score", "accuracy")
 

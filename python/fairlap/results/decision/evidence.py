@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from fairlap import quantity_text, verdict
+from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.column_definitions.resources import time_to_first
 from fairlap.results.decision.uses import COST, FIRST, LATENCY, P99, THROUGHPUT, Weight
-from fairlap.results.fields.estimate import Estimate
-from fairlap.results.fields.resources import time_to_first
 from fairlap.results.other_quantities import P99 as P99_METRIC
 from fairlap.results.other_quantities import TIME_TO_FIRST_INFERENCE
 from fairlap.results.results import Results

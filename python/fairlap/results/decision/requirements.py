@@ -12,8 +12,8 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.models.task_metrics import METRICS
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.flat_row import columns
 from fairlap.results.row import Row
 

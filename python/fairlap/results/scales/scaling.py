@@ -16,8 +16,8 @@ from fairlap import verdict
 from fairlap.race.planning.plan import Plan
 from fairlap.request.fields.scale import Scale
 from fairlap.request.work import Conditions, Work
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.ranks import exchange_ns
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.scales.scaling_series import ScalePoint, ScalingSeries
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.scenarios.process_result import ProcessResult

@@ -11,7 +11,7 @@ import numpy as np
 from fairlap import verdict
 from fairlap.request.fields.scale import Scale
 from fairlap.request.work import Conditions, Work
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 
 FARTHEST = 8.0
 """Times the largest scale that was measured: a projection goes no further."""

@@ -34,7 +34,7 @@ from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.exact_tests.multiplicity import holm
 from fairlap.verdict.exact_tests.signed_rank import log_margin, p_equivalent
 from fairlap.verdict.gates.slowdown import Gate
-from fairlap.verdict.when_to_stop.stopping import folding
+from fairlap.verdict.when_to_stop.precise_enough import folding
 
 
 @dataclass(frozen=True)

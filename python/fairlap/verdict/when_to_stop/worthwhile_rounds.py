@@ -25,7 +25,7 @@ import numpy as np
 from fairlap.verdict.blocks import Floats
 from fairlap.verdict.exact_tests import signed_rank
 from fairlap.verdict.figures.rounds import block_figures
-from fairlap.verdict.when_to_stop.stopping import folding
+from fairlap.verdict.when_to_stop.precise_enough import folding
 
 SEGMENT = 5
 """Rounds between which model and inputs stay where they are in memory."""

@@ -9,14 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from timing import (
-    fed_batch_ns,
-    largest_rate_per_s,
-    latencies_ns,
-    median_call_ns,
     of_items,
-    percentile,
-    report,
-    seconds_of_steps,
+    run,
+    search_largest_rate,
+    time_calls,
+    time_fed_batches,
+    time_requests,
+    time_steps_of_epochs,
     warm_up,
 )
 from two_ranks import TwoRanks
@@ -56,14 +55,14 @@ def images(batch):
     return jax.device_put(drawn(batch, 3, 64, 64)), jax.device_put(DRAW.integers(10, size=batch).astype(np.int32))
 
 
-def latency(batch=8):
-    params, call, (image, _) = convnet(), jax.jit(forward), images(int(batch))
-    return median_call_ns(lambda: call(params, image).block_until_ready())
+def latency():
+    params, call, (image, _) = convnet(), jax.jit(forward), images(8)
+    time_calls(lambda: call(params, image).block_until_ready())
 
 
 def grad():
     params, call, batch = convnet(), jax.jit(jax.value_and_grad(loss)), images(8)
-    return median_call_ns(lambda: jax.block_until_ready(call(params, *batch)))
+    time_calls(lambda: jax.block_until_ready(call(params, *batch)))
 
 
 def stepping(params, rate):
@@ -85,11 +84,11 @@ def stepping(params, rate):
 
 
 def train():
-    return median_call_ns(partial(stepping(convnet(), 1e-4), *images(8)))
+    time_calls(partial(stepping(convnet(), 1e-4), *images(8)))
 
 
-def to_score(steps):
-    """Seconds of so many steps on the digits."""
+def to_score():
+    """Time steps of whole epochs on the digits."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -101,13 +100,13 @@ def to_score(steps):
         order = DRAW.permutation(1437)[: 1437 // 32 * 32].reshape(-1, 32)
         return [(jax.device_put(pixels[places]), jax.device_put(labels[places])) for places in order]
 
-    return seconds_of_steps(step, batches, int(steps))
+    time_steps_of_epochs(step, batches)
 
 
 def fed():
-    """Nanoseconds for each batch, taken from a large array in random order."""
+    """Time batches that are taken from a large array in random order."""
     params, call = convnet(), jax.jit(forward)
-    return fed_batch_ns(drawn(680, 3, 64, 64), lambda batch: call(params, batch).block_until_ready())
+    time_fed_batches(drawn(680, 3, 64, 64), lambda batch: call(params, batch).block_until_ready())
 
 
 def one_image():
@@ -115,15 +114,12 @@ def one_image():
     return of_items(lambda image: call(params, image).block_until_ready(), lambda: images(1)[0])
 
 
-def at_rate(rate_per_s):
-    """Half of the requests were answered within so many nanoseconds."""
-    call = one_image()
-    warm_up(call)
-    return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+def at_rate():
+    time_requests(one_image())
 
 
-def largest_rate(bound_ns):
-    return largest_rate_per_s(one_image(), bound_ns)
+def largest_rate():
+    search_largest_rate(one_image())
 
 
 LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, PROMPT, ANSWER = 3, 4, 64, 96, 64, 32, 16
@@ -197,7 +193,7 @@ def generation():
             chosen, caches = following(params, np.asarray(chosen)[None], caches, place)
         return np.asarray(chosen)
 
-    return median_call_ns(answer)
+    time_calls(answer)
 
 
 def ranks():
@@ -211,13 +207,10 @@ def ranks():
     everywhere, in_parts = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("ranks"))
     params = jax.device_put(jax.tree.map(np.asarray, convnet()), everywhere)
     batch = [jax.make_array_from_process_local_data(in_parts, part) for part in images(4)]
-    found = both.median_step_ns(partial(stepping(params, 1e-4), *batch))
-    jax.distributed.shutdown()
-    both.end()
-    return found
+    both.time_steps(partial(stepping(params, 1e-4), *batch))
 
 
 if __name__ == "__main__":
     jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
-    report({each.__name__: each for each in scenarios})
+    run({each.__name__: each for each in scenarios})

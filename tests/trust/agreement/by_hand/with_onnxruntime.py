@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import onnxruntime
-from timing import fed_batch_ns, largest_rate_per_s, latencies_ns, median_call_ns, of_items, percentile, report, warm_up
+from timing import of_items, run, search_largest_rate, time_calls, time_fed_batches, time_requests
 
 DRAW = np.random.default_rng(1)
 
@@ -29,7 +29,7 @@ def bound(model, batch):
 
 def latency():
     model = session()
-    return median_call_ns(partial(model.run_with_iobinding, bound(model, 8)))
+    time_calls(partial(model.run_with_iobinding, bound(model, 8)))
 
 
 def one_image():
@@ -38,20 +38,17 @@ def one_image():
 
 
 def fed():
-    """Nanoseconds for each batch, taken from a large array in random order."""
+    """Time batches that are taken from a large array in random order."""
     model = session()
-    return fed_batch_ns(images(680), lambda batch: model.run(["logits"], {"image": batch}))
+    time_fed_batches(images(680), lambda batch: model.run(["logits"], {"image": batch}))
 
 
-def at_rate(rate_per_s):
-    """Half of the requests were answered within so many nanoseconds."""
-    call = one_image()
-    warm_up(call)
-    return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+def at_rate():
+    time_requests(one_image())
 
 
-def largest_rate(bound_ns):
-    return largest_rate_per_s(one_image(), bound_ns)
+def largest_rate():
+    search_largest_rate(one_image())
 
 
 def generation():
@@ -79,9 +76,9 @@ def generation():
             chosen, caches = step(np.array([[chosen]], np.int32), caches)
         return chosen
 
-    return median_call_ns(answer)
+    time_calls(answer)
 
 
 if __name__ == "__main__":
     FILE, THREADS = sys.argv.pop(3), int(sys.argv[2])
-    report({each.__name__: each for each in (latency, fed, at_rate, largest_rate, generation)})
+    run({each.__name__: each for each in (latency, fed, at_rate, largest_rate, generation)})

@@ -7,14 +7,13 @@ from functools import partial
 import numpy as np
 import torch
 from timing import (
-    fed_batch_ns,
-    largest_rate_per_s,
-    latencies_ns,
-    median_call_ns,
     of_items,
-    percentile,
-    report,
-    seconds_of_steps,
+    run,
+    search_largest_rate,
+    time_calls,
+    time_fed_batches,
+    time_requests,
+    time_steps_of_epochs,
     warm_up,
 )
 from torch import nn
@@ -57,10 +56,10 @@ def convnet():
     return ConvNet((3, 32, 64, 64)).to(DEVICE)
 
 
-def latency(batch=8):
-    model, image = convnet().eval(), torch.randn(int(batch), 3, 64, 64, device=DEVICE)
+def latency():
+    model, image = convnet().eval(), torch.randn(8, 3, 64, 64, device=DEVICE)
     with torch.inference_mode():
-        return median_call_ns(waited(lambda: model(image)))
+        time_calls(waited(lambda: model(image)))
 
 
 def batch_of_8():
@@ -70,7 +69,7 @@ def batch_of_8():
 def grad():
     model, image, labels = convnet(), *batch_of_8()
     parameters = list(model.parameters())
-    return median_call_ns(waited(lambda: torch.autograd.grad(cross_entropy(model(image), labels), parameters)))
+    time_calls(waited(lambda: torch.autograd.grad(cross_entropy(model(image), labels), parameters)))
 
 
 def stepping(model, rate):
@@ -87,11 +86,11 @@ def stepping(model, rate):
 
 def train():
     step = stepping(convnet(), 1e-4)
-    return median_call_ns(waited(partial(step, *batch_of_8())))
+    time_calls(waited(partial(step, *batch_of_8())))
 
 
-def to_score(steps):
-    """Seconds of so many steps on the digits."""
+def to_score():
+    """Time steps of whole epochs on the digits."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -105,7 +104,7 @@ def to_score(steps):
         order = torch.randperm(1437, device=DEVICE)[: 1437 // 32 * 32]
         return list(zip(images[order].split(32), labels[order].split(32), strict=True))
 
-    return seconds_of_steps(step, batches, int(steps), wait)
+    time_steps_of_epochs(step, batches, wait)
 
 
 def on_device(batch):
@@ -114,27 +113,24 @@ def on_device(batch):
 
 
 def fed():
-    """Nanoseconds for each batch, taken from a large array in random order."""
+    """Time batches that are taken from a large array in random order."""
     model = convnet().eval()
     with torch.inference_mode():
-        return fed_batch_ns(torch.randn(680, 3, 64, 64).numpy(), waited(model), on_device)
+        time_fed_batches(torch.randn(680, 3, 64, 64).numpy(), waited(model), on_device)
 
 
 def one_image():
     return of_items(waited(convnet().eval()), lambda: torch.randn(1, 3, 64, 64, device=DEVICE))
 
 
-def at_rate(rate_per_s):
-    """Half of the requests were answered within so many nanoseconds."""
+def at_rate():
     with torch.inference_mode():
-        call = one_image()
-        warm_up(call)
-        return percentile(latencies_ns(call, rate_per_s, 4.0), 0.5)
+        time_requests(one_image())
 
 
-def largest_rate(bound_ns):
+def largest_rate():
     with torch.inference_mode():
-        return largest_rate_per_s(one_image(), bound_ns)
+        search_largest_rate(one_image())
 
 
 LAYERS, HEADS, WIDTH, VOCABULARY, CONTEXT, PROMPT, ANSWER = 3, 4, 64, 96, 64, 32, 16
@@ -206,7 +202,7 @@ def generation():
         return chosen.item()
 
     with torch.inference_mode():
-        return median_call_ns(answer)
+        time_calls(answer)
 
 
 def ranks():
@@ -216,15 +212,11 @@ def ranks():
     both = TwoRanks()
     dist.init_process_group("gloo")
     model = nn.parallel.DistributedDataParallel(convnet())
-    found = both.median_step_ns(partial(stepping(model, 1e-4), torch.randn(4, 3, 64, 64), torch.randint(10, (4,))))
-    dist.barrier()
-    dist.destroy_process_group()
-    both.end()
-    return found
+    both.time_steps(partial(stepping(model, 1e-4), torch.randn(4, 3, 64, 64), torch.randint(10, (4,))))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
-    report({each.__name__: each for each in scenarios})
+    run({each.__name__: each for each in scenarios})

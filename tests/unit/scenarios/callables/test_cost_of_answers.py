@@ -14,9 +14,9 @@ from fairlap.scenarios.callables.answers.arrays import Leaf
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
-from fairlap.scenarios.callables.answers.in_chunks import are_same_bytes
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import are_same_bytes
+from fairlap.scenarios.callables.answers.right_answers.truth import truth_of
 from fairlap.scenarios.callables.answers.spending import Spending, Window
-from fairlap.scenarios.callables.answers.truth import truth_of
 from fairlap.scenarios.callables.answers.wrong import why_wrong
 from trust.callable_answers.wrong import add, draw
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fairlap.render.charts.parts.libraries import altair
 from fairlap.render.charts.parts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.contract import Unit, as_time_ns
 
 Scope = Literal["work", "both conditions", "batches"]

@@ -16,7 +16,7 @@ from fairlap.render.charts.parts.chart import axis_value
 from fairlap.render.charts.parts.thinned_samples import curves_of_samples, samples_over_time
 from fairlap.render.scenario_side import render_sides
 from fairlap.request.work import Precision, Work
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.frontier import points_of
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult

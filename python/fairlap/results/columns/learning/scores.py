@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlap import quantity_text
 from fairlap.models.task_metrics import Score, accuracy_in
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import Cell, absence_reason, estimate
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 

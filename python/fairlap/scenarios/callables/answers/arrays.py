@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
-from fairlap.scenarios.callables.answers.in_chunks import are_same_bytes
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import are_same_bytes
 from fairlap.scenarios.reading import deferred_type
 
 Array = npt.NDArray[Any]

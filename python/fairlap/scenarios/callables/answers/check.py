@@ -22,9 +22,9 @@ from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.findings import FEWEST_NEW, Findings
 from fairlap.scenarios.callables.answers.looks import Looks, code_of
 from fairlap.scenarios.callables.answers.result import AnswersChecked
+from fairlap.scenarios.callables.answers.right_answers.known import Known, Truths
+from fairlap.scenarios.callables.answers.right_answers.truth import Outcome
 from fairlap.scenarios.callables.answers.spending import Spending, Window
-from fairlap.scenarios.callables.answers.truth import Outcome
-from fairlap.scenarios.callables.answers.truths import Known, Truths
 from fairlap.scenarios.callables.answers.turn_arguments import TurnArguments
 from fairlap.scenarios.callables.answers.wrong import why_outcome_wrong
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.callables.answers.arrays import Leaves, are_equal
-from fairlap.scenarios.callables.answers.truth import Outcome, Truth
+from fairlap.scenarios.callables.answers.right_answers.truth import Outcome, Truth
 from fairlap.scenarios.callables.answers.wrong import why_outcome_wrong
 
 FEWEST_NEW = 6

@@ -21,9 +21,9 @@ from fairlap.scenarios.callables.answers.arrays import (
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import copy_of, leaves_of_arguments
 from fairlap.scenarios.callables.answers.findings import Findings
-from fairlap.scenarios.callables.answers.in_chunks import read
-from fairlap.scenarios.callables.answers.truth import Outcome, outcome_on
-from fairlap.scenarios.callables.answers.truths import Known
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import read
+from fairlap.scenarios.callables.answers.right_answers.known import Known
+from fairlap.scenarios.callables.answers.right_answers.truth import Outcome, outcome_on
 
 
 @dataclass

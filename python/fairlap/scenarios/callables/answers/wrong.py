@@ -6,11 +6,11 @@ import numpy as np
 
 from fairlap.errors import shortened
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
-from fairlap.scenarios.callables.answers.allowed import TrueLeaf
 from fairlap.scenarios.callables.answers.arrays import Array, Leaf
 from fairlap.scenarios.callables.answers.drawn import ARGUMENT, in_float64
-from fairlap.scenarios.callables.answers.in_chunks import are_within
-from fairlap.scenarios.callables.answers.truth import Outcome, Truth
+from fairlap.scenarios.callables.answers.right_answers.allowed import TrueLeaf
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import are_within
+from fairlap.scenarios.callables.answers.right_answers.truth import Outcome, Truth
 
 
 def why_outcome_wrong(truth: Truth, outcome: Outcome) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.engine.timed_calls import name_of
 from fairlap.errors import InvalidRequest
-from fairlap.scenarios.callables.answers import truth as of_callables
 from fairlap.scenarios.callables.answers.arrays import Leaf, leaves_of
 from fairlap.scenarios.callables.answers.drawn import copy_of
+from fairlap.scenarios.callables.answers.right_answers import truth as of_callables
 from fairlap.scenarios.callables.answers.wrong import why_wrong
 from fairlap.scenarios.callables.untrusted.layout import BFLOAT16, PLAIN, Layout, built, layout_of, nested, widened
 from fairlap.scenarios.callables.untrusted.layout import Leaf as StoredLeaf

@@ -13,9 +13,9 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.energy import energy_until, over_processes, unresolved
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
-from fairlap.results.fields.estimate import Estimate
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.scenario_side import ResultsSide

@@ -12,9 +12,9 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.request.work import Work
+from fairlap.results.column_definitions.scenarios import LatencyAtRate
 from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
-from fairlap.results.fields.scenarios import LatencyAtRate
 from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from fairlap.request.work import Conditions, Mode, Precision
-from fairlap.results.fields.about import about
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.contract import Better, Unit
 from fairlap.scenarios.process_result import Outcome
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import msgspec
 
-from fairlap.results.fields.about import about
-from fairlap.results.fields.estimate import Estimate
-from fairlap.results.fields.subject import Subject
+from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.column_definitions.subject import Subject
 
 _latency = partial(about, group="latency")
 _generation = partial(about, group="generation")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import msgspec
 
-from fairlap.results.fields.about import about
-from fairlap.results.fields.answers import Answers
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.answers import Answers
+from fairlap.results.column_definitions.estimate import Estimate
 
 _learning = partial(about, group="learning")
 _load = partial(about, group="load")

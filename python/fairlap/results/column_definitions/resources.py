@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fairlap.models.modes import MODES
 from fairlap.request.work import Mode
-from fairlap.results.fields.about import about
-from fairlap.results.fields.calls import Calls
-from fairlap.results.fields.estimate import Estimate
+from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.calls import Calls
+from fairlap.results.column_definitions.estimate import Estimate
 
 _phases = partial(about, group="phases")
 _compilation = partial(about, group="compilation")

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Annotated
 
 from fairlap.models.task_metrics import Score
-from fairlap.results.fields.about import about
-from fairlap.results.fields.estimate import Estimate
-from fairlap.results.fields.resources import Resources
+from fairlap.results.column_definitions.about import about
+from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.column_definitions.resources import Resources
 
 _accuracy = partial(about, group="accuracy")
 

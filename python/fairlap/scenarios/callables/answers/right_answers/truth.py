@@ -15,7 +15,6 @@ import numpy as np
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
-from fairlap.scenarios.callables.answers.allowed import Moving, TrueLeaf
 from fairlap.scenarios.callables.answers.arrays import (
     Array,
     Deferred,
@@ -28,7 +27,8 @@ from fairlap.scenarios.callables.answers.arrays import (
     leaves_of,
 )
 from fairlap.scenarios.callables.answers.drawn import changed, copy_of, float64_of, in_float64, leaves_of_arguments
-from fairlap.scenarios.callables.answers.in_chunks import Buffers, chunks, flat
+from fairlap.scenarios.callables.answers.right_answers.allowed import Moving, TrueLeaf
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import Buffers, chunks, flat
 
 Call = Callable[[Arguments], Any]  # of a callable that is complete when it returns
 

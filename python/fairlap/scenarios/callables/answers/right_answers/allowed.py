@@ -15,7 +15,7 @@ import numpy as np
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
 from fairlap.scenarios.callables.answers.arrays import SMALLEST_NORMAL, Array, Leaf
 from fairlap.scenarios.callables.answers.drawn import in_float64
-from fairlap.scenarios.callables.answers.in_chunks import are_all_finite, chunks, distance, flat
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import are_all_finite, chunks, distance, flat
 
 _IN_FLOAT64 = (np.dtype(np.float64), np.dtype(np.complex128))
 _FEWEST_OPERATIONS = 64  # a function such as exp rounds a few times, even of a single number

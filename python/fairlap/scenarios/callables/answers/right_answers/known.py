@@ -10,9 +10,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.answers.arrays import Deferred, Leaves, NotComparable
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import leaves_of_arguments
-from fairlap.scenarios.callables.answers.in_chunks import Buffers
 from fairlap.scenarios.callables.answers.result import Compared
-from fairlap.scenarios.callables.answers.truth import (
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import Buffers
+from fairlap.scenarios.callables.answers.right_answers.truth import (
     DrawsNumbers,
     Outcome,
     Truth,

@@ -1,0 +1,1 @@
+"""The columns of a row: name, meaning, unit and heading of each."""

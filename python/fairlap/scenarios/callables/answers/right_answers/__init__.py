@@ -1,0 +1,1 @@
+"""What callables should answer, and how far rounding may move it."""
