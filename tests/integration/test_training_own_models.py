@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from fairlap.models.sources.tensorflow_files.keras_models import use_backend
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected
 from fairlap.request.fields.training import AdamW, Sgd, Training
-from learning_sources import SUPPORT, opened_here
+from learning_sources import SUPPORT, OpenedHere, opened_here
 from own_model_contestants import STEPS, answers_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -18,13 +20,8 @@ CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph")
 
 @pytest.fixture(autouse=True)
 def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in (
-        "torch",
-        "onnxscript",
-        "jax",
-        "optax",
-        "tensorflow",
-    ):  # here, since collecting would import them everywhere
+    # Here, since collecting would import them everywhere.
+    for package in ("torch", "onnxscript", "jax", "optax", "tensorflow", "keras"):
         pytest.importorskip(package, reason="`make test` installs it and runs this")
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(str(SUPPORT))
@@ -39,11 +36,39 @@ def test_gradients_and_steps_of_a_torch_module_are_right_everywhere(
     name: str, training: Training, tmp_path: Path
 ) -> None:
     opened = opened_here(f"own_nets:{name}", "cross_entropy", tmp_path)
-    got = answers_of(opened.folder, training, tmp_path, *CONTESTANTS)
+    require_right(opened, training, tmp_path, *CONTESTANTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "contestant"),
+    [
+        *(("own_keras_nets:normalised", each) for each in ("tensorflow", "tensorflow:xla", "jax", "torch")),
+        ("own_keras_nets:louder", "jax"),
+        *(("own_jax_nets:recurrent", each) for each in ("jax", "tensorflow:graph", "tensorflow:xla")),
+    ],
+)
+def test_gradients_and_steps_of_a_keras_model_and_a_jax_function_are_right_everywhere(
+    source: str, contestant: str, tmp_path: Path
+) -> None:
+    """In a process for each, since Keras has one backend in a process."""
+    use_backend("tensorflow")
+    require_right(opened_here(source, "cross_entropy", tmp_path), Training(Sgd(lr=0.1)), tmp_path, contestant)
+
+
+@pytest.mark.parametrize("contestant", ["tensorflow:graph", "jax", "torch"])
+def test_a_loss_in_keras_is_the_same_on_each_backend(contestant: str, tmp_path: Path) -> None:
+    use_backend("tensorflow")
+    np.save(tmp_path / "labels.npy", np.arange(4))
+    opened = opened_here("own_keras_nets:normalised", "own_keras_nets:sparse", tmp_path, f"{tmp_path}/labels.npy")
+    require_right(opened, Training(AdamW(lr=0.01)), tmp_path, contestant)
+
+
+def require_right(opened: OpenedHere, training: Training, tmp_path: Path, *contestants: str) -> None:
+    got = answers_of(opened.folder, training, tmp_path, *contestants)
     exercise = GradientExercise(opened.slopes, opened.weights, opened.batch())
     gradients = GradientCheck(exercise, gradients_expected(exercise))
     steps = TrainingCheck(opened.exercise(training, *[opened.batch(which) for which in STEPS]))
-    for contestant in CONTESTANTS:
+    for contestant in contestants:
         apart, why = gradients.judged(got[contestant, "grad"])
         assert (max(apart.values()) <= 1, why) == (True, ""), contestant
         assert len(apart) == 1 + sum(weight.trained for weight in opened.bundle.spec.weights)

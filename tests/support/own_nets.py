@@ -106,4 +106,4 @@ def unused() -> Returned:
 
 
 def smoothed(outputs: Any, labels: Any) -> Any:
-    return nn.functional.cross_entropy(outputs, labels.long(), label_smoothing=0.1)
+    return nn.functional.cross_entropy(outputs, labels, label_smoothing=0.1)

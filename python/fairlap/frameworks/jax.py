@@ -24,7 +24,7 @@ from fairlap.frameworks.adapter_parts.answers import (
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
 from fairlap.frameworks.adapter_parts.jax_on_device import on_device
 from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
-from fairlap.frameworks.adapter_parts.losses.jax_losses import loss_of, loss_with
+from fairlap.frameworks.adapter_parts.losses.jax_losses import loss_of_batch, loss_with
 from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
@@ -177,7 +177,7 @@ def _differentiated(
 
     trained = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = parted(leaves, trained)
-    loss = partial(loss_with, model.forward, work.spec.loss, partial(joined, tree, trained))
+    loss = partial(loss_with, loss_of_batch(model, work.spec.loss), partial(joined, tree, trained))
     answers = partial(gradients_of, work, canonical, partial(zeros_between, leaves, trained))
     return jax.value_and_grad(loss), (learnt, fixed, put(work.labels, work)), answers
 
@@ -226,23 +226,21 @@ def _trained(
     phase: Phase,
 ) -> Contestant:
     import jax
-    from jax import numpy as jnp
 
     from fairlap.frameworks.adapter_parts.training.jax_training import JaxTraining
 
     learns = trained_leaves(work.spec, leaves, canonical)
     learnt, fixed = parted(leaves, learns)
-    moving, forward = work.spec.has_statistics(), model.forward
+    moving = work.spec.has_statistics() or getattr(model, "distinguishes_training", False)
+    of_batch = loss_of_batch(model, work.spec.loss)
 
     def loss(learnt: Any, fixed: Any, batch: Any) -> Any:
         params = joined(tree, learns, learnt, fixed)
-        if moving:
-            statistics: dict[str, Any] = {}
-            first = forward(params, batch, statistics)[0].astype(jnp.float32)
-            fixed = parted(jax.tree.leaves({**params, **statistics}), learns)[1]
-        else:
-            first = forward(params, batch)[0].astype(jnp.float32)
-        return loss_of(work.spec.loss, first, batch.get(LABELS)), fixed
+        if not moving:
+            return of_batch(batch.get(LABELS), params, batch), fixed
+        statistics: dict[str, Any] = {}
+        found = of_batch(batch.get(LABELS), params, batch, statistics)
+        return found, parted(jax.tree.leaves({**params, **statistics}), learns)[1]
 
     def named(learnt: list[Any], fixed: list[Any] | None) -> dict[str, Any]:
         whole = zeros_between(leaves, learns, learnt) if fixed is None else joined_leaves(learns, learnt, fixed)
@@ -252,7 +250,7 @@ def _trained(
         return parted(jax.tree.leaves(model.params(arrays)), learns)
 
     def outputs(learnt: Any, fixed: Any, inputs: Any) -> Any:
-        return forward(joined(tree, learns, learnt, fixed), inputs)
+        return model.forward(joined(tree, learns, learnt, fixed), inputs)
 
     def answering(batches: Sequence[Arrays]) -> Callable[[], list[Answers]]:
         answer = jax.jit(outputs)

@@ -18,7 +18,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
     weights_of_tensors,
 )
-from fairlap.frameworks.adapter_parts.losses.tensorflow_losses import loss_of, loss_of_batch, with_gradients
+from fairlap.frameworks.adapter_parts.losses.tensorflow_losses import loss_of_batch, loss_of_labelled, with_gradients
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
@@ -169,17 +169,16 @@ def _differentiated(work: Workload, _wanted: Settings, model: Any, _implementati
 
     trained = [model.variables_by_name[name] for name in trained_names(work.spec)]
     labels = None if work.labels is None else tf.constant(work.labels)
-
-    def loss(inputs: dict[str, Any]) -> Any:
-        return loss_of(work.spec.loss, model(inputs)[0], labels)
-
-    return with_gradients(loss, trained), None
+    loss = loss_of_batch(model, work.spec.loss)
+    return with_gradients(lambda inputs: loss(labels, inputs), trained), None
 
 
 def _trained(work: Workload, wanted: Settings, model: Any, implementation: Any, strategy: Any) -> Step:
     from fairlap.frameworks.adapter_parts.training.tensorflow_training import TensorFlowTraining
 
-    loss = loss_of_batch(model, work)
+    # A model that is the same in training takes nothing that asks for it.
+    other = work.spec.has_statistics() or getattr(implementation, "distinguishes_training", False)
+    loss = partial(loss_of_labelled, loss_of_batch(model, work.spec.loss, {"training": True} if other else {}))
     training = TensorFlowTraining(
         work, model, implementation.build, implementation.canonical, loss, strategy, wanted.variant == "xla"
     )

@@ -218,7 +218,7 @@ class Torch(Framework):
         places = argument_names(model, work) or [tensor.name for tensor in work.spec.inputs]
 
         def parts(tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], Any]:
-            labels = as_labels(tensors[LABELS]) if LABELS in tensors else None
+            labels = as_labels(tensors[LABELS], work.spec.loss) if LABELS in tensors else None
             return tuple([tensors[name] for name in places]), labels
 
         def bound(arrays: Arrays, types: Types = NO_TYPES) -> tuple[tuple[Any, ...], Any]:

@@ -53,8 +53,11 @@ def draw_inputs(spec: Spec, batch: int, seed: int) -> dict[str, npt.NDArray[Any]
 
 
 def draw_labels(spec: Spec, batch: int, seed: int) -> Labels | None:
-    """One class for each row of the first output, or one value for each element; None when the loss needs none."""
-    if spec.loss == "mean_square":
+    """One class for each row of the first output, or one value for each element; None when the loss needs none.
+
+    What a user's own loss compares with is not known, so nothing is drawn for it.
+    """
+    if spec.loss in ("mean_square", "own"):
         return None
     shape, rng = spec.outputs[0].sized(batch), _generator(seed, "labels", LABELS)
     if spec.loss == "square_error":

@@ -23,7 +23,7 @@ from fairlap.machine.files.private_files import make_private_folder, private_ope
 from fairlap.machine.files.user_folders import user_data
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_modules import folder_in
-from fairlap.request.fields.source import Source
+from fairlap.request.fields.source import Source, is_callable_name
 from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.scenarios.contract import scenarios
 
@@ -91,6 +91,7 @@ def _of_source(source: Source) -> Iterator[str]:
     yield from (f"folder {source.folder}",) if source.folder else ()
     yield from (f"inputs {source.inputs}",) if source.inputs else ()
     yield from (f"labels {source.labels}",) if source.labels else ()
+    yield from (f"loss {source.loss}",) if is_callable_name(source.loss) else ()
     yield from (f"file {path}" for path, _ in source.files)
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from fairlap.models.spec import LABELS, Loss
-from fairlap.models.workload import Workload
 
 
-def loss_of_batch(model: Any, work: Workload) -> Callable[[Any], Any]:
+def loss_of_labelled(loss: Callable[[Any, Any], Any], batch: dict[str, Any]) -> Any:
+    return loss(batch.get(LABELS), batch)
 
-    # A model without running statistics is the same in training.
-    learning = {"training": True} if work.spec.has_statistics() else {}
 
-    def loss(batch: dict[str, Any]) -> Any:
-        return loss_of(work.spec.loss, model(batch, **learning)[0], batch.get(LABELS))
+def loss_of_batch(model: Any, kind: Loss, learning: Mapping[str, bool] = MappingProxyType({})) -> Callable[..., Any]:
+    """Of labels and inputs. A user's own loss is computed by the model, of whatever it returns."""
 
-    return loss
+    def loss(labels: Any, inputs: dict[str, Any]) -> Any:
+        return loss_of(kind, model(inputs, **learning)[0], labels)
+
+    def own(labels: Any, inputs: dict[str, Any]) -> Any:
+        return model.own_loss(labels, inputs, **learning)
+
+    return own if kind == "own" else loss
 
 
 def loss_of(kind: Loss, output: Any, labels: Any) -> Any:

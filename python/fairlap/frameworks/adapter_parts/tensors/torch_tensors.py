@@ -14,7 +14,7 @@ from fairlap.frameworks.adapter_parts.ranks.torch_ranks import whole
 from fairlap.frameworks.contract import Fed
 from fairlap.frameworks.contract_parts.compilation import Types
 from fairlap.models.arrays import Arrays
-from fairlap.models.spec import LABELS
+from fairlap.models.spec import LABELS, Loss
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision
 
@@ -45,12 +45,14 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
 
 
 def labels_on(work: Workload, device: str) -> Any:
-    return None if work.labels is None else as_labels(_tensor(work.labels)).to(device)
+    return None if work.labels is None else as_labels(_tensor(work.labels), work.spec.loss).to(device)
 
 
-def as_labels(tensor: Any) -> Any:
-    """Classes as PyTorch takes them: one row of int64; values as they are."""
-    return tensor if tensor.is_floating_point() else tensor.reshape(-1).long()
+def as_labels(tensor: Any, kind: Loss) -> Any:
+    """Classes as PyTorch takes them: int64, in one row except for a user's own loss; values as they are."""
+    if tensor.is_floating_point():
+        return tensor
+    return tensor.long() if kind == "own" else tensor.reshape(-1).long()
 
 
 def argument_names(model: Any, work: Workload) -> list[str]:

@@ -17,15 +17,11 @@ from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
+from fairlap.models.sources.tensorflow_files.keras_backends import BACKENDS
 from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_onnx, exported_to_openvino
-from fairlap.models.sources.tensorflow_files.keras_models import (
-    BACKENDS,
-    KerasModel,
-    in_double,
-    load_keras,
-    use_backend,
-)
+from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
@@ -34,6 +30,8 @@ _IN_FLOAT64 = "the Keras model in float64 on TensorFlow"
 _IN_FLOAT32 = "no float64 reference: compared with Keras on TensorFlow, since a layer does not compute in float64"
 _ON = {"tensorflow": "Keras on TensorFlow", "jax": "Keras on JAX", "torch": "Keras on PyTorch"}
 
+_NOT_DIFFERENTIATED = dict.fromkeys(("litert", "openvino", "onnx"), Route(why_not="it runs models in inference only"))
+
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "tf32")
 
 
@@ -41,6 +39,7 @@ class KerasFile(SourceKind):
     title = "Keras"
     suffixes = (".keras",)
     starts = "python"  # for the export from Keras on PyTorch
+    no_gradients = ""
 
     @classmethod
     def check(cls, source: Source) -> None:
@@ -52,7 +51,14 @@ class KerasFile(SourceKind):
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        return implementation_of_keras(Path(bundle.source.path), folder, framework, trust=bundle.source.trust)
+        source = bundle.source
+        return implementation_of_keras(Path(source.path), folder, framework, source, trust=source.trust)
+
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        from fairlap.models.sources.learning.keras_learner import learner_of_keras
+
+        return learner_of_keras(Path(source.path), source, kind_of_loss(source.loss), trust=source.trust)
 
 
 def opened_keras(
@@ -82,7 +88,7 @@ def opened_keras(
     ]
     zeros = {tensor.name: np.zeros(tensor.sized(1), tensor.dtype) for tensor in tensors}
     results = dict(zip(model.outputs, model(zeros), strict=True))
-    double = _Named(in_double(file, folder, trust=trust))
+    double = _Named(in_double(file, trust=trust))
     exact = all(each.dtype != np.float32 for each in double(model.weights(), zeros).values())
     how = _IN_FLOAT64 if exact else _IN_FLOAT32
     return Opened(
@@ -94,9 +100,7 @@ def opened_keras(
         in_float32=_Named(model) if exact else None,
         routes={
             **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
-            "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
-            "openvino": exported_to_openvino(model, tensors, folder),
-            "onnx": exported_to_onnx(file, tensors, folder, trust=trust),
+            **(_NOT_DIFFERENTIATED if source.loss else _exported(model, file, tensors, folder, trust=trust)),
         },
         reference=how,
         example=own,
@@ -104,10 +108,21 @@ def opened_keras(
     )
 
 
-def implementation_of_keras(file: Path, folder: Path, framework: str, *, trust: bool) -> Any:
+def _exported(
+    model: KerasModel, file: Path, tensors: Sequence[Tensor], folder: Path, *, trust: bool
+) -> dict[str, Route]:
+    """Export it for frameworks that run a model in inference only."""
+    return {
+        "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
+        "openvino": exported_to_openvino(model, tensors, folder),
+        "onnx": exported_to_onnx(file, tensors, folder, trust=trust),
+    }
+
+
+def implementation_of_keras(file: Path, folder: Path, framework: str, source: Source, *, trust: bool) -> Any:
     if framework in FILES:
         return OnnxOnDisk(folder / FILES[framework])
-    return BACKENDS[framework](file, trust=trust)
+    return BACKENDS[framework](file, source, trust=trust)
 
 
 class _Named:

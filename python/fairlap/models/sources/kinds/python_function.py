@@ -21,7 +21,7 @@ from fairlap.errors import described
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
-from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, kind_of_loss
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.python_models.jax_models import JaxSource, implementation_of_jax, opened_jax
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
 from fairlap.models.sources.python_models.torch_source import TorchSource
@@ -59,25 +59,31 @@ class PythonFunction(SourceKind):
             return opened_jax(function, source, folder)
         if (pair := _keras_model(returned)) is not None:
             return _opened_keras(*pair, source, folder)
-        raise SourceError(f"{source.text} returned {_what(returned)}; {_WANTED}")
+        raise SourceError(f"{source.text} returned {_what(returned)}; {_flax_wanted(returned) or _WANTED}")
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
         source = bundle.source
         if (folder / _KERAS_FILE).is_file():
-            return implementation_of_keras(folder / _KERAS_FILE, folder, framework, trust=True)
+            return implementation_of_keras(folder / _KERAS_FILE, folder, framework, source, trust=True)
         if (folder / _JAX_MARK).is_file():
-            return implementation_of_jax(folder, framework, _again(source, _jax_source))
+            return implementation_of_jax(bundle, folder, framework, _again(source, _jax_source))
         return implementation_of_module(folder, framework, _again(source, _torch_source), source)
 
     @classmethod
     def learner(cls, source: Source, folder: Path) -> Learner:
+        kind = kind_of_loss(source.loss)
+        if (folder / _KERAS_FILE).is_file():
+            from fairlap.models.sources.learning.keras_learner import learner_of_keras
+
+            return learner_of_keras(folder / _KERAS_FILE, source, kind, trust=True)
+        if (folder / _JAX_MARK).is_file():
+            from fairlap.models.sources.learning.jax_learner import learner_of_jax
+
+            return learner_of_jax(_again(source, _jax_source)(), source, kind)
         from fairlap.models.sources.learning.torch_learner import learner_of_module
 
-        model = _torch_source(source, returned_by(source))
-        if model is None:
-            raise SourceError("gradients are taken of PyTorch modules that a function returns", code=NO_GRADIENTS)
-        return learner_of_module(model, source, kind_of_loss(source.loss))
+        return learner_of_module(_again(source, _torch_source)(), source, kind)
 
 
 def returned_by(source: Source) -> Any:
@@ -186,6 +192,18 @@ def _in_order(example: Any, found: KerasModel) -> list[np.ndarray]:
 def _is_keras(model: Any) -> bool:
     keras = sys.modules.get("keras")
     return keras is not None and hasattr(keras, "Model") and isinstance(model, keras.Model)
+
+
+def _flax_wanted(returned: Any) -> str:
+    """Say how a module of flax is raced, which is a JAX function to fairlap; empty for anything else."""
+    model = returned[0] if isinstance(returned, tuple) and returned else returned
+    packages = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    if "flax" not in packages:
+        return ""
+    return (
+        "return a flax.linen module as (module.apply, variables, inputs), and one of flax.nnx, after graph, state = "
+        "nnx.split(module), as (lambda state, *x: nnx.merge(graph, state)(*x), state, inputs)"
+    )
 
 
 def _what(returned: Any) -> str:

@@ -33,6 +33,8 @@ class Learner:
     how: str  # the gradients are computed
     why_not_train: str = ""  # although it has gradients
     unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
+    how_to_freeze: str = "freeze what is not to be trained with requires_grad_(False)"
+    cut_off_by: str = "detach(), no_grad() and .data"  # in the user's code
 
 
 def kind_of_loss(text: str) -> Loss:
@@ -44,7 +46,7 @@ def with_learning(route: Route, source: Source, *, other: bool) -> Route:
 
     ``other`` says that the model computes something else in training than in inference.
     """
-    if route.why_not or route.name == NATIVE:
+    if route.why_not or route.name.startswith(NATIVE):
         return route
     if kind_of_loss(source.loss) == "own":
         why = f"the loss {source.loss} is a function of the model's own framework; cross_entropy and mse are for all"
@@ -73,3 +75,11 @@ def own_loss(source: Source) -> Callable[[Any, Any], Any] | None:
         raise SourceError(f"--loss {source.loss} is not a function of outputs and labels", code=CODE)
     loss: Callable[[Any, Any], Any] = found
     return loss
+
+
+def one_number(value: Any, source: Source) -> Any:
+    """Return what a loss gave, or refuse it where it is not a single number."""
+    shape = tuple(getattr(value, "shape", ()))
+    if shape:
+        raise SourceError(f"--loss {source.loss} gives {list(shape)} numbers; return their mean", code=CODE)
+    return value

@@ -19,7 +19,7 @@ from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
-from fairlap.models.spec import LABELS, Loss, Spec
+from fairlap.models.spec import LABELS, Spec
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.models.training.sameness import are_same
 from fairlap.request.fields.loss import CODE
@@ -32,7 +32,6 @@ _STEP = 1e-5  # of a weight's usual size, and smaller ones, which cross fewer ki
 _DIRECTIONS = 3
 _MOST_TRIED = 200  # weights that are tried one by one, to name those at fault
 _MOST_NAMED = 3
-_DETACHED = "look for detach(), no_grad() and .data in the model"
 
 
 @dataclass(frozen=True)
@@ -126,17 +125,17 @@ def proven(
             "the loss or its gradients are others each time for the same inputs: the loss, or a backward pass of your "
             "own, draws random numbers or keeps a state; remove that, or start from the same seed in each call"
         )
-    if spec.loss != "own":
-        _require_agreement(slopes, spec.loss, spec.outputs[0].name, wide, first, forward, learner.trained)
     others = _slopes(learner, wide, second)
     silent = [name for name in learner.trained if not slopes.gradients[name].any() and not others.gradients[name].any()]
     trained = tuple(name for name in learner.trained if name not in silent)
+    if spec.loss != "own":
+        _require_agreement(replace(learner, trained=trained), spec, slopes, wide, first, forward)
     if not trained:
         raise SourceError("the loss depends on none of the model's weights", code=CODE)
     if silent and not learner.unused_are_constants:
         raise SourceError(
-            f"no gradient reaches {_first(silent)}, so nothing could show that it is trained; freeze what is not to be "
-            f"trained with requires_grad_(False), or {_DETACHED}",
+            f"no gradient reaches {_first(silent)}, so nothing could show that it is trained; {learner.how_to_freeze}, "
+            f"or look for {learner.cut_off_by} in the model",
             code=CODE,
         )
     if learner.why_not_train:
@@ -173,12 +172,13 @@ def require_loss(source: Source, spec: Spec) -> None:
 
 
 def _require_agreement(
-    slopes: Slopes, kind: Loss, output: str, weights: Arrays, batch: Batch, forward: Forward, trained: tuple[str, ...]
+    learner: Learner, spec: Spec, slopes: Slopes, weights: Arrays, batch: Batch, forward: Forward
 ) -> None:
     """Compare them with the loss of the outputs' reference, and with its slopes along random directions."""
+    trained, output = learner.trained, spec.outputs[0].name
 
     def loss(moved: Arrays) -> float:
-        return float(loss_of(kind, outputs_of(forward, moved, batch.inputs)[output], batch.labels))
+        return float(loss_of(spec.loss, outputs_of(forward, moved, batch.inputs)[output], batch.labels))
 
     def misfit(names: Sequence[str], number: int) -> str:
         """Compare both slopes along a random direction of these weights; empty where they are the same."""
@@ -195,15 +195,20 @@ def _require_agreement(
         raise SourceError(f"the loss is {slopes.loss:.9g} where its gradients are taken, and {exact:.9g}", code=CODE)
     for number in range(_DIRECTIONS):
         if found := misfit(trained, number):
-            named = _named_misfits(slopes, [name for name in trained[:_MOST_TRIED] if misfit([name], number)])
-            raise SourceError(f"the gradients that are taken do not fit the loss: {named or found}", code=CODE)
+            at_fault = [name for name in trained[:_MOST_TRIED] if misfit([name], number)]
+            named = _named_misfits(slopes, at_fault) or found
+            raise SourceError(
+                f"the gradients that are taken do not fit the loss: {named}; look for {learner.cut_off_by} in the "
+                "model",
+                code=CODE,
+            )
 
 
 def _named_misfits(slopes: Slopes, names: Sequence[str]) -> str:
     """Name the first weights that get no gradient, or a wrong one; empty where none was found."""
     if without := [name for name in names if not slopes.gradients[name].any()]:
-        return f"none reaches {_first(without)}, on which it depends; {_DETACHED}"
-    return f"that of {_first(names)} is another than its slope; {_DETACHED}" if names else ""
+        return f"none reaches {_first(without)}, on which it depends"
+    return f"that of {_first(names)} is another than its slope" if names else ""
 
 
 def _first(names: Sequence[str]) -> str:

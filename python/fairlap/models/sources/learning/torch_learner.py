@@ -55,8 +55,8 @@ class _SlopesOfModule:
             held[name].requires_grad_(True)
         given = {name: torch.tensor(np.array(batch.inputs[name])) for name in self._found.example}
         labels = None if batch.labels is None else torch.tensor(np.array(batch.labels))
-        if wide and labels is not None and labels.is_floating_point():
-            labels = labels.double()
+        if labels is not None:
+            labels = _as_contestants_have_them(labels, wide=wide)
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64 if wide else torch.float32)
         try:
@@ -75,6 +75,12 @@ class _SlopesOfModule:
         )
 
 
+def _as_contestants_have_them(labels: Any, *, wide: bool) -> Any:
+    if not labels.is_floating_point():
+        return labels.long()
+    return labels.double() if wide else labels
+
+
 def require_loss_on(found: TorchSource, returned: Any, labels: Labels | None, source: Source) -> None:
     """Call the loss once on what the module returned for its example, and refuse what has no gradient.
 
@@ -83,7 +89,7 @@ def require_loss_on(found: TorchSource, returned: Any, labels: Labels | None, so
     import torch
 
     own = _checked_loss(source)
-    given = None if labels is None else torch.tensor(np.array(labels))
+    given = None if labels is None else _as_contestants_have_them(torch.tensor(np.array(labels)), wide=False)
     try:
         loss = loss_of_returned(returned, given, kind_of_loss(source.loss), own)
     except FairlapError:

@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of, described
 from fairlap.models.arrays import Arrays
-from fairlap.models.sources.contract import Forward, Opened, Route, SourceError, known_dtype
+from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, known_dtype
 from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Tensor
@@ -59,12 +60,18 @@ class JaxSource:
         arrays = [np.asarray(jax.numpy.asarray(array_of(leaf))) for leaf in leaves]  # in JAX's own types
         return cls(function, params, dict(zip(_names_of(arguments, function), arrays, strict=True)), places)
 
+    def returned(self, params: Any, inputs: Mapping[str, Any]) -> Any:
+        """Compute what the function returns, in its own nesting."""
+        import jax
+
+        places, named = jax.tree.unflatten(self.places, [inputs[name] for name in self.example])
+        return self.function(params, *places, **named)
+
     def __call__(self, params: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Compute the outputs, by name."""
         import jax
 
-        places, named = jax.tree.unflatten(self.places, [inputs[name] for name in self.example])
-        found, _ = jax.tree_util.tree_flatten_with_path(self.function(params, *places, **named))
+        found, _ = jax.tree_util.tree_flatten_with_path(self.returned(params, inputs))
         return {_text(path) or "output": leaf for path, leaf in found}
 
 
@@ -117,7 +124,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     how = "the JAX function in float64"
     if casts:
         how += f", but for what its code casts to {', '.join(casts)}"
-    converted = _converted(run, weights, found.example, folder / IN_TENSORFLOW)
+    converted = _converted(run, weights, found.example, folder / IN_TENSORFLOW, learns=bool(source.loss))
     return Opened(
         inputs=tuple(_tensor(name, each, source) for name, each in found.example.items()),
         outputs=tuple(results),
@@ -137,20 +144,43 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     )
 
 
-def implementation_of_jax(folder: Path, framework: str, load: Callable[[], JaxSource]) -> Any:
+def implementation_of_jax(bundle: Bundle, folder: Path, framework: str, load: Callable[[], JaxSource]) -> Any:
     """``load`` gives the function again, in the process of a contestant."""
-    return _Native(load()) if framework == "jax" else _InTensorFlow(folder / IN_TENSORFLOW)
+    if framework == "jax":
+        return _Native(load(), bundle.source)
+    return _InTensorFlow(folder / IN_TENSORFLOW, [tensor.name for tensor in bundle.spec.inputs])
 
 
 class _Native:
-    def __init__(self, found: JaxSource) -> None:
-        self._found, self._params = found, Params(found.params)
+    """A function has no other self in training: ``_statistics``, which it would move, stay as they are."""
+
+    def __init__(self, found: JaxSource, source: Source) -> None:
+        self._found, self._params, self._source = found, Params(found.params), source
 
     def params(self, weights: Arrays) -> dict[str, Any]:
         return {name: np.asarray(weights[name]) for name in self._params.weights()}
 
-    def forward(self, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def forward(
+        self, params: Mapping[str, Any], inputs: Mapping[str, Any], _statistics: Mapping[str, Any] | None = None
+    ) -> tuple[Any, ...]:
         return tuple(self._found(self._params.with_weights(params), inputs).values())
+
+    def own_loss(
+        self,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        labels: Any,
+        _statistics: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return self._own(self._found.returned(self._params.with_weights(params), inputs), labels)
+
+    @cached_property
+    def _own(self) -> Callable[[Any, Any], Any]:
+        from fairlap.models.sources.learning.learner import own_loss
+
+        found = own_loss(self._source)
+        assert found is not None
+        return found
 
     def canonical(self, held: Mapping[str, Any]) -> dict[str, Any]:
         return dict(held)
@@ -159,13 +189,13 @@ class _Native:
 class _InTensorFlow:
     """The SavedModel that jax2tf wrote. Its variables are numbered, since TensorFlow's names cannot hold all others."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, inputs: list[str]) -> None:
+        self._folder, self._inputs = folder, inputs
 
     def build(self, weights: Arrays, dtype: Any = None) -> Any:
         import tensorflow as tf
 
-        loaded = tf.saved_model.load(str(self._folder))
+        loaded, names = tf.saved_model.load(str(self._folder)), self._inputs
 
         class Module(tf.Module):
             def __init__(self) -> None:
@@ -173,8 +203,8 @@ class _InTensorFlow:
                 self.loaded = loaded
                 self.variables_by_name = dict(zip(sorted(weights), loaded.held, strict=True))
 
-            def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-                return tuple(loaded.run(dict(inputs)))
+            def __call__(self, inputs: Mapping[str, Any], *, training: bool = False) -> tuple[Any, ...]:
+                return tuple(loaded.run({name: inputs[name] for name in names}))
 
         module = Module()
         for name, variable in module.variables_by_name.items():
@@ -185,7 +215,8 @@ class _InTensorFlow:
         return array
 
 
-def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder: Path) -> Route:
+def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder: Path, *, learns: bool) -> Route:
+    """Convert the function; where it ``learns``, with the backward pass that JAX has for it."""
     began_s = time.monotonic()
     try:
         import tensorflow as tf
@@ -193,7 +224,7 @@ def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder
 
         function = jax2tf.convert(
             lambda held, inputs: list(run(dict(zip(sorted(weights), held, strict=True)), inputs).values()),
-            with_gradient=False,
+            with_gradient=learns,
         )
         module = tf.Module()
         module.held = [tf.Variable(weights[name]) for name in sorted(weights)]
@@ -201,7 +232,8 @@ def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder
         module.run = tf.function(
             lambda inputs: function(module.held, inputs), autograph=False, input_signature=signature
         )
-        tf.saved_model.save(module, str(folder))
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=learns)
+        tf.saved_model.save(module, str(folder), options=options)
     except ModuleNotFoundError as error:
         return Route(why_not=f"the conversion needs the package {error.name}; install it")
     except Exception as error:  # of jax2tf and of TensorFlow
@@ -228,11 +260,11 @@ def _in_double(run: Callable[..., Any], weights: Arrays, example: Arrays) -> tup
 
     with jax.enable_x64(True):
         wide = [{name: _widened(array) for name, array in arrays.items()} for arrays in (weights, example)]
-        casts = sorted(set(_narrow_casts(jax.make_jaxpr(run)(*wide).jaxpr)))
+        casts = sorted(set(narrow_casts(jax.make_jaxpr(run)(*wide).jaxpr)))
     return forward, tuple(casts)
 
 
-def _narrow_casts(jaxpr: Any) -> Iterator[str]:
+def narrow_casts(jaxpr: Any) -> Iterator[str]:
     """Find what float64 is turned into, in everything that is called, too."""
     for equation in jaxpr.eqns:
         if any(_kind(each) == "float64" for each in equation.invars):
@@ -241,7 +273,7 @@ def _narrow_casts(jaxpr: Any) -> Iterator[str]:
             for part in value if isinstance(value, tuple | list) else (value,):
                 inner = getattr(part, "jaxpr", part)
                 if hasattr(inner, "eqns"):
-                    yield from _narrow_casts(inner)
+                    yield from narrow_casts(inner)
 
 
 def _kind(value: Any) -> str:

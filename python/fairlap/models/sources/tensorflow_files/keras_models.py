@@ -10,19 +10,15 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
-from fairlap.request.work import Precision
-
-_FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 
 _UNKNOWN_CLASS = re.compile("Could not locate (class|function)|Unknown (layer|object)")
 _NUMBERED = re.compile(r"(?<=/)variable_\d+$")  # a name that Keras makes up, and another one each time
@@ -129,8 +125,12 @@ class KerasModel:
     def flattened(self, result: Any) -> tuple[Any, ...]:
         return tuple(self._tree.flatten(result))
 
-    def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        return self.flattened(self.model(self.arguments(inputs), training=False))
+    def returned(self, inputs: Mapping[str, Any], *, training: bool) -> Any:
+        """Compute what the model returns, in its own nesting."""
+        return self.model(self.arguments(inputs), training=training)
+
+    def __call__(self, inputs: Mapping[str, Any], *, training: bool = False) -> tuple[Any, ...]:
+        return self.flattened(self.returned(inputs, training=training))
 
     def assign(self, weights: Arrays) -> None:
         for name, variable in self.variables.items():
@@ -160,26 +160,26 @@ class KerasModel:
             raise SourceError(f"the model computes in {', '.join(sorted(others))}; only models in float32 are raced")
 
 
-def in_double(file: Path, folder: Path, *, trust: bool) -> KerasModel:
+def in_double(file: Path, *, trust: bool) -> KerasModel:
     """Load the same model with every type float64.
 
     Its weights are the file's, which Keras converts when it reads them.
     """
-    return _loaded_in("float64", file, folder, trust=trust)
+    return loaded_in("float64", file, trust=trust)
 
 
-def _loaded_in(floats: str, file: Path, folder: Path, *, trust: bool) -> KerasModel:
-    changed = folder / "changed.keras"
-    with zipfile.ZipFile(file) as old, zipfile.ZipFile(changed, "w") as new:
-        for member in old.infolist():
-            content = old.read(member)
-            if member.filename == "config.json":
-                content = json.dumps(_with_floats(floats, json.loads(content))).encode()
-            new.writestr(member.filename, content)
-    try:
+def loaded_in(floats: str, file: Path, *, trust: bool) -> KerasModel:
+    with tempfile.TemporaryDirectory() as folder:
+        changed = Path(folder) / "changed.keras"
+        if (classes := file.with_name(CLASSES)).is_file():
+            shutil.copyfile(classes, changed.with_name(CLASSES))
+        with zipfile.ZipFile(file) as old, zipfile.ZipFile(changed, "w") as new:
+            for member in old.infolist():
+                content = old.read(member)
+                if member.filename == "config.json":
+                    content = json.dumps(_with_floats(floats, json.loads(content))).encode()
+                new.writestr(member.filename, content)
         return KerasModel(load_keras(changed, trust=trust))
-    finally:
-        changed.unlink()
 
 
 def _with_floats(floats: str, config: Any) -> Any:
@@ -198,98 +198,3 @@ def _output_names(model: Any) -> list[str]:
 
 def _unique(name: str, number: int) -> str:
     return str(name) or f"{number}"
-
-
-class _OnBackend:
-    """The file as Keras loads it on one of its backends, in the type that a precision holds."""
-
-    backend: ClassVar[str]
-
-    def __init__(self, file: Path, *, trust: bool) -> None:
-        use_backend(self.backend)
-        self._file, self._trust, self._floats = file, trust, "float32"
-
-    def hold_in(self, precision: Precision) -> None:
-        self._floats = _FLOATS.get(precision, "float32")
-
-    def load(self) -> KerasModel:
-        if self._floats == "float32":
-            return KerasModel(load_keras(self._file, trust=self._trust))
-        with tempfile.TemporaryDirectory() as folder:
-            if (classes := self._file.with_name(CLASSES)).is_file():
-                shutil.copyfile(classes, Path(folder) / CLASSES)
-            return _loaded_in(self._floats, self._file, Path(folder), trust=self._trust)
-
-
-class KerasOnTensorFlow(_OnBackend):
-    backend = "tensorflow"
-
-    def build(self, weights: Arrays, dtype: Any = None) -> Any:
-        import tensorflow as tf
-
-        model = self.load()
-        model.assign(weights)
-
-        class Module(tf.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.model = model.model
-                self.variables_by_name = {name: each.value for name, each in model.variables.items()}
-
-            def __call__(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-                return model(inputs)
-
-        return Module()
-
-    def canonical(self, _name: str, array: Any) -> Any:
-        return array
-
-
-class KerasOnJax(_OnBackend):
-    backend = "jax"
-
-    @cached_property
-    def _model(self) -> KerasModel:
-        return self.load()
-
-    def params(self, weights: Arrays) -> dict[str, Any]:
-        return {name: np.asarray(weights[name]) for name in self._model.variables}
-
-    def forward(self, params: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        named = {id(variable): params[name] for name, variable in self._model.variables.items()}
-        model = self._model.model
-        trained, fixed = (
-            [named.get(id(variable), variable.value) for variable in own]
-            for own in (model.trainable_variables, model.non_trainable_variables)
-        )
-        result, _ = model.stateless_call(trained, fixed, self._model.arguments(inputs), training=False)
-        return self._model.flattened(result)
-
-    def canonical(self, held: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(held)
-
-
-class KerasOnTorch(_OnBackend):
-    backend = "torch"
-
-    def build(self, weights: Arrays) -> Any:
-        import torch
-
-        model = self.load()
-        model.assign(weights)
-
-        class Module(torch.nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.model = model.model
-
-            def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
-                return {name: variable.value.detach() for name, variable in model.variables.items()}
-
-            def forward(self, **inputs: Any) -> tuple[Any, ...]:
-                return model(inputs)
-
-        return Module().eval()
-
-
-BACKENDS = {"tensorflow": KerasOnTensorFlow, "jax": KerasOnJax, "torch": KerasOnTorch}
