@@ -100,7 +100,7 @@ def ended_inside(step: str, arguments: list[str]) -> subprocess.CompletedProcess
     """Interrupt a race just when it takes this step."""
     program = (
         "import os, signal, sys\n"
-        "from fairlap.cli import main, run_race as compare_running\n"
+        "from fairlap.cli import main; from fairlap.cli.races import run_race as compare_running\n"
         f"took = compare_running.{step}\n"
         "def step(*arguments, **named):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
