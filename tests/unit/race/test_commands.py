@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 from command_line import invoke, output, refusal
+from fairlap import quantity_text
 from fairlap.browse.list_page import RunList, page_of
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan_from_request import plan_of
@@ -16,6 +18,7 @@ from fairlap.render.plan_command import command_of
 from fairlap.request.commands import Command, command_in, contestants_of
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.request.race_request import RaceRequest, read_request
+from fairlap.results.results import results_of
 from fairlap.store.runs.run_file import load_run
 from fairlap.store.search import Wanted
 from fairlap.store.store import open_store
@@ -119,6 +122,20 @@ def test_a_race_of_commands_is_headed_by_what_is_raced_and_writes_no_weights(
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("commands · cpu")
     assert "weights" not in done.stderr
+
+
+def test_the_memory_and_cpu_time_of_a_run_are_shown_as_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = f"{sys.executable} -I -S -c 'held = bytearray(200 << 20)'"
+    done = invoke(
+        "compare", "--command", f"a={program}", "--blocks", "1", "--seconds", "0.02", "--conditions", "as-found",
+        "--no-store", "-o", "run.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    [row] = results_of(load_run(Path("run.json"))).rows
+    assert row.peak_memory_bytes is not None
+    assert 200 << 20 < row.peak_memory_bytes.value < 260 << 20
+    assert f"a run holds {quantity_text.size(row.peak_memory_bytes.value)} at most, " in done.stdout
 
 
 @pytest.mark.parametrize(

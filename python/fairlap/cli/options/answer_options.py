@@ -16,7 +16,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
         "--inputs",
         multiple=True,
         metavar="MODULE:CALLABLE",
-        help="What draws the arguments; add structural for odd cases.",
+        help="draw(rng, n=1000) for arguments; structural adds odd ones.",
     ),
     click.option("--reference", metavar="MODULE:CALLABLE", help="What answers right.  [default: the first callable]"),
     click.option("--any-answers", is_flag=True, default=None, help="Several: compare the times of different answers."),

@@ -9,7 +9,7 @@ from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scenario_side import render_sides, summaries
 from fairlap.render.text.generation import generation_lines
 from fairlap.render.text.scores import scores_text
-from fairlap.request.names import CALLABLES
+from fairlap.request.names import CALLABLES, COMMAND
 from fairlap.request.work_title import NOT_COMPARED
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.feeding import UNKNOWN_CAUSE, WORK
@@ -62,6 +62,7 @@ def _resources(result: ContestantResult, row: Row) -> list[str]:
     return [
         *_bound(row),
         *_reported(result, row),
+        *_of_runs(row),
         *_route(row),
         *_answers(result, row),
         *_scores(row),
@@ -82,6 +83,14 @@ def _reported(result: ContestantResult, row: Row) -> list[str]:
     if row.reported_ns is None or row.latency_p50_ns is None:
         return []
     return [f"{result.finished[0].headline.method}; a run takes {quantity_text.duration(row.latency_p50_ns.value)}"]
+
+
+def _of_runs(row: Row) -> list[str]:
+    """Report what a run of a program needs besides time."""
+    if row.framework != COMMAND or row.peak_memory_bytes is None:
+        return []
+    cpu = "" if row.cpu_time_ns is None else f", {quantity_text.duration(row.cpu_time_ns.value)} of CPU time"
+    return [f"a run holds {quantity_text.size(row.peak_memory_bytes.value)} at most{cpu}"]
 
 
 def _bound(row: Row) -> list[str]:

@@ -224,5 +224,5 @@ def _limits(work_result: WorkResult) -> list[str]:
     if known:
         worst = max(known, key=known.__getitem__)
         error = f"Worst error against the reference {quantity_text.relative_error(known[worst])} ({worst})."
-        limits.append(error if known[worst] else "All answers equal the reference.")
+        limits.append(error if known[worst] else "All answers are exactly equal.")
     return limits

@@ -94,7 +94,8 @@ class InProcessComparison:
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
         no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
-        lines += [f"  ! {each}" for each in (self.ended_early, *self._reasons(), no_verdict) if each]
+        lines += [f"  {self.ended_early}"] if self.ended_early else []
+        lines += [f"  ! {each}" for each in (*self._reasons(), no_verdict) if each]
         return "\n".join([*lines, f"  {_as_sentence(self.answers.text)}", f"  {ONE_PROCESS}"])
 
     def _reasons(self) -> list[str]:

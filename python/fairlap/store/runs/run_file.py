@@ -138,6 +138,8 @@ class _AnyDocument(msgspec.Struct):
 _READ_BY = {
     "fairlap.suite": "the result of a suite; `fairlap suite show {}` shows it",
     "fairlap.plan": "a plan; `fairlap compare --plan {}` runs it",
+    "fairlap.comparison": "a comparison of callables in one process, which holds no run; "
+    "`fairlap compare callable --on python:call=MODULE.NAME,... -o FILE` writes one",
     "fairlap.choice": "an answer of `fairlap choose`, which holds no run; add -o FILE.html there for a page of it",
 }
 

@@ -174,7 +174,13 @@ def warn_of_one_size(answers: Answers, draw: Draw) -> None:
 
 
 def _warn_of_one_size(answers: Answers, draw: Draw) -> None:
-    answers.notice("W_ONE_SIZE", f"{draw.name} draws one size, so other sizes were not tried")
+    answers.notice("W_ONE_SIZE", f"{draw.name} drew one size, so other sizes were not tried; {_way_to_others(draw)}")
+
+
+def _way_to_others(draw: Draw) -> str:
+    if draw.sizes:
+        return "structural inputs try them"
+    return "give it a size to vary, such as n=1000, and add structural inputs"
 
 
 def check_structural(answers: Answers, draw: Draw) -> None:
