@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from fairlap import quantity_text
 from fairlap.history.between_runs import Difference, RunsCompared
 from fairlap.history.operators import OperatorChange, OperatorsCompared
+from fairlap.history.ratios_between_runs import Outcome, RatioCompared, RatiosCompared
 from fairlap.printable import joined_lines, one_line
 from fairlap.request.work_title import work_title
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.verdict import Change
 
 WARNING = "\n    ! "
@@ -30,6 +34,37 @@ def runs_text(compared: RunsCompared) -> str:
     lines = [difference_text(each) for each in compared.differences]
     lines += [one_line(f"{text}; not compared") for text in compared.unmatched]
     return "\n".join(lines) or "the two runs have nothing in common"
+
+
+_OUTCOMES: Mapping[Outcome, str] = {
+    "holds": "the ratio holds",
+    "refuted": "the ratio is refuted, as the intervals have no value in common",
+    "changed": "the ratio changed with the version, as the intervals have no value in common",
+    "undecided": "undecided",
+    "not comparable": "not comparable",
+}
+
+
+def ratios_text(found: Sequence[RatiosCompared]) -> str:
+    """Write a line for each ratio, and one where only the machine moved; empty without ratios."""
+    lines = []
+    for work in found:
+        lines += [one_line(_ratio_text(each, work.data)) for each in work.ratios]
+        if work.moved_alike:
+            lines.append("    all times changed alike: the machine was in another state, and the claim is about ratios")
+    return "\n".join(lines)
+
+
+def _ratio_text(found: RatioCompared, data: str) -> str:
+    name, baseline = (old if old == new else f"{old} -> {new}" for old, new in (found.contestants, found.baselines))
+    after = "not compared" if found.after is None else _ratio(found.after)
+    ratios = f"{_ratio(found.before)} before, {after} after"
+    head = f"{work_title(found.work, data)} · {found.conditions} · {name}, times as long as {baseline}"
+    return f"{head}: {ratios}: {_OUTCOMES[found.outcome]}"
+
+
+def _ratio(found: Estimate) -> str:
+    return quantity_text.ratio_interval(found.value, found.low, found.high)
 
 
 def _verdict(found: Difference, named: bool) -> str:

@@ -12,11 +12,13 @@ from fairlap.cli.options.values import RUN_OR_FILE, SHARE
 from fairlap.cli.output import print_result
 from fairlap.history.between_runs import Difference
 from fairlap.history.operators import OperatorsCompared
+from fairlap.history.ratios_between_runs import RatioCompared
 from fairlap.printed_document import PrintedDocument
 
 
 class RunsDiffer(PrintedDocument, frozen=True, tag="fairlap.diff/1"):
     same_run: bool  # then there is nothing to compare
+    ratios: tuple[RatioCompared, ...]  # what the races claim, before and after
     differences: tuple[Difference, ...]
     operators: list[OperatorsCompared]
     not_compared: tuple[str, ...]  # what only one of the runs holds
@@ -44,6 +46,9 @@ fairlap diff before.json after.json
 def command(before: str, after: str, margin: float, output: tuple[Path, ...], as_json: bool) -> None:
     """Compare two runs: ids of stored runs, or run files.
 
+    First come the ratios between contestants, which are what a race claims. A ratio is refuted where its intervals
+    in the two runs have no value in common. The times of each contestant follow.
+
     The processes of two runs did not alternate, so a change of the code cannot be separated from one of the machine.
     Intervals are widened by what may have changed, and different work or processors are not compared.
     Where both runs have profiles, the operators that account for a difference follow, the largest first.
@@ -52,23 +57,28 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     """
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
     from fairlap.history.operators import compare_operators
-    from fairlap.history.text import operators_text, runs_text
+    from fairlap.history.ratios_between_runs import compare_ratios
+    from fairlap.history.text import operators_text, ratios_text, runs_text
     from fairlap.machine.differences import differences, differences_text
+    from fairlap.results.results import results_of
     from fairlap.store.runs.run_sources import run_named
     from fairlap.verdict import Change
 
     (old, old_id), (new, _) = run_named(before), run_named(after)
     if is_same_run(old, new):
-        document = RunsDiffer(True, (), [], (), [])
+        document = RunsDiffer(True, (), (), [], (), [])
         text = f"{before} and {after} are the same run, {old_id}; there is nothing to compare"
         print_result(document, text, as_json=as_json, output=output)
         raise SystemExit(1)
     compared = compare_saved_runs(old, new, margin=margin)
+    of_works = compare_ratios(compared, results_of(old), results_of(new))
+    ratios = tuple(ratio for each in of_works for ratio in each.ratios)
     operators = compare_operators(old, new, compared, margin=margin)
     of_machine = [str(each) for each in differences(old.machine, new.machine)]
-    document = RunsDiffer(False, compared.differences, operators, compared.unmatched, of_machine)
-    texts = [runs_text(compared), *map(operators_text, operators), differences_text(old.machine, new.machine)]
-    text = "\n".join(texts)
+    document = RunsDiffer(False, ratios, compared.differences, operators, compared.unmatched, of_machine)
+    of_times = [runs_text(compared), *map(operators_text, operators)]
+    texts = [ratios_text(of_works), *of_times, differences_text(old.machine, new.machine)]
+    text = "\n".join(filter(None, texts))
     print_result(document, text, as_json=as_json, output=output)
     if all(each.regression.change is Change.NOT_COMPARABLE for each in compared.differences):
         raise SystemExit(1)
