@@ -15,6 +15,7 @@ from fairlap.render.charts.parts.chart import Chart, JudgedAxis, left_out
 from fairlap.render.charts.parts.chart_tables import group_of, pictures_of
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
+from fairlap.render.items_by_batch import time_per_item_ns
 from fairlap.results.results import Results
 from fairlap.scenarios.added import Picture
 
@@ -64,8 +65,10 @@ def main_chart_of(charts: Sequence[Chart]) -> Chart:
 
 
 def main_charts_by_batch(charts: Sequence[Chart]) -> list[Chart]:
-    """Choose the charts of one model at several batches: what it is ranked by, and its memory."""
-    return [chart for chart in charts if chart.key in ("judged_by_batch", "peak_by_batch") and not chart.absent]
+    """Choose the charts of one model at several batches: the time per item, else what it is ranked by, and memory."""
+    found = {chart.key: chart for chart in charts if not chart.absent}
+    figures = found.get("time_per_item_by_batch", found.get("judged_by_batch"))
+    return [chart for chart in (figures, found.get("peak_by_batch")) if chart is not None]
 
 
 def _empty(chart: Chart) -> Chart:
@@ -125,8 +128,13 @@ def _sweep(shown: Results, axis: JudgedAxis) -> list[Chart]:
     if len(set(groups)) == len(groups):
         return []
     has_peaks = any(row.peak_memory_bytes for _, _, row in shown.every_row())
-    charts = [other_charts.judged_by_batch(axis), other_charts.batch_sweep()]
-    return [*charts, other_charts.peak_by_batch()] if has_peaks else charts
+    has_items = any(time_per_item_ns(row) for _, _, row in shown.every_row())
+    return [
+        other_charts.judged_by_batch(axis),
+        *([other_charts.time_per_item_by_batch()] if has_items else []),
+        other_charts.batch_sweep(),
+        *([other_charts.peak_by_batch()] if has_peaks else []),
+    ]
 
 
 def _energy_and_cost(shown: Results) -> list[Chart]:

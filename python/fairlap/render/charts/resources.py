@@ -31,6 +31,15 @@ def judged_by_batch(judged: JudgedAxis) -> Chart:
 
 
 @cache
+def time_per_item_by_batch() -> Chart:
+    alt = altair()
+    calculated = {"shown": "format(datum.item_ns / 1e6, '.4~r') + ' ms'"}
+    axis = measured_axis("duration", "median time per item")
+    shown = alt.Tooltip("shown:N", title="time per item")
+    return _by_batch("time_per_item_by_batch", "Time per item by batch size", "item_ns", axis, shown, calculated)
+
+
+@cache
 def batch_sweep() -> Chart:
     axis = measured_axis("rate", "items per second")
     shown = altair().Tooltip("throughput:Q", title="items per second", format=",.4~r")

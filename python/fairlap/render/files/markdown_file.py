@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from fairlap import quantity_text
 from fairlap.render.files.markdown_table import as_code, columns_shown, table_line
+from fairlap.render.items_by_batch import NOTE, least_time_lines
 from fairlap.render.judged import ratios_note
 from fairlap.render.repeated_warnings import WarningKind, warning_kinds
 from fairlap.render.scenario_side import notes_on
@@ -25,6 +26,7 @@ _MOST_FOR_VERDICTS = 30_000
 _ROOM_FOR_COUNTS = 500
 _MOST_WARNINGS = 5
 _MOST_NAMED = 3
+_MOST_LEAST_TIMES = 20
 _WORST_FIRST = (
     "slower",
     "disqualified",
@@ -42,6 +44,7 @@ def encode(rows: Sequence[Row]) -> bytes:
     parts = [_headline(rows), *_mixed(rows)]
     verdicts = sorted((row for row in rows if not _is_baseline(row)), key=_worst_first)
     parts += _as_many_as_fit([(row, f"- {_verdict_line(row)}") for row in verdicts], _MOST_FOR_VERDICTS)
+    parts += _least_times(rows)
     room = MOST_CHARACTERS - _ROOM_FOR_COUNTS - sum(len(part) + 1 for part in parts)
     lines: list[tuple[Row, str]] = []
     for group in _groups(rows):
@@ -92,6 +95,15 @@ def _mixed(rows: Sequence[Row]) -> list[str]:
     """Before any figure: contestants at settings that a search found are ranked with others."""
     texts = dict.fromkeys(each.text for row in rows for each in row.warnings if each.code == "W_MIXED_DIVISIONS")
     return [f"> {as_code(text, most=300)}\n" for text in texts]
+
+
+def _least_times(rows: Sequence[Row]) -> list[str]:
+    """Of works that differ in their batch alone, the batch at which each contestant needs the least time per item."""
+    lines = [f"- {line}" for line in least_time_lines(rows, as_code)]
+    if len(lines) > _MOST_LEAST_TIMES:
+        further = quantity_text.count(len(lines) - _MOST_LEAST_TIMES, "further contestant")
+        lines = [*lines[:_MOST_LEAST_TIMES], f"- {further}; {as_code(f'fairlap show {rows[0].run}')} lists them all"]
+    return ["", NOTE, "", *lines] if lines else []
 
 
 def _on_other_inputs(rows: Sequence[Row]) -> str:

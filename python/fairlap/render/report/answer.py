@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fairlap import quantity_text, verdict
+from fairlap.render.items_by_batch import differ_in_batch_alone, item_texts
 from fairlap.render.judged import judged_text, ratios_note
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.render.scenario_side import notes_on
+from fairlap.request.work import Work
 from fairlap.results.other_quantities import QUANTITIES_OF_RUNS, is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.row import Row
@@ -44,6 +46,21 @@ def headline_of_one(shown: Results) -> str:
         return ""
     ends = [f"{judged_text(row)} at batch {row.batch:,}" for row in (rows[0], rows[-1])]
     return f"{rows[0].contestant} alone, so nothing is compared: {' to '.join(ends)}"
+
+
+def times_per_item(shown: Results) -> dict[Work, dict[str, Markup | str]]:
+    """Make the cells of the overview's column, under the verdict's conditions; empty unless batches alone differ."""
+    works = shown.works()
+    rows = [row for work in works for row in shown.of_work(work)[0].rows]
+    if not differ_in_batch_alone(rows):
+        return {}
+    named = len(shown.contestants) > 1
+    texts = zip((row.batch for row in rows), (row.contestant for row in rows), item_texts(rows), strict=True)
+    by_batch: dict[int, list[str]] = {}
+    for batch, contestant, text in texts:
+        if text:
+            by_batch.setdefault(batch, []).append(f"{contestant} {text}" if named else text)
+    return {work: {"time per item": "; ".join(by_batch.get(work.batch, []))} for work in works}
 
 
 def _alone(work_result: WorkResult) -> Row | None:

@@ -17,8 +17,9 @@ from fairlap.render.charts.parts.chart import Chart
 from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.charts.parts.labels import chart_text, chart_texts
 from fairlap.render.charts.parts.libraries import vega_script
+from fairlap.render.items_by_batch import noted_least_times
 from fairlap.render.report import circumstances
-from fairlap.render.report.answer import answer, headline, headline_of_one
+from fairlap.render.report.answer import answer, headline, headline_of_one, times_per_item
 from fairlap.render.report.batch_tries import batch_tries
 from fairlap.render.report.circumstances import feeding
 from fairlap.render.report.compilation_table import compilation_table
@@ -146,14 +147,17 @@ def _answers(shown: Results) -> Markup:
     works = shown.works()
     overview = None
     if len(works) > 1:
-        rows = [_overview_row(shown, work) for work in works]
-        overview = scrolling("All works", table("All works", ["work", "answer"], rows), "scroll overview")
+        items = times_per_item(shown)
+        heads = ["work", "answer", *(["time per item"] if items else [])]
+        rows = [_overview_row(shown, work) | items.get(work, {}) for work in works]
+        overview = scrolling("All works", table("All works", heads, rows), "scroll overview")
     return tag(
         "section",
         tag("h2", "The answer"),
         _why_it_ended(shown.run),
         tag("p", sentence, class_="headline") if (sentence := headline_of_one(shown)) else None,
         overview,
+        (tag("p", line, class_="caption") for line in noted_least_times(shown.rows)),
         _nothing(shown),
         (_of_work(work, answer(shown, shown.of_work(work)[0])) for work in works),
         id="answer",

@@ -6,6 +6,7 @@ import math
 
 from fairlap import quantity_text, verdict
 from fairlap.printable import joined_lines
+from fairlap.render.items_by_batch import noted_least_times
 from fairlap.render.judged import RATIOS_OF_BLOCKS, common_unit_ns, is_apart, judged_text, times_text
 from fairlap.render.scenario_side import notes_on
 from fairlap.render.text.compilation import batch_text, counts_text, heading
@@ -39,6 +40,8 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
             lines += [f"  {line}" for line in _closing_lines(work_result)]
             lines += [f"  {line}" for line in _compilation_lines(results, work_result)]
         lines += operator_lines(results.run, work.label)
+        parts.append(joined_lines(lines))
+    if not as_table and (lines := noted_least_times(results.rows)):
         parts.append(joined_lines(lines))
     if lines := scaling_lines(results):
         parts.append(joined_lines(lines))

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.render.encoders.text import aligned
+from fairlap.render.items_by_batch import differ_in_batch_alone, item_texts, noted_least_times
 from fairlap.render.judged import common_unit_ns, judged_text, times_text
 from fairlap.render.text.contestant_lines import OF_THE_WORK
+from fairlap.request.work import Work
 from fairlap.results.results import Results
 from fairlap.results.work_result import WorkResult
 from fairlap.verdict import Verdict
@@ -37,9 +39,17 @@ def _table(results: Results, works: Sequence[WorkResult]) -> list[str]:
     contestants = [name for name in results.contestants if name in there]
     judged = dict.fromkeys(each.basis.judged.by for each in works)
     unit_ns = common_unit_ns(row for each in works for row in each.rows[:1])
-    rows = [["work", *contestants, "fastest"]]
+    alone = len(results.contestants) == 1
+    every_row = [row for each in works for row in each.rows]
+    items = _items(works) if differ_in_batch_alone(every_row) else {}
+    heads = [head for name in contestants for head in ([name, "per item"] if items else [name])]
+    rows = [["work", *heads, *([] if alone else ["fastest"])]]
     for name, each in zip(names, works, strict=True):
-        rows.append([name, *(_cell(each, contestant, unit_ns) for contestant in contestants), _fastest(each)])
+        cells = [name]
+        for contestant in contestants:
+            cells.append(_cell(each, contestant, unit_ns))
+            cells += [items.get((each.work, contestant), "")] if items else []
+        rows.append([*cells, *([] if alone else [_fastest(each)])])
     blocks = {len(each.blocks.kept) for each in works}
     where = f"{results.run.plan.device} · {works[0].conditions}"
     head = f"{' · '.join([*common, where])}: {', '.join(judged)} of {quantity_text.count(len(works), 'work')}"
@@ -47,8 +57,15 @@ def _table(results: Results, works: Sequence[WorkResult]) -> list[str]:
     kept = quantity_text.count(most, "complete block") if least == most else f"{least} to {most} complete blocks"
     lines = [f"{head}, {kept} each"]
     lines += [f"  {line}" for line in aligned(rows)]
-    lines += [f"  {text}" for text in (_legend(rows), _winners(works)) if text]
-    return [*lines, *(f"  {text}" for text in to_decide(works)), *_warnings(works)]
+    outcome = f"{contestants[0]} was raced alone, so there is nothing to compare it with." if alone else _winners(works)
+    lines += [f"  {text}" for text in (_legend(rows), outcome, *noted_least_times(every_row)) if text]
+    return [*lines, *(f"  {text}" for text in to_decide(works)), *_warnings(works, alone=alone)]
+
+
+def _items(works: Sequence[WorkResult]) -> dict[tuple[Work, str], str]:
+    """Write the time per item of each contestant in each work."""
+    keys = [(each.work, row.contestant) for each in works for row in each.rows]
+    return dict(zip(keys, item_texts([row for each in works for row in each.rows]), strict=True))
 
 
 def _parts(titles: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -115,12 +132,12 @@ def _block_s(work: WorkResult) -> float:
     return sum(each.elapsed_s for each in processes) / max(1, len({each.block for each in processes}))
 
 
-def _warnings(works: Sequence[WorkResult]) -> list[str]:
+def _warnings(works: Sequence[WorkResult], *, alone: bool) -> list[str]:
     """Every kind of warning once, with the number of works that have it."""
     first: dict[str, str] = {}
     count: Counter[str] = Counter()
     for work in works:
-        found = {each.code: each.text for each in reversed(list(_notices(work)))}
+        found = {each.code: each.text for each in reversed(list(_notices(work, alone=alone)))}
         for code, text in found.items():
             first.setdefault(code, text)
         count.update(list(found))
@@ -130,8 +147,8 @@ def _warnings(works: Sequence[WorkResult]) -> list[str]:
     ]
 
 
-def _notices(work: WorkResult) -> Iterator[Notice]:
-    if work.why_no_verdict:
+def _notices(work: WorkResult, *, alone: bool) -> Iterator[Notice]:
+    if work.why_no_verdict and (work.basis.no_verdict_code or not alone):
         yield Notice(work.basis.no_verdict_code, f"no verdict: {work.why_no_verdict}")
     busy = None if work.basis.no_verdict_code else work.busy  # the reason for no verdict says the same
     for each in (busy, work.mixed, work.unknown_settings, work.curves_apart, work.continued):

@@ -91,10 +91,14 @@ class Resources(Calls, frozen=True, kw_only=True):
     ]
     largest_batch_check: Annotated[str | None, _memory("How the answers at this batch were checked.")]
     memory_by_batch: Annotated[
-        dict[str, float], _memory("Peak memory in bytes at each batch that was tried and fitted.")
+        dict[str, float], _memory("Peak memory in bytes at each batch that --max-batch tried and that fitted.")
     ]
     time_per_item_by_batch_ns: Annotated[
-        dict[str, float], _memory("Time of one item at the same batches, the median of three calls.")
+        dict[str, float],
+        _memory(
+            "Time of one item at the same batches, the median of three calls; empty without --max-batch. For batches "
+            "that were raced divide `judged` by `batch`."
+        ),
     ]
 
     energy_per_item_j: Annotated[

@@ -14,6 +14,7 @@ from fairlap.render.report.page import page_of
 from fairlap.render.report.page_data import packed
 from fairlap.request.units import Share
 from fairlap.results.results import results_of
+from fairlap.scenarios.process_result import Timing
 from runs_of_precisions import planned, shown
 from runs_to_show import ENDING, HOSTILE, SCRIPT, STEADY_FROM, run_of, samples
 from runs_under_roofs import BANDWIDTHS, PEAK, a_run_under_roofs
@@ -167,15 +168,22 @@ def _texts(svg: bytes) -> list[str]:
     return [text.strip() for text in ElementTree.fromstring(svg).itertext() if text.strip()]
 
 
-def test_the_picture_of_several_batches_is_a_curve_of_the_times_and_one_of_the_memory() -> None:
-    shown = results_of(run_of(batches=(1, 2, 4, 8, 16)), "r")
+def test_the_picture_of_several_batches_is_a_curve_of_the_times_per_item_and_one_of_the_memory() -> None:
+    run = run_of(batches=(1, 2, 4, 8, 16))
+    for process in run.processes:  # a call of any batch takes one or two milliseconds
+        batch = int(process.work.rpartition(" ")[2])
+        clock = process.timings["wall_ns"]
+        ns = clock.p50_ns * 4 / batch
+        process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
+    shown = results_of(run, "r")
     texts = _texts(main_chart(shown, png=False))
     titles = [text for text in texts if "by batch size" in text and "." not in text]
-    assert len(set(titles)) == 2
+    assert set(titles) == {"Time per item by batch size", "Peak memory by batch size"}
+    assert "median time per item" in texts
     subtitles = [text for text in texts if text.startswith("mlp") and "controlled" in text]
     assert len(set(subtitles)) == 1
     assert "batch 1, 2, 4, 8, 16" in subtitles[0]
-    assert {"1", "2", "4", "8", "16", "1 ms", "2 ms"} <= set(texts)  # the axes have the figures
+    assert {"1", "2", "4", "8", "16", "1 ms", "200 µs"} <= set(texts)  # the axes have the figures
     marks = ElementTree.fromstring(main_chart(shown, png=False)).iter("{http://www.w3.org/2000/svg}path")
     assert sum("peak memory: " in mark.get("aria-label", "") for mark in marks) >= 10
     assert {"torch", "jax"} <= set(texts)  # which line is whose
@@ -185,7 +193,7 @@ def test_the_picture_of_several_batches_is_a_curve_of_the_times_and_one_of_the_m
 
 def test_a_chart_over_batches_is_written_once_with_all_of_them_in_its_subtitle(tmp_path: Path) -> None:
     written = {path.name for path in write_charts(results_of(run_of(batches=(4, 8)), "r"), tmp_path)}
-    for key in ("judged_by_batch", "sweep", "peak_by_batch"):
+    for key in ("judged_by_batch", "time_per_item_by_batch", "sweep", "peak_by_batch"):
         [name] = [name for name in written if name.endswith(f"{key}.svg")]
         assert name == f"mlp-infer-fp32-{key}.svg"
         texts = _texts((tmp_path / name).read_bytes())

@@ -14,6 +14,7 @@ from fairlap.models.registry import find
 from fairlap.render.charts import roofline, scaling
 from fairlap.render.charts.parts.chart import axis_value
 from fairlap.render.charts.parts.thinned_samples import curves_of_samples, samples_over_time
+from fairlap.render.items_by_batch import time_per_item_ns
 from fairlap.render.scenario_side import render_sides
 from fairlap.request.work import Precision, Work
 from fairlap.results.column_definitions.estimate import Estimate
@@ -129,6 +130,7 @@ def _figures(shown: Results) -> Iterator[Record]:
             _key(work_result, result.contestant)
             | {"batch": work_result.work.batch, "group": group_of(work_result.work)}
             | _estimated("judged", _on_axis(row.judged, row.judged_unit), single=not row.modes)
+            | _estimated("item_ns", time_per_item_ns(row), single=not row.modes)
             | _estimated("p99_ns", row.latency_p99_ns)
             | _estimated("throughput", row.throughput_per_s)
             | _estimated("peak_bytes", row.peak_memory_bytes)

@@ -27,7 +27,7 @@ Record = Mapping[str, Any]
 def main_chart(shown: Results, *, png: bool) -> bytes:
     """Draw the times of all processes or latency against rate, for each work under the verdict's conditions.
 
-    Several batches of one model are a curve of the times and one of the memory instead.
+    Several batches of one model are a curve of the time per item and one of the memory instead.
     """
     tables = chart_tables(shown)
     charts = charts_of(shown, tables)
