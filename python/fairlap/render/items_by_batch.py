@@ -18,8 +18,10 @@ NOTE = "Time per item is the median time divided by the batch. Batches are not c
 
 
 def time_per_item_ns(row: Row) -> Estimate | None:
-    """None for a contestant that did not do its work, and where it is ranked by anything but the time of calls."""
-    if row.judged is None or row.outcome != "finished" or row.judged_by not in (TIME_OF_A_CALL, TIME_OF_A_FED_BATCH):
+    """None where it has several modes or did not do its work, or is ranked by anything but the time of calls."""
+    if row.judged is None or row.modes or row.outcome != "finished":
+        return None
+    if row.judged_by not in (TIME_OF_A_CALL, TIME_OF_A_FED_BATCH):
         return None
     low, high = (None if end is None else end / row.batch for end in (row.judged.low, row.judged.high))
     return Estimate(row.judged.value / row.batch, low, high)
@@ -58,14 +60,13 @@ def least_time_lines(rows: Sequence[Row], shown: Callable[[str], str] = str) -> 
     if not differ_in_batch_alone(rows):
         return []
     several = len({row.conditions for row in rows}) > 1
-    groups: dict[tuple[str, str], dict[int, Estimate]] = {}
+    groups: dict[tuple[str, str], dict[int, Estimate | None]] = {}
     for row in rows:
-        if (found := time_per_item_ns(row)) is not None:
-            groups.setdefault((row.contestant, row.conditions), {})[row.batch] = found
+        groups.setdefault((row.contestant, row.conditions), {})[row.batch] = time_per_item_ns(row)
     return [
         f"{shown(contestant)}{f', {conditions}' if several else ''}: {_least(by_batch)}"
         for (contestant, conditions), by_batch in groups.items()
-        if len(by_batch) > 1
+        if sum(map(bool, by_batch.values())) > 1
     ]
 
 
@@ -74,19 +75,22 @@ def _all_but_batch(row: Row) -> tuple[object, ...]:
     return (*work, row.threads, row.device, row.data, row.train_on, row.scale, row.load)
 
 
-def _least(by_batch: dict[int, Estimate]) -> str:
-    batch, least = min(by_batch.items(), key=lambda each: each[1].value)
+def _least(by_batch: dict[int, Estimate | None]) -> str:
+    known = {size: found for size, found in by_batch.items() if found is not None}
+    batch, least = min(known.items(), key=lambda each: each[1].value)
     rate = f"{quantity_text.number(1e9 / least.value, 4)} items/s"
     text = f"least time per item at batch {batch:,}, {quantity_text.duration(least.value)} ({rate})"
+    left_out = [size for size in by_batch if size not in known]
+    without = f"; no single time at batch {_sizes(left_out)}" if left_out else ""
     if least.high is None:
-        return f"{text}; it has no interval, so no other batch is distinguished from it"
-    others = {size: found for size, found in by_batch.items() if size != batch}
+        return f"{text}; it has no interval, so no other batch is distinguished from it{without}"
+    others = {size: found for size, found in known.items() if size != batch}
     close = [size for size, found in others.items() if found.low is None or found.low <= least.high]
     if not close:
-        return f"{text}; no other interval overlaps"
-    why = (
-        "intervals overlap"
-        if all(others[size].low is not None for size in close)
-        else "intervals overlap or are missing"
-    )
-    return f"{text}; not distinguished from batch {listed([f'{size:,}' for size in sorted(close)])}: {why}"
+        return f"{text}; no other interval overlaps{without}"
+    why = "overlap" if all(others[size].low is not None for size in close) else "overlap or are missing"
+    return f"{text}; not distinguished from batch {_sizes(close)}: intervals {why}{without}"
+
+
+def _sizes(batches: Sequence[int]) -> str:
+    return listed([f"{each:,}" for each in sorted(batches)])

@@ -68,6 +68,21 @@ def test_without_intervals_no_batch_is_distinguished() -> None:
     assert "no interval" in line
 
 
+def test_a_batch_with_several_modes_has_no_time_per_item_and_is_named() -> None:
+    run = raced(blocks=12)
+    own = [process for process in run.processes if process.work.endswith("batch 2")]
+    for number, process in enumerate(own):
+        ns = (1e6 if number % 2 else 1e5) * (1 + 0.001 * number)
+        process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
+    rows = results_of(run, "r").rows
+    [of_modes] = [row for row in rows if row.batch == 2]
+    assert of_modes.modes
+    assert time_per_item_ns(of_modes) is None
+    [line] = least_time_lines(rows)
+    assert "at batch 4," in line
+    assert line.endswith("; no single time at batch 2")
+
+
 def test_works_that_differ_otherwise_or_not_at_all_have_no_least_batch() -> None:
     rows = results_of(raced(), "r").rows
     other = results_of(run_of(("torch",), batches=(4,)), "another run").rows

@@ -130,7 +130,7 @@ def _figures(shown: Results) -> Iterator[Record]:
             _key(work_result, result.contestant)
             | {"batch": work_result.work.batch, "group": group_of(work_result.work)}
             | _estimated("judged", _on_axis(row.judged, row.judged_unit), single=not row.modes)
-            | _estimated("item_ns", time_per_item_ns(row), single=not row.modes)
+            | _estimated("item_ns", time_per_item_ns(row))
             | _estimated("p99_ns", row.latency_p99_ns)
             | _estimated("throughput", row.throughput_per_s)
             | _estimated("peak_bytes", row.peak_memory_bytes)
