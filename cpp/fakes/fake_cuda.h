@@ -9,8 +9,8 @@
  * looked at when an API call begins and while a blocking call waits. A call that waits for a closed gate
  * really blocks.
  *
- * Memory can be shared by processes that have one file as CUDA_FAKE_BOARD when they load the library, which is
- * 1 GiB of memory that is not used again before all of them have ended.
+ * Memory can be shared by processes that have one file as CUDA_FAKE_BOARD when they load the library, which
+ * is 1 GiB of memory that is not used again before all of them have ended.
  *
  * Kinds for fake_cuda_outstanding: "streams", "events", "device_allocations", "device_bytes",
  * "host_allocations", "host_registrations", "graphs", "graph_execs", "modules", "further_modules" (beyond the
