@@ -273,10 +273,10 @@ build/release/.module: $(VENV)/.editable $(NATIVE)
 	$(BIN)/cmake --preset release -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) \
 	  $$(cmake/python_headers.sh $(BIN)/python)
-	$(BIN)/cmake --build build/release --target _native
+	MAKEFLAGS= $(BIN)/cmake --build build/release --target _native
 	$(BIN)/cmake --install build/release --prefix python
 	touch $@
 
 build/release/.tests: build/release/.module
-	$(BIN)/cmake --build build/release
+	MAKEFLAGS= $(BIN)/cmake --build build/release
 	touch $@
