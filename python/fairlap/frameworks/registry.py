@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
 from fairlap.plugins import class_at
+from fairlap.suggestions import did_you_mean
 
 GROUP = "fairlap.frameworks"
 
@@ -48,10 +49,7 @@ def place_of(name: str) -> str:
     if name in _REFUSED and name not in places:
         raise InvalidRequest(f"{name} is not supported: {_REFUSED[name]}")
     if name not in places:
-        import difflib
-
-        near = difflib.get_close_matches(name, places, n=3)
-        hint = f"did you mean {', '.join(near)}?" if near else "`fairlap list frameworks` lists them"
+        hint = did_you_mean(name, places, most=3) or "`fairlap list frameworks` lists them"
         raise InvalidRequest(f"no framework named {name!r}; {hint}")
     return places[name]
 

@@ -7,7 +7,6 @@ JSON schema.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import sys
@@ -23,6 +22,7 @@ from fairlap.machine.files.atomic_files import write_output
 from fairlap.machine.files.regular_file import content_of
 from fairlap.request.race_request import RaceRequest, schema_text
 from fairlap.request.toml_file import converted, parsed_toml
+from fairlap.suggestions import did_you_mean
 
 E_SUITE = "E_SUITE"
 FILE = Path("docs/reference/suite.schema.json")
@@ -172,10 +172,9 @@ def _require_whole(path: Path, race: RaceOfSuite, own: dict[str, object]) -> Non
 def _require_known(option: str, given: Sequence[str], known: Sequence[str]) -> None:
     for each in given:
         if each not in known:
-            near = difflib.get_close_matches(each, known, n=1)
-            has = f"; it has {', '.join(list(dict.fromkeys(known))[:5])}" if known else ""
-            hint = f"; did you mean {near[0]}?" if near else has
-            raise InvalidRequest(f"{option}: the suite has no {each!r}{hint}", code=E_SUITE)
+            has = f"it has {', '.join(list(dict.fromkeys(known))[:5])}" if known else ""
+            hint = did_you_mean(each, known) or has
+            raise InvalidRequest(f"{option}: the suite has no {each!r}{f'; {hint}' if hint else ''}", code=E_SUITE)
 
 
 if __name__ == "__main__":

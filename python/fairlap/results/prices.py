@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import math
 import re
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.machine.files.user_folders import user_settings
 from fairlap.request.toml_file import read_toml
+from fairlap.suggestions import did_you_mean
 
 _PRICE = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*(?P<currency>[A-Za-z]{3})?\s*/\s*h")
 _DEFAULT_CURRENCY = "USD"
@@ -95,12 +95,10 @@ def price_named(text: str) -> Price:
         entries = {entry.name: entry for entry in known_prices()}
     if text in entries:
         return entries[text].price()
-    near = difflib.get_close_matches(text, entries, n=1)
-    if near:
-        hint = f"did you mean {near[0]}?"
-    elif entries:
+    hint = did_you_mean(text, entries)
+    if not hint and entries:
         hint = f"the names are in {prices_file()}"
-    else:
+    elif not hint:
         missing = "has no entries" if prices_file().exists() else "does not exist"
         hint = f"the table of prices, {prices_file()}, {missing}; `fairlap list prices` shows how to write one"
     raise InvalidRequest(

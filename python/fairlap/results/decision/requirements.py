@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.flat_row import columns
 from fairlap.results.row import Row
+from fairlap.suggestions import did_you_mean
 
 Status = Literal["yes", "no", "unknown"]
 
@@ -150,8 +150,7 @@ def _column(name: str) -> str:
     by_name |= SHORT_NAMES
     if name in by_name:
         return by_name[name]
-    near = difflib.get_close_matches(name, by_name, n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else "docs/reference/row.md lists the columns"
+    hint = did_you_mean(name, by_name, most=3) or "docs/reference/row.md lists the columns"
     raise _wrong(f"there is no column {name!r} with a number; {hint}")
 
 
