@@ -50,6 +50,11 @@ def shortened(text: str, most: int = 200) -> str:
     return line if len(line) <= most else f"{line[:most]}..."
 
 
+def last_line(text: str) -> str:
+    """Return the last line that is not blank."""
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 _PLACE = re.compile(r"(Check '.*|Exception from .*|While .*|\(Refer to .*|#+ .*|[-=^~\s]+)")
 _ENDS = re.compile(r"Original traceback|Traceback|To facilitate|Set TORCH")
 _MOST_OF_A_CAUSE = 400

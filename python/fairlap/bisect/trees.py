@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairlap.bisect.bisect_request import E_BISECT, BisectRequest
 from fairlap.bisect.commits import History
-from fairlap.errors import FairlapError, shortened
+from fairlap.errors import FairlapError, last_line, shortened
 from fairlap.judgement.own_checks import run_printing
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
@@ -47,8 +47,8 @@ class Trees:
             status, printed = run_printing(self._request.prepare, tree, self._request.pass_env)
             if status:
                 self._clear(tree)
-                last = next((line for line in reversed(printed.splitlines()) if line.strip()), "")
-                why = f": {shortened(last)}" if last else ""
+                last = shortened(last_line(printed))
+                why = f": {last}" if last else ""
                 raise Unprepared(f"{self._request.prepare!r} failed in {sha[:10]} with status {status}{why}")
         self.built.add(sha)
         return tree
@@ -60,19 +60,19 @@ class Trees:
             source = str(self._history.repository)
             done = git(self._history.repository, "clone", "--quiet", "--shared", "--no-checkout", source, str(made))
             if done.returncode:
-                raise FairlapError(f"git cannot clone {source}: {_last_line(done.stderr)}", code=E_BISECT)
+                raise FairlapError(f"git cannot clone {source}: {_reason_in(done.stderr)}", code=E_BISECT)
             made.rename(self._clone)
         done = git(self._clone, "worktree", "add", "--quiet", "--force", "--detach", str(tree), sha)
         if done.returncode:
             self._clear(tree)
-            raise Unprepared(f"{sha[:10]} cannot be checked out: {_last_line(done.stderr)}")
+            raise Unprepared(f"{sha[:10]} cannot be checked out: {_reason_in(done.stderr)}")
 
     def _clear(self, tree: Path) -> None:
         shutil.rmtree(tree, ignore_errors=True)
 
 
-def _last_line(text: str) -> str:
-    return shortened(next((line for line in reversed(text.splitlines()) if line.strip()), "it gave no reason"))
+def _reason_in(text: str) -> str:
+    return shortened(last_line(text)) or "it gave no reason"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from fairlap.errors import last_line
 from fairlap.judgement.judgement import Judgement, Reason, decided
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.guarded_command import run_guarded
@@ -19,7 +20,7 @@ def why_not_built(base: Path, change: Path, command: str, passed: Collection[str
     """Build both; None where both are. A base that cannot be built is an error."""
     status, printed = run_printing(command, base, passed)
     if status:
-        last = next((line for line in reversed(printed.splitlines()) if line.strip()), "")
+        last = last_line(printed)
         raise NoBaseline(f"{command!r} failed in the base with status {status}{f': {last}' if last else ''}")
     return _failure("build_failed", "E_PREPARE", command, change, passed)
 

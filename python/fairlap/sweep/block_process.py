@@ -19,7 +19,7 @@ from typing import IO
 
 import msgspec
 
-from fairlap.errors import shortened
+from fairlap.errors import last_line, shortened
 from fairlap.interrupts import interrupted_once
 from fairlap.machine.programs.orphans import adopt_orphans
 from fairlap.sweep.block import BlockTask, run_block
@@ -85,7 +85,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _how_it_ended(status: int, printed: str) -> str:
-    last = shortened(next(iter(reversed(printed.strip().splitlines())), ""))
+    last = shortened(last_line(printed))
     how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     return f"the process of the block {how}" + (f": {last}" if last else "")
 
