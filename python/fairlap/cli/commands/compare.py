@@ -9,7 +9,7 @@ import click
 
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.added_options import added_options
-from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, race_options
+from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, SECONDS, race_options
 from fairlap.cli.options.scale_options import scale_options
 from fairlap.cli.options.source_options import source_options
 from fairlap.cli.options.values import (
@@ -153,7 +153,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     metavar="KIND",
     help="controlled (the default: own cores, fixed memory), as-found, both.",
 )
-@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
+@SECONDS
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
 @click.option(
     "--data-seed",

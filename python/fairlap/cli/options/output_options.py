@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from fairlap.cli.options.option_groups import grouped
-from fairlap.cli.options.values import FILE, LARGEST_SLOWDOWN, NAME, PRICE
+from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN, NAME, PRICE
 from fairlap.errors import InvalidRequest
 from fairlap.machine.files.atomic_files import why_not_writable
 
@@ -53,6 +53,10 @@ SANDBOX = click.option(
 )
 WAIT = click.option(
     "--wait/--no-wait", default=None, help="Wait while another race uses the same cores.  [default: wait]"
+)
+SECONDS = click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
+PASS_ENV = click.option(
+    "--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable."
 )
 _RACE_OPTIONS = (
     BASELINE,

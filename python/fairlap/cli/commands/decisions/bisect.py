@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT
+from fairlap.cli.options.benchmark_options import INPUTS, REPORTED, benchmark_of
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, PASS_ENV, SECONDS, WAIT
 from fairlap.cli.options.values import DURATION, SHARE
 from fairlap.cli.output import print_result
 from fairlap.cli.races.deciding import decided
@@ -45,7 +46,7 @@ fairlap bisect --good v1.2 --bad HEAD --command './benchmark --size 10' --prepar
     help="A folder of the repository.  [default: the current one]",
 )
 @click.option("--prepare", default="", metavar="SHELL", help="Shell command that builds each commit in place: 'make'.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable.")
+@PASS_ENV
 @click.option(
     "--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from each commit."
 )
@@ -57,11 +58,11 @@ fairlap bisect --good v1.2 --bad HEAD --command './benchmark --size 10' --prepar
     metavar="QUANTITY",
     help="Find what needs more wall, cpu_time or memory_peak.  [default: wall]",
 )
-@click.option("--inputs", default="", metavar="MODULE:CALLABLE", help="Check answers to the arguments that this draws.")
+@INPUTS
 @click.option(
     "--reference", default="", metavar="MODULE:CALLABLE", help="What answers right.  [default: the good end's callable]"
 )
-@click.option("--reported", default="", metavar="FORMAT[:NAME]", help="Race by the time that the command reports.")
+@REPORTED
 @click.option("--same-output", is_flag=True, help="Skip a commit whose command prints something else.")
 @click.option("--sure", type=SHARE, default="99%", help="Stop at this probability of a commit.  [default: 99%]")
 @click.option(
@@ -69,16 +70,13 @@ fairlap bisect --good v1.2 --bad HEAD --command './benchmark --size 10' --prepar
 )
 @click.option("--budget", type=DURATION, help="Begin no race after DURATION.")
 @click.option("--blocks", type=click.IntRange(min=2), help="Blocks of each race.  [default: 3 to 12, by the noise]")
-@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
+@SECONDS
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of either side.  [default: all cores]")
 @WAIT
 @OUTPUT_JSON
 @JSON
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-def command(
-    output: tuple[Path, ...], as_json: bool, quiet: bool, run: str, call: str, inputs: str, reference: str,
-    reported: str, same_output: bool, wait: bool | None, **given: Any,
-) -> None:  # fmt: skip
+def command(output: tuple[Path, ...], as_json: bool, quiet: bool, wait: bool | None, **given: Any) -> None:
     """Find the commit that made a program or a callable slower, between a good and a bad commit.
 
     Each step races the commit that tells most against the good end, in turns in fresh processes, and updates the
@@ -94,12 +92,9 @@ def command(
     from fairlap.bisect.bisect_request import BisectRequest
     from fairlap.bisect.bisection_text import text_of
     from fairlap.cli.options.output_options import writable
-    from fairlap.judgement.judge_request import Benchmark
 
     writable(output, only=(".json",))
-    benchmark = Benchmark(
-        call=call, command=run, inputs=inputs, reference=reference, reported=reported, same_output=same_output
-    )
+    benchmark = benchmark_of(given)
     request = BisectRequest(benchmark=benchmark, wait=wait is not False, **given)
     found = decided(
         partial(bisect, request),

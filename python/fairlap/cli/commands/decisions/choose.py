@@ -10,7 +10,7 @@ import click
 
 from fairlap import quantity_text
 from fairlap.cli.help import Command
-from fairlap.cli.options.output_options import JSON, OUTPUT, PRICE_OPTION, WAIT
+from fairlap.cli.options.output_options import JSON, OUTPUT, PRICE_OPTION, SECONDS, WAIT
 from fairlap.cli.options.source_options import source_options
 from fairlap.cli.options.values import CONTESTANTS, DEVICE, DURATION, MODEL_OR_FILE, NAME, SHARE, WHOLE_NUMBERS
 from fairlap.cli.output import print_document, print_note
@@ -59,7 +59,7 @@ fairlap choose a.onnx b.onnx --inputs x.npy --labels y.npy --metric f1 --on torc
 @click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--blocks", type=click.IntRange(min=1), help="Rounds, in each of which all models race.  [default: 12]")
 @click.option("--budget", type=DURATION, help="Begin no round that would end after DURATION.")
-@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
+@SECONDS
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of each candidate.  [default: all cores]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw orders and settings from this seed.  [default: random]")
 @WAIT

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT
+from fairlap.cli.options.benchmark_options import INPUTS, REPORTED, benchmark_of
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, PASS_ENV, SECONDS, WAIT
 from fairlap.cli.options.values import DURATION, FILE, Parsed
 from fairlap.cli.output import print_result
 from fairlap.cli.races.deciding import decided
@@ -50,15 +51,15 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from both.")
 @click.option("--command", "run", default="", metavar="COMMAND", help="Program to race, run in both.")
 @click.option("--suite", type=FILE, metavar="SUITE.toml", help="Every call and command of a suite, instead of one.")
-@click.option("--inputs", default="", metavar="MODULE:CALLABLE", help="Check answers to the arguments that this draws.")
+@INPUTS
 @click.option(
     "--reference", default="", metavar="MODULE:CALLABLE", help="What answers right.  [default: the base's callable]"
 )
-@click.option("--reported", default="", metavar="FORMAT[:NAME]", help="Race by the time that the command reports.")
+@REPORTED
 @click.option("--same-output", is_flag=True, help="Discard a change whose command prints something else.")
 @click.option("--build", default="", metavar="SHELL", help="Shell command that builds each folder first: 'make'.")
 @click.option("--tests", default="", metavar="SHELL", help="Shell command that must succeed in the change.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable.")
+@PASS_ENV
 @click.option(
     "--quantity",
     type=click.Choice(["wall", "cpu_time", "memory_peak"]),
@@ -74,16 +75,13 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--confirm", is_flag=True, help="Race the last kept change of --ledger against the first base.")
 @click.option("--budget", type=DURATION, help="Race until decided, or for DURATION.  [default: 60s to 150s]")
 @click.option("--blocks", type=click.IntRange(min=1), help="Run a fixed number of blocks.")
-@click.option("--seconds", type=DURATION, help="Time measured in each process.  [default: 0.4s]")
+@SECONDS
 @click.option("--threads", type=int, help="Threads of either side.  [default: all cores]")
 @WAIT
 @OUTPUT_JSON
 @JSON
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-def command(
-    output: tuple[Path, ...], as_json: bool, quiet: bool, run: str, call: str, inputs: str, reference: str,
-    reported: str, same_output: bool, wait: bool | None, **given: Any,
-) -> None:  # fmt: skip
+def command(output: tuple[Path, ...], as_json: bool, quiet: bool, wait: bool | None, **given: Any) -> None:
     """Race a change of code against its base, and decide whether to keep it.
 
     Both are folders, raced in turns in fresh processes. A change is kept when it is shown to be faster by more than
@@ -96,14 +94,12 @@ def command(
     """
     from fairlap.cli.options.output_options import require_writable, writable
     from fairlap.judgement.judge import judge_request
-    from fairlap.judgement.judge_request import Benchmark, JudgeRequest
+    from fairlap.judgement.judge_request import JudgeRequest
 
     writable(output, only=(".json",))
     if given["ledger"] is not None:
         require_writable(given["ledger"])
-    benchmark = Benchmark(
-        call=call, command=run, inputs=inputs, reference=reference, reported=reported, same_output=same_output
-    )
+    benchmark = benchmark_of(given)
     request = JudgeRequest(benchmark=benchmark, wait=wait is not False, **given)
     found = decided(partial(judge_request, request), quiet=quiet)
     print_result(found, _text(found), as_json=as_json, output=output)

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, writable
+from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, PASS_ENV, writable
 from fairlap.cli.options.values import DURATION, FILE, NAME
 from fairlap.cli.output import print_document, print_error, print_note, print_result
 from fairlap.errors import FairlapError, InvalidRequest
@@ -70,7 +70,7 @@ fairlap suite run suite.toml --resume suite.json -o suite.json
 @click.option("--budget", type=DURATION, help="Duration of the whole suite.  [default: each race has its own]")
 @click.option("--resume", type=FILE, metavar="RESULT.json", help="Run what this result lacks.")
 @click.option("--trust", is_flag=True, help="Allow files of your own models to run code.")
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Pass a variable that looks like a secret. Repeatable.")
+@PASS_ENV
 @OUTPUT
 @click.option("--store/--no-store", default=True, help="Store the runs; see `fairlap runs`.  [default: store]")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
