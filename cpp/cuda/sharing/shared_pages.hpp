@@ -5,7 +5,7 @@
 #include "cuda/driver/owned.hpp"
 
 // Memory of a device that two processes use, by the driver's older interface for that, which knows memory of
-// cuMemAlloc only. Whoever has a handle can read and write; there is no handle for reading alone.
+// cuMemAlloc only. A handle lets its holder read and write; the driver has no read-only one.
 namespace fairlap::cuda {
 
 // Throws Unavailable where two processes cannot use the device at once, or share no memory on it.

@@ -78,7 +78,7 @@ Board* mapped_board() noexcept {
 // When the library is loaded: a sandboxed process cannot open the file later.
 Board* const kBoard = mapped_board();
 
-// A slot for this process: one of nobody, or of a process that has ended.
+// Claims a slot for this process: a free one, or that of a process that has ended.
 template <class Slot, class Pid>
 Slot* taken(Slot (&slots)[kSlots], Pid&& pid_of) {
   for (Slot& each : slots) {

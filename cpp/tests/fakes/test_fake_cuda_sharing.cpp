@@ -44,7 +44,8 @@ CUresult opened(CUdeviceptr& memory, const CUipcMemHandle& handle) {
   return cuIpcOpenMemHandle_v2(&memory, handle, kLazyPeerAccess);
 }
 
-// Another process with a world of its own; its checks are those of the test. It ends when its pipe closes.
+// A second process with its own fake driver. What fails in it fails the test, and it ends when its pipe
+// closes.
 class OtherProcess {
  public:
   explicit OtherProcess(const std::function<void()>& body) {
@@ -156,7 +157,7 @@ TEST("memory stays as long as a living process has it open") {
   CHECK_EQUAL(cuMemFree_v2(memory), CUDA_SUCCESS);
 }
 
-TEST("whoever opens a small allocation gets its neighbours in the block too, and none of a whole block") {
+TEST("opening a small allocation exposes its neighbours in the block, and a whole block has none") {
   const FrameworkAtWork at_work;
   const CUdeviceptr secret = allocated(1024);
   const CUdeviceptr shared = allocated(1024);

@@ -1,1 +1,1 @@
-"""Which commit of a history made it slower: races of commits against the good end, picked by what they tell."""
+"""Find the commit of a history that made a program slower, by racing what tells most against the good end."""

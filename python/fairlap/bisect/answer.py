@@ -76,7 +76,7 @@ def answer_of(
 
 _WHY_ENDED = {
     "sure": "the race of the step compared nothing",
-    "nothing_to_learn": "further races would tell hardly more, since trees of the same code differ by as much",
+    "nothing_to_learn": "further races would add almost nothing, since two checkouts of the same code differ as much",
     "races_spent": "all races are spent, and the same command goes on with more --races",
 }
 
