@@ -26,29 +26,34 @@ class MetricsServer:
         self._guard = Guard(names, listening.door)
         self._loop = asyncio.new_event_loop()
         self._connections = Connections()
+        self._closed = asyncio.Event()
         silence_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True, name="fairlap metrics")
         self._thread.start()
 
     def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._closed.set)
         self._thread.join(_ENDS_WITHIN_S)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        begun = self._loop.create_server(
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        server = await self._loop.create_server(
             lambda: _Connection(self._application, self._guard, self._connections),
             sock=self._listening.socket,
             backlog=ACCEPTED_AT_ONCE,
         )
-        server = self._loop.run_until_complete(begun)
         try:
-            self._loop.run_forever()
+            await self._closed.wait()
         finally:
             server.close()
             self._connections.close_all()
-            self._loop.run_until_complete(asyncio.sleep(0))  # closes what was just ended
-            self._loop.close()
+            await asyncio.sleep(0)  # closes what was just ended
 
 
 class _Connection(asyncio.Protocol):
