@@ -42,7 +42,7 @@ def _process(block: Block, position: int, contestant: str, work: Work, slowness:
         block=block.number,
         position=position,
         contestant=contestant,
-        work=work.label,
+        work_id=work.id,
         conditions=block.conditions,
         version="1.2.3",
         in_force={"threads": "2", "precision": "fp32", "flavour": contestant},

@@ -73,7 +73,7 @@ def a_process(
         block=block,
         position=position,
         contestant=name,
-        work=work.label,
+        work_id=work.id,
         conditions=conditions,
         version="1.2.3",
         in_force={"threads": "2", "precision": "fp32", **settings},

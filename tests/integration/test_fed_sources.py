@@ -74,7 +74,7 @@ def answered(model: Path, scratch: Path, wrong_by: float) -> ProcessResult:
     [materials] = [materials_for(work, plan.data_seed) for work in plan.works]
     inputs = safetensors.read(materials.inputs_file("changed"))
     answers = reference_to(materials, inputs)
-    process = ProcessResult(0, 0, "onnxruntime", materials.work.label, "as-found")
+    process = ProcessResult(0, 0, "onnxruntime", materials.work.id, "as-found")
     file = scratch / "fed.safetensors"
     outputs = {GOT + name: (array + wrong_by).astype(np.float32) for name, array in answers.items()}
     safetensors.write(file, {**{SEEN + name: array for name, array in inputs.items()}, **outputs})

@@ -31,9 +31,10 @@ def test_every_work_of_a_race_has_its_own_number_of_threads_in_force(contestant:
         measuring=Measuring(seconds=0.05),
     )
     race = run_race(plan)
-    found = {process.work.rpartition(" · ")[2]: process for process in race.processes}
+    scales = {work.id: work.scale for work in plan.works}
+    found = {scales[process.work_id]: process for process in race.processes}
     assert [process.outcome for process in race.processes] == ["finished"] * 2, [p.message for p in race.processes]
-    for threads, name in ((1, "1 thread"), (2, "2 threads")):
-        in_force = found[name].in_force
+    for threads in (1, 2):
+        in_force = found[Scale(threads)].in_force
         assert str(threads) in (in_force.get("threads"), in_force.get("threads_asked"))
-        assert len(found[name].cores) == threads
+        assert len(found[Scale(threads)].cores) == threads

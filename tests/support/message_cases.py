@@ -312,7 +312,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 
 
 def _process() -> Any:
-    result = ProcessResult(0, 0, "torch", WORK.label, "controlled")
+    result = ProcessResult(0, 0, "torch", WORK.id, "controlled")
     kept = SimpleNamespace(offer=lambda *_: None)
     return SimpleNamespace(result=result, bench=SimpleNamespace(kept_weights=kept), worker=None)
 
@@ -377,7 +377,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 
 @case("W_NOT_DIVIDED")
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    result = ProcessResult(0, 0, "torch:fsdp", WORK.label, "controlled")
+    result = ProcessResult(0, 0, "torch:fsdp", WORK.id, "controlled")
     prepared: Any = SimpleNamespace(hosts=(), in_force={RANKS: "one process, so nothing is divided"})
     record_ranks(result, prepared)
     return noticed(result.warnings)

@@ -75,5 +75,5 @@ def raced(
             process.scores = {"top1": score_of("top1", [parts[work.model]])}
             process.memory = Memory({"peak": int(1e6 * times_ns[work.model])})
             processes.append(process)
-            items[contestant, work.label] = {"top1": parts[work.model]}
+            items[contestant, work.id] = {"top1": parts[work.model]}
     return processes, items

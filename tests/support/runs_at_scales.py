@@ -93,7 +93,7 @@ def _process(block: int, name: str, work: Work, step_ns: float, found: RanksFoun
         block=block,
         position=0,
         contestant=name,
-        work=work.label,
+        work_id=work.id,
         conditions="controlled",
         version="1.2.3",
         in_force={"threads": str(scale.threads)},

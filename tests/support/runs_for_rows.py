@@ -21,7 +21,7 @@ def a_process(block: int, name: str, ns: float, work: Work) -> ProcessResult:
         block=block,
         position=0,
         contestant=name,
-        work=work.label,
+        work_id=work.id,
         conditions="controlled",
         version="1.2.3",
         in_force={"threads": "2", "precision": "fp32"},

@@ -70,7 +70,7 @@ def _process(block: Block, name: str, work: Work, ns: float) -> ProcessResult:
         block=block.number,
         position=0,
         contestant=name,
-        work=work.label,
+        work_id=work.id,
         conditions=block.conditions,
         version=f"1.2.3 {name}",
         in_force={"threads": "1", "precision": "fp32", "flavour": name, f"only {name}": "yes"},

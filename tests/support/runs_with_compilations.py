@@ -30,7 +30,7 @@ def with_compilations(run: Run, reason: str = "the batch is new", others: tuple[
     )
     for work in run.plan.works:
         run.compilations += [
-            CompilationResult(first, work.label, kind, compiling, batches),
-            CompilationResult(second, work.label, kind, Described(), (), "E_CRASH", "it crashed in resize"),
+            CompilationResult(first, work.id, kind, compiling, batches),
+            CompilationResult(second, work.id, kind, Described(), (), "E_CRASH", "it crashed in resize"),
         ]
     return run

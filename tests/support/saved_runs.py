@@ -37,7 +37,7 @@ def saved_run(
     for block in range(blocks):
         for name, middle in medians_ns.items():
             ns = middle * rng.lognormvariate(0, spread)
-            process = ProcessResult(block, 0, name, WORK.label, "as-found", version=(versions or {}).get(name, "1.0"))
+            process = ProcessResult(block, 0, name, WORK.id, "as-found", version=(versions or {}).get(name, "1.0"))
             process.timings = {quantity: Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
             process.in_force = {"threads": str(threads), "precision": "fp32", "cache hits": str(block % 2)}
             if data:

@@ -14,7 +14,7 @@ KNOWN = {
     "fairlap.frameworks/1",
     "fairlap.doctor/1",
     "fairlap.comparison/1",
-    "fairlap.run/3",
+    "fairlap.run/4",
     "fairlap.gate/1",
     "fairlap.judgement/1",
     "fairlap.code/1",
@@ -55,7 +55,7 @@ class Client:
 
 
 def comparisons_in(document: dict[str, Any]) -> list[dict[str, Any]]:
-    if document["schema"] == "fairlap.run/3":
+    if document["schema"] == "fairlap.run/4":
         return [each for work in document["work_results"] for each in work["comparisons"]]
     return list(document["comparisons"])
 

@@ -70,7 +70,7 @@ class GivenRaces:
                 contestant = plan.contestants[place].text
                 times = self.change.get(name, 1.0) if contestant == "change" else 1.0
                 ns = 1e6 * times * rng.lognormvariate(0, self.spread)
-                process = ProcessResult(block.number, 0, contestant, plan.works[0].label, block.conditions)
+                process = ProcessResult(block.number, 0, contestant, plan.works[0].id, block.conditions)
                 process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
                 process.in_force = {"threads": "1", "precision": "fp32"}
                 if name in self.fails:

@@ -87,7 +87,7 @@ def choose_by_request(
             ignore_signals()  # for what was measured is written now
             interrupted = status_of(interrupt)
     run.wall_s, run.ended_early = race.shares(), race.ended_early
-    raced = {(each.contestant, each.work) for each in run.processes}
+    raced = {(each.contestant, each.work_id) for each in run.processes}
     items = {whose: own for whose, own in race.scores.items.items() if whose in raced}
     found = choice_of(results_of(run, began_at, price=price), items, question)
     return _interrupted(found, interrupted, plan) if interrupted else found

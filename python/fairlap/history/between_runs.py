@@ -16,7 +16,7 @@ from fairlap.machine.differences import comparable_facts
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Conditions
-from fairlap.request.work_title import work_title
+from fairlap.request.work_title import told_apart, work_title
 from fairlap.scenarios.calls.calls_scenario import TIME_OF_A_CALL
 from fairlap.scenarios.contract import Judged
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
@@ -63,7 +63,8 @@ _MOST_LISTED = 3
 class Difference:
     """One contestant on one work under one kind of conditions, before and after."""
 
-    work: str
+    work_id: str
+    work: str  # its label
     data: tuple[str, str]  # what the calls were fed; empty where nothing was
     conditions: Conditions
     before: str  # the contestant as that run named it
@@ -97,10 +98,15 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
         found.append(_difference(before, after, old[key], new[other], key.judged, margin))
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
     lone_old, lone_new = _with_one_process(before), _with_one_process(after)
-    unmatched += [f"only before: {_told(key, before)}" for key in old if key not in matched_old and key not in lone_new]
-    unmatched += [f"only after: {_told(key, after)}" for key in new if key not in matched_new and key not in lone_old]
+    titles = told_apart({work.id: work.label for work in (*before.plan.works, *after.plan.works)})
     unmatched += [
-        f"too few processes {when}, one where two are needed: {_told(key, run)}"
+        f"only before: {_told(key, before, titles)}" for key in old if key not in matched_old and key not in lone_new
+    ]
+    unmatched += [
+        f"only after: {_told(key, after, titles)}" for key in new if key not in matched_new and key not in lone_old
+    ]
+    unmatched += [
+        f"too few processes {when}, one where two are needed: {_told(key, run, titles)}"
         for when, run, lone in (("before", before, lone_old), ("after", after, lone_new))
         for key in lone
     ]
@@ -109,15 +115,15 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
 
 @dataclass(frozen=True)
 class _Key:
-    work: str
+    work_id: str
     conditions: Conditions
     contestant: str
     judged: Judged  # different figures are never compared
 
 
-def _told(key: _Key, run: Run) -> str:
+def _told(key: _Key, run: Run, titles: Mapping[str, str]) -> str:
     quantity = "" if key.judged.by == TIME_OF_A_CALL else f", by {key.judged.by}"
-    work = work_title(key.work, run.plan.data, (name.framework for name in run.plan.contestants))
+    work = work_title(titles[key.work_id], run.plan.data, (name.framework for name in run.plan.contestants))
     return f"{key.contestant} on {work}, {key.conditions}{quantity}"
 
 
@@ -134,22 +140,22 @@ def _finished(run: Run) -> dict[_Key, list[ProcessResult]]:
     """Those that have the figure by which the contestant is judged, on its own."""
     groups: dict[tuple[str, Conditions, str], list[ProcessResult]] = {}
     for process in run.processes:
-        groups.setdefault((process.work, process.conditions, process.contestant), []).append(process)
+        groups.setdefault((process.work_id, process.conditions, process.contestant), []).append(process)
     found: dict[_Key, list[ProcessResult]] = {}
-    for (work, conditions, contestant), every in groups.items():
+    for (work_id, conditions, contestant), every in groups.items():
         own = [each for each in every if each.finished]
         if not own or any(each.outcome == "disqualified" for each in every):
             continue
         judged = _judged(run, own)
         with_figure = [each for each in own if judged.read(each) is not None]
         if with_figure:
-            found[_Key(work, conditions, contestant, judged)] = with_figure
+            found[_Key(work_id, conditions, contestant, judged)] = with_figure
     return found
 
 
 def _judged(run: Run, processes: Sequence[ProcessResult]) -> Judged:
     name = processes[0].contestant
-    work = next(each for each in run.plan.works if each.label == processes[0].work)
+    work = run.plan.work_with(processes[0].work_id)
     return run.plan.scenario(work).judge(run.plan, work, {name: processes}, [name]).judged
 
 
@@ -169,7 +175,7 @@ def _pairs(old: Sequence[_Key], new: Sequence[_Key]) -> list[tuple[_Key, _Key]]:
 def _without_version(key: _Key) -> tuple[str, str, str, ContestantName]:
     name = contestant_named(key.contestant)
     bare = ContestantName("", name.framework, "", name.variant, name.options, name.program)
-    return key.work, key.conditions, key.judged.by, bare
+    return key.work_id, key.conditions, key.judged.by, bare
 
 
 def _difference(
@@ -189,7 +195,8 @@ def _difference(
     versions = [Counter(process.version for process in processes).most_common(1)[0][0] for processes in (old, new)]
     medians = [_middle(values) for values in figures]
     return Difference(
-        work=old[0].work,
+        work_id=old[0].work_id,
+        work=before.plan.work_with(old[0].work_id).label,
         data=(before.plan.data, after.plan.data),
         conditions=old[0].conditions,
         before=old[0].contestant,
@@ -230,17 +237,13 @@ def _listed(values: Sequence[str]) -> str:
     return " and ".join(values) if len(values) <= _MOST_LISTED else f"{len(values)} different values"
 
 
-def _threads_on(run: Run, work: str) -> list[int]:
-    return sorted({run.plan.threads_of(each) for each in run.plan.works if each.label == work})
-
-
 def _environment(
     run: Run, processes: Sequence[ProcessResult], machine: Mapping[str, str], settings: Mapping[str, str]
 ) -> Mapping[str, str]:
     """Of the machine, of the plan, and of the settings in force."""
     quantity = next(iter(processes[0].timings))
     planned = {
-        "threads": ", ".join(map(str, _threads_on(run, processes[0].work))),
+        "threads": str(run.plan.threads_of(run.plan.work_with(processes[0].work_id))),
         "device": run.plan.device,
         "data seeds": ", ".join(map(str, run.plan.data_seeds)),
         "quantity": quantity,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlap.history.between_runs import RunsCompared
+from fairlap.history.between_runs import Difference, RunsCompared
 from fairlap.race.run import Run
 from fairlap.results.columns.operators import OVERHEAD, profiles_in, self_times_ns
 from fairlap.scenarios.untimed.profile_messages import Profile
@@ -41,7 +41,8 @@ class OperatorChange:
 class OperatorsCompared:
     """One contestant on one work."""
 
-    work: str
+    work_id: str
+    work: str  # its label
     before: str  # the contestant as that run named it
     after: str
     profilers: tuple[str, str]
@@ -55,19 +56,20 @@ def compare_operators(before: Run, after: Run, compared: RunsCompared, *, margin
     """Of contestants that were profiled in both runs. Differences below this share of a call are left out."""
     found: dict[tuple[str, str, str], OperatorsCompared] = {}  # profiles are of one kind of conditions
     for each in compared.differences:
-        key = (each.work, each.before, each.after)
-        old, new = _profiles(before, each.work, each.before), _profiles(after, each.work, each.after)
+        key = (each.work_id, each.before, each.after)
+        old = _profiles(before, each.work_id, each.before)
+        new = _profiles(after, each.work_id, each.after)
         if old and new and key not in found:
-            found[key] = _compared(key, old, new, margin)
+            found[key] = _compared(each, old, new, margin)
     return list(found.values())
 
 
-def _profiles(run: Run, work: str, contestant: str) -> list[Profile]:
-    return profiles_in([each for each in run.profiles if (each.work, each.contestant) == (work, contestant)])
+def _profiles(run: Run, work_id: str, contestant: str) -> list[Profile]:
+    return profiles_in([each for each in run.profiles if (each.work_id, each.contestant) == (work_id, contestant)])
 
 
 def _compared(
-    key: tuple[str, str, str], old: Sequence[Profile], new: Sequence[Profile], margin: float
+    difference: Difference, old: Sequence[Profile], new: Sequence[Profile], margin: float
 ) -> OperatorsCompared:
     calls = [[profile.call_ns for profile in profiles] for profiles in (old, new)]
     difference_ns, low_ns, high_ns = mean_difference(*calls)
@@ -80,7 +82,10 @@ def _compared(
     least_ns = margin * float(np.median(calls[0]))
     shown = [each for each in changes if each.is_clear and abs(each.difference_ns) >= least_ns]
     return OperatorsCompared(
-        *key,
+        difference.work_id,
+        difference.work,
+        difference.before,
+        difference.after,
         (old[0].profiler, new[0].profiler),
         (len(old), len(new)),
         (float(np.median(calls[0])), float(np.median(calls[1]))),

@@ -99,7 +99,9 @@ def benchmarks_of(run: Run) -> Benchmarks:
     found: dict[str, list[float]] = {}
     for process in run.processes:
         if process.finished and process.conditions == run.plan.headline:
-            name = benchmark_name(work_title(process.work, run.plan.data), process.contestant)
+            name = benchmark_name(
+                work_title(run.plan.work_with(process.work_id).label, run.plan.data), process.contestant
+            )
             found.setdefault(name, []).append(process.headline_ns)
     return Benchmarks("fairlap", {name: _of_processes(each) for name, each in found.items()}, run.machine)
 

@@ -25,7 +25,8 @@ Outcome = Literal["holds", "refuted", "changed", "undecided", "not comparable"]
 class RatioCompared:
     """The ratio of one contestant to another on one work, in either run: how many times as long it takes."""
 
-    work: str
+    work_id: str
+    work: str  # its label
     conditions: Conditions
     contestants: tuple[str, str]  # as either run named it
     baselines: tuple[str, str]
@@ -47,10 +48,10 @@ def compare_ratios(compared: RunsCompared, before: Results, after: Results) -> t
     """Compare the ratios of contestants that both runs have, to the best of them in the first run."""
     of_works: dict[tuple[str, Conditions], list[Difference]] = {}
     for each in compared.differences:
-        of_works.setdefault((each.work, each.conditions), []).append(each)
+        of_works.setdefault((each.work_id, each.conditions), []).append(each)
     found = []
-    for (work, conditions), own in of_works.items():
-        old, new = (_work_result(results, work, conditions) for results in (before, after))
+    for (work_id, conditions), own in of_works.items():
+        old, new = (_work_result(results, work_id, conditions) for results in (before, after))
         if old is None or new is None:
             continue
         if ratios := tuple(_ratios(own, old, new, before.baseline)):
@@ -68,8 +69,8 @@ def outcome_of(before: Estimate, after: Estimate | None, verdicts: Sequence[Verd
     return "undecided" if Verdict.INCONCLUSIVE in verdicts else "holds"
 
 
-def _work_result(results: Results, work: str, conditions: Conditions) -> WorkResult | None:
-    found = (each for each in results.work_results if (each.work.label, each.conditions) == (work, conditions))
+def _work_result(results: Results, work_id: str, conditions: Conditions) -> WorkResult | None:
+    found = (each for each in results.work_results if (each.work.id, each.conditions) == (work_id, conditions))
     return next(found, None)
 
 
@@ -90,6 +91,7 @@ def _ratios(
         estimates = _estimate(first), None if second is None else _estimate(second)
         verdicts = [each.verdict for each in (first, second) if each is not None]
         yield RatioCompared(
+            work_id=own.work_id,
             work=own.work,
             conditions=own.conditions,
             contestants=(own.before, own.after),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from fairlap.request.names import contestant_named
+from fairlap.request.work_title import told_apart, work_title
 from fairlap.scenarios.contract import Unit
 from fairlap.store.figures import RecordedFigure
 
@@ -42,17 +43,19 @@ class Trend:
 
 
 def trends_of(
-    figures: Iterable[RecordedFigure], machines: Mapping[str, Mapping[str, str]], *, model: str, on: str = ""
+    figures: Sequence[RecordedFigure], machines: Mapping[str, Mapping[str, str]], *, model: str, on: str = ""
 ) -> list[Trend]:
     """Those in which a contestant takes part that is named ``on`` or is of this framework."""
-    found: dict[tuple[str, str, int, str, str, str], list[RecordedFigure]] = defaultdict(list)
+    found: dict[tuple[str, str, str, int, str, str, str], list[RecordedFigure]] = defaultdict(list)
     for each in figures:
         machine = machine_named(machines.get(each.run, {}), each.device)
-        found[each.work, each.conditions, each.threads, each.device, machine, each.quantity].append(each)
+        what = (each.work_id, each.data, each.conditions, each.threads, each.device, machine, each.quantity)
+        found[what].append(each)
+    titles = told_apart({each.work_id: each.work for each in figures})
     trends = []
-    for (work, conditions, threads, device, machine, quantity), own in found.items():
+    for (work_id, data, conditions, threads, device, machine, quantity), own in found.items():
         runs = tuple(dict.fromkeys(each.run for each in own))
-        title = f"{model} · {work}"
+        title = work_title(f"{model} · {titles[work_id]}", data)
         trends.append(Trend(title, conditions, threads, device, machine, quantity, own[0].unit, runs, _series_of(own)))
     return [trend for trend in trends if trend.asked(on)]
 

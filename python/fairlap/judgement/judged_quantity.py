@@ -29,7 +29,7 @@ def table_by(quantity: Quantity, found: WorkBlocks) -> verdict.BlockTable | None
         side: verdict.Figures(metric.name, [_figure(metric, found, each) for each in own])
         for side, own in found.compared.items()
     }
-    return verdict.block_table(figures, metric=metric, workload=found.work.label)
+    return verdict.block_table(figures, metric=metric, workload=found.work.id)
 
 
 def counts_on_a_busy_machine(quantity: Quantity) -> bool:

@@ -159,8 +159,8 @@ def trouble(processes: Sequence[ProcessResult]) -> str:
 
 
 def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], conditions: Conditions) -> WorkBlocks | None:
-    label = work.label
-    here = [each for each in processes if each.work == label and each.conditions == conditions]
+    work_id = work.id
+    here = [each for each in processes if each.work_id == work_id and each.conditions == conditions]
     if not here:
         return None
     names = [name.text for name in plan.contestants]
@@ -208,7 +208,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         kept_out = f", and {dropped} lost more than --max-drop allows" if dropped else ""
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
-    if not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
+    if complete and not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
         gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked), alpha=plan.alpha)
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
@@ -217,7 +217,7 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         return replace(found, gated=gated, why_no_verdict=why)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
-        table = verdict.block_table(block_figures(compared, judged), metric=judged.metric, workload=label)
+        table = verdict.block_table(block_figures(compared, judged), metric=judged.metric, workload=work_id)
         table = replace(table, halves={name: halves_of(own, judged) for name, own in compared.items()})
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
         return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")

@@ -16,8 +16,8 @@ def contestants_of(plan: Plan, block: Block, processes: Sequence[ProcessResult])
     names = [plan.contestants[place].text for place in block.order]
     if not plan.until_decided:
         return names
-    work = plan.works[block.work].label
-    before = [each for each in processes if each.work == work and each.block < block.number]
+    work_id = plan.works[block.work].id
+    before = [each for each in processes if each.work_id == work_id and each.block < block.number]
     return [name for name in names if not _is_out([each for each in before if each.contestant == name])]
 
 

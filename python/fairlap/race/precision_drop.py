@@ -65,10 +65,11 @@ def _in_fp32(plan: Plan, work: Work, everything: Sequence[ProcessResult]) -> Ite
     for each in plan.works:
         for name in plan.contestants:
             if each.in_precision(name.precision) == wanted:
+                whose = (each.id, name.text)
                 yield [
                     process
                     for process in everything
-                    if (process.work, process.contestant) == (each.label, name.text) and process.finished
+                    if (process.work_id, process.contestant) == whose and process.finished
                 ]
 
 

@@ -211,7 +211,7 @@ class Course:
         return time.monotonic() - self._began_s
 
     def began(self, process: ProcessResult) -> None:
-        title = self._plan.title_of_label(process.work)
+        title = self._plan.title_of(self._plan.work_with(process.work_id))
         self.now = one_line(f"block {process.block} · {process.conditions} · {process.contestant} · {title}")
 
     def trained(self, process: ProcessResult) -> None:
@@ -245,14 +245,12 @@ class TimeLeft:
 
     def __init__(self, plan: Plan) -> None:
         self._all = [
-            (plan.works[block.work].label, plan.contestants[place].text)
-            for block in plan.blocks
-            for place in block.order
+            (plan.works[block.work].id, plan.contestants[place].text) for block in plan.blocks for place in block.order
         ]
         self._took_s: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def ended(self, process: ProcessResult) -> None:
-        self._took_s[process.work, process.contestant].append(process.elapsed_s)
+        self._took_s[process.work_id, process.contestant].append(process.elapsed_s)
 
     def seconds(self, done: int) -> float:
         """NaN before anything has ended. ``done`` processes of the plan are behind us, in its order."""
@@ -313,7 +311,7 @@ class EpochsLeft:
 def _line(process: ProcessResult, plan: Plan) -> str:
     """Without its time: a reader who sees who leads may end the race when it suits."""
     ended = f"finished in {quantity_text.seconds(process.elapsed_s)}" if process.finished else _trouble(process)
-    title = plan.title_of_label(process.work)
+    title = plan.title_of(plan.work_with(process.work_id))
     return f"block {process.block} {process.conditions} {process.contestant} on {title}: {ended}"
 
 

@@ -193,7 +193,7 @@ class Race:
         self, block: Block, materials: Mapping[int, Materials], runners: list[Runner], bench: Bench
     ) -> list[ProcessRun]:
         began_s = time.monotonic() - self._began_s
-        work = self.plan.works[block.work].label
+        work_id = self.plan.works[block.work].id
         still_in = contestants_of(self.plan, block, self.processes)
         places = [place for place in block.order if self.plan.contestants[place].text in still_in]
         return [
@@ -202,11 +202,11 @@ class Race:
                     block=block.number,
                     position=position,
                     contestant=runners[place].name.text,
-                    work=work,
+                    work_id=work_id,
                     conditions=block.conditions,
                     data_seed=block.data_seed,
-                    started=self._started(block, runners[place], work),
-                    caches=self._caches_of(runners[place], work),
+                    started=self._started(block, runners[place], work_id),
+                    caches=self._caches_of(runners[place], work_id),
                     hash_seed=block.hash_seed,
                     padding_bytes=block.padding_bytes,
                     cores=runners[place].cores(block.cores),
@@ -221,17 +221,17 @@ class Race:
             for position, place in enumerate(places)
         ]
 
-    def _started(self, block: Block, runner: Runner, work: str) -> Started:
+    def _started(self, block: Block, runner: Runner, work_id: str) -> Started:
         before = [
             each
             for each in self.processes
-            if (each.contestant, each.work) == (runner.name.text, work) and each.finished
+            if (each.contestant, each.work_id) == (runner.name.text, work_id) and each.finished
         ]
         compiles_again = len(before) == 1 and (before[0].compile_s() or 0.0) >= _LONG_COMPILATION_S
         return "alone" if compiles_again else block.started
 
-    def _caches_of(self, runner: Runner, work: str) -> CompileCaches:
-        return "warm" if (runner.name.text, work) in self._compiled else "cold"
+    def _caches_of(self, runner: Runner, work_id: str) -> CompileCaches:
+        return "warm" if (runner.name.text, work_id) in self._compiled else "cold"
 
     def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
         for run in runs:
@@ -262,7 +262,7 @@ class Race:
     def _keep_run(self, run: ProcessRun) -> None:
         result = run.result
         if result.finished:
-            self._compiled.add((result.contestant, result.work))
+            self._compiled.add((result.contestant, result.work_id))
         self.processes.append(result)
         self._keep(result, run.samples)
         self._progress.ended(len(self.processes), result)

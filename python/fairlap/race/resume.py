@@ -54,7 +54,7 @@ def why_over(run: Run) -> str:
 def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
     """For the smallest memory and the largest batch of everyone who finished, where they were asked for."""
     finished = {
-        (process.contestant, process.work)
+        (process.contestant, process.work_id)
         for process in processes
         if process.finished and process.conditions == plan.headline
     }
@@ -62,7 +62,7 @@ def search_is_over(plan: Plan, processes: Sequence[ProcessResult]) -> bool:
         name for name, wanted in (("smallest_memory", plan.min_memory), ("largest_batch", plan.max_batch)) if wanted
     ]
     return all(
-        finished <= {(process.contestant, process.work) for process in processes if getattr(process, name)}
+        finished <= {(process.contestant, process.work_id) for process in processes if getattr(process, name)}
         for name in asked
     )
 
@@ -176,8 +176,8 @@ def changed_data(
     """
     found = []
     for work in plan.works if plan.data else ():
-        label = work.label
-        then = values_in_force((process for process in processes if process.work == label), DATA_HASH)
+        work_id = work.id
+        then = values_in_force((process for process in processes if process.work_id == work_id), DATA_HASH)
         if not then:
             continue
         now = data_for(plan, materials_for(work, plan.data_seed, notify)).hash

@@ -17,7 +17,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import checked_plan
 from fairlap.scenarios.process_result import ProcessResult, checked
 
-RUN_FORMAT = 3
+RUN_FORMAT = 4
 _CONTINUED = "continued after block "
 
 
@@ -56,14 +56,14 @@ def with_continuation(reason: str, after: Sequence[int]) -> str:
 
 def checked_run(run: Run) -> Run:
     """Refuse one from a file whose parts do not fit each other; no race writes such. Raises msgspec.ValidationError."""
-    labels = {work.label for work in checked_plan(run.plan).works}
+    works = {work.id for work in checked_plan(run.plan).works}
     names = {name.text for name in run.plan.contestants}
     for each in checked(run.processes):
         whose = f"the process of {each.contestant!r:.200} in block {each.block}"
         if each.contestant not in names:
             raise msgspec.ValidationError(f"{whose} is of no contestant of the plan")
-        if each.work not in labels:
-            raise msgspec.ValidationError(f"{whose} did {each.work!r:.200}, which the plan does not have")
+        if each.work_id not in works:
+            raise msgspec.ValidationError(f"{whose} did the work {each.work_id!r:.200}, which the plan does not have")
     return run
 
 

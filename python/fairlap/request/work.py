@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import hashlib
+from functools import cache
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,12 +37,17 @@ class StartWeights(msgspec.Struct, frozen=True):
     sha256: str
 
     @property
+    def identity(self) -> StartWeights:
+        """Without where they are."""
+        return msgspec.structs.replace(self, path="")
+
+    @property
     def text(self) -> str:
         return f"{self.path.rpartition('/')[2]} sha256:{self.sha256[:12]}"
 
 
 class Work(msgspec.Struct, frozen=True):
-    """One model at one batch size, in one mode and precision."""
+    """One model at one batch size, in one mode and precision. Works are the same where their ids are."""
 
     model: str
     batch: int
@@ -55,13 +62,24 @@ class Work(msgspec.Struct, frozen=True):
     scale: Scale | None = None  # where the same work is raced at several
 
     @property
+    def id(self) -> str:
+        """Made from all that defines the work: with the content of its files, and without where they are."""
+        return _id_of(self)
+
+    @property
     def label(self) -> str:
+        """Name it for people."""
+        return f"{self.model} · {self.what_is_done}"
+
+    @property
+    def what_is_done(self) -> str:
+        """The rest of the label: with the model, and for people."""
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
         start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
         load = "" if self.load is None else f" · load {self.load.text}"
         scale = "" if self.scale is None else f" · {self.scale.text}"
-        return f"{self.model} · {mode} · {', '.join(self.precisions)} · batch {self.batch}{scale}{start}{on}{load}"
+        return f"{mode} · {', '.join(self.precisions)} · batch {self.batch}{scale}{start}{on}{load}"
 
     @property
     def is_model(self) -> bool:
@@ -85,6 +103,32 @@ class Work(msgspec.Struct, frozen=True):
         batch = self.batch // scale.ranks if scale.scaling == "weak" else self.batch
         return msgspec.structs.replace(self, batch=batch, scale=None)
 
+    def on_any_threads(self) -> Work:
+        """Where one process does it alone, without the threads of its scale, which a race has in any case."""
+        alone = self.scale is not None and self.scale.ranks == 1 and not self.scale.hosts
+        return msgspec.structs.replace(self, scale=None) if alone else self
+
     def in_precision(self, precision: Precision | None) -> Work:
         """Select what one contestant does of it; ``precision`` is None where all contestants have the same one."""
         return msgspec.structs.replace(self, precision=precision or self.precision, together=())
+
+
+_DIGITS_OF_ID = 16
+
+
+@cache
+def _id_of(work: Work) -> str:
+    named = work if work.source is None else msgspec.structs.replace(work, model="")
+    return hashlib.sha256(msgspec.json.encode(_defining(named), order="sorted")).hexdigest()[:_DIGITS_OF_ID]
+
+
+def _defining(value: Any) -> Any:
+    """Leave out what is as by default, so that a field that works get later changes no id."""
+    if isinstance(value, msgspec.Struct):
+        value = getattr(value, "identity", value)
+        fields = msgspec.structs.fields(value)
+        found = {each.name: getattr(value, each.name) for each in fields}
+        given = {each.name: _defining(found[each.name]) for each in fields if found[each.name] != each.default}
+        tag = value.__struct_config__.tag
+        return given if tag is None else {"type": tag, **given}
+    return [_defining(each) for each in value] if isinstance(value, (tuple, list)) else value

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from fairlap.request.names import CALLABLES, COMMAND, OUTPUT, ContestantName
 from fairlap.request.work import CALLABLE, Work
 
+_DIGITS_SHOWN = 8
 NOT_COMPARED = "answers not compared"
 _NOT_MODELS = {COMMAND: "commands", CALLABLES: "callables"}  # by the framework of contestants
 
@@ -30,6 +32,15 @@ def work_title(label: str, data: str, frameworks: Iterable[str] = ()) -> str:
         named = " and ".join(title for framework, title in _NOT_MODELS.items() if framework in kinds)
         label = named + model.removeprefix(CALLABLE)
     return f"{label} · fed {data}" if data else label
+
+
+def told_apart(titles: Mapping[str, str]) -> dict[str, str]:
+    """By id of the work. Where two have one title, as a file before and after a change, each gets some of its id."""
+    often = Counter(titles.values())
+    return {
+        work_id: title if often[title] == 1 else f"{title} · {work_id[:_DIGITS_SHOWN]}"
+        for work_id, title in titles.items()
+    }
 
 
 def compared_with(work: Work, contestants: Iterable[ContestantName]) -> str:

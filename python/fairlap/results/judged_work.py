@@ -57,7 +57,8 @@ class WelchTest(msgspec.Struct, frozen=True):
 class JudgedWork(msgspec.Struct, frozen=True, kw_only=True):
     """``means`` and ``welch`` are what many readers look for; never the verdict. None where there is no table."""
 
-    work: str
+    work_id: str
+    work: str  # its label
     conditions: Conditions
     order_differs: tuple[tuple[str, ...], tuple[str, ...]] | None  # under the two kinds of conditions
     blocks: JudgedBlocks
@@ -71,6 +72,7 @@ class JudgedWork(msgspec.Struct, frozen=True, kw_only=True):
 
 def judged_work(found: WorkResult, order_differs: tuple[tuple[str, ...], tuple[str, ...]] | None) -> JudgedWork:
     return JudgedWork(
+        work_id=found.work.id,
         work=found.work.label,
         conditions=found.conditions,
         order_differs=order_differs,

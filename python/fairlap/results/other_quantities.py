@@ -115,7 +115,7 @@ def _compared(
     enough = len(have) > 1 and (metric not in QUANTITIES_OF_A_DEVICE or not without)
     if enough and min(map(len, have.values())) > 1:
         figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
-        comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.label)])
+        comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.id)])
     return QuantityComparisons(metric, comparisons, without, why_not)
 
 

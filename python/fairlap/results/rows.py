@@ -129,6 +129,7 @@ def _row(
         fairlap=run.fairlap,
         machine=machine,
         environment=environment,
+        work_id=work.id,
         workload=work.model,
         mode=work.mode,
         precision=work.in_precision(name.precision).precision,

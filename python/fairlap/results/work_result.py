@@ -234,7 +234,7 @@ def work_result_of(basis: WorkBlocks, comparisons: Sequence[verdict.Comparison])
     )
     if basis.table is None:
         return WorkResult(basis, tuple(contestants))
-    own = tuple(each for each in comparisons if each.workload == basis.work.label)
+    own = tuple(each for each in comparisons if each.workload == basis.work.id)
     shown_ns = {each.contestant: each.median_ns for each in contestants if each.judged is not None}
     standing = verdict.standing(basis.table, own, shown_ns)
     contestants.sort(key=lambda each: standing.position(each.contestant))

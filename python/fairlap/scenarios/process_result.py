@@ -127,7 +127,7 @@ class ProcessResult(msgspec.Struct):
     block: int
     position: int
     contestant: str
-    work: str
+    work_id: str
     conditions: Conditions
     outcome: Outcome = "finished"
     code: str = ""  # of an outcome other than finished

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from fairlap import quantity_text
-from fairlap.request.fields.training import Training
-from fairlap.request.work import Mode, StartWeights
+from fairlap.request.work import Work
 from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.estimates import times
 from fairlap.scenarios.added import JudgedBefore
@@ -17,31 +17,19 @@ from fairlap.scenarios.contract import Unit, scenarios
 from fairlap.store.database import Database
 from fairlap.store.runs.run_ids import time_in_ids
 
-_KEY = (
-    "mode", "precision", "ranked_precisions", "batch", "data", "train_on", "load", "conditions", "threads", "device",
-    "ranks", "hosts",
-)  # fmt: skip
+_KEY = ("work_id", "precision", "batch", "data", "conditions", "threads", "device")
 _JUDGED = ("judged", "judged_low", "judged_high", "judged_by", "judged_unit")
 
 
-class _PlannedWork(msgspec.Struct, frozen=True):
-    model: str
-    mode: Mode = "infer"
-    training: Training | None = None
-    start: StartWeights | None = None
-
-
-class _Asked(msgspec.Struct, frozen=True):
+class _Asked(msgspec.Struct, frozen=True, dict=True):
     """What defines the figures of a run and is in its plan only, not in its rows."""
 
-    works: tuple[_PlannedWork, ...] = ()
+    works: tuple[Work, ...] = ()
     count_evaluation: bool = False
 
-    def trained(self, model: str, mode: str) -> tuple[str, list[str]]:
-        """Describe the optimizer with its schedule, and the first weights: the same for all of a model and mode."""
-        work = next((each for each in self.works if (each.model, each.mode) == (model, mode)), None)
-        training, start = (None, None) if work is None else (work.training, work.start)
-        return "" if training is None else f" {training.text}", [] if start is None else [f"from {start.text}"]
+    @cached_property
+    def by_id(self) -> dict[str, Work]:
+        return {work.id: work for work in self.works}
 
 
 class RecordedFigure(msgspec.Struct, frozen=True):
@@ -53,7 +41,9 @@ class RecordedFigure(msgspec.Struct, frozen=True):
     framework: str
     precision: str
     version: str
-    work: str  # without the model
+    work_id: str
+    work: str  # what is done, for people
+    data: str  # what the calls were fed; empty where nothing was
     conditions: str
     threads: int
     device: str
@@ -79,33 +69,21 @@ def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigur
     figures = []
     for cells in found:
         cell = dict(zip((*names, *before), cells, strict=True))
-        run, mode, precision, batch = cell["run"], cell["mode"], cell["precision"], cell["batch"]
-        plan = asked.get(run, _Asked())
+        plan = asked.get(cell["run"], _Asked())
+        work = plan.by_id.get(cell["work_id"])
         judged = _judged(cell) if cell["judged_by"] else _judged_before(cell, evaluation_counts=plan.count_evaluation)
-        if judged is None:
+        if work is None or judged is None:
             continue
         by, unit, found_ns = judged
-        precisions = ", ".join(msgspec.json.decode(cell["ranked_precisions"] or "[]")) or precision
-        training, start = plan.trained(model, mode)
-        parts = [f"{mode}{training}", precisions, f"batch {batch}", *_scale(cell["ranks"], cell["hosts"]), *start]
-        parts += [f"on {cell['train_on']}"] if cell["train_on"] else []
-        parts += [f"load {cell['load']}"] if cell["load"] else []
-        parts += [f"fed {cell['data']}"] if cell["data"] else []
+        anywhere = work.on_any_threads()
         figures.append(
             RecordedFigure(
-                run, cell["recorded_at"], cell["contestant"], cell["framework"], precision, cell["version"] or "",
-                " · ".join(parts), cell["conditions"], cell["threads"], cell["device"], by, unit,
-                found_ns.value, found_ns.low, found_ns.high,
+                cell["run"], cell["recorded_at"], cell["contestant"], cell["framework"], cell["precision"],
+                cell["version"] or "", anywhere.id, anywhere.what_is_done, cell["data"] or "", cell["conditions"],
+                cell["threads"], cell["device"], by, unit, found_ns.value, found_ns.low, found_ns.high,
             )
         )  # fmt: skip
     return figures
-
-
-def _scale(ranks: int | None, hosts: str | None) -> list[str]:
-    """Nothing of one process, whose threads are known besides; rows of before scales were raced have neither."""
-    on = ", ".join(msgspec.json.decode(hosts or "[]"))
-    text = quantity_text.count(ranks or 1, "rank")
-    return [f"{text} on {on}" if on else text] if (ranks or 1) > 1 or on else []
 
 
 _Judged = tuple[str, Unit, Estimate]
@@ -133,7 +111,11 @@ def _judged_before(cell: Mapping[str, Any], *, evaluation_counts: bool) -> _Judg
 
 
 def _asked(db: Database, model: str, since: str) -> dict[str, _Asked]:
-    return {run: msgspec.json.decode(text, type=_Asked) for run, text in _of_runs(db, "plan", model, since)}
+    found = {}
+    for run, text in _of_runs(db, "plan", model, since):
+        with suppress(msgspec.ValidationError):  # of a fairlap whose plans this one does not read
+            found[run] = msgspec.json.decode(text, type=_Asked)
+    return found
 
 
 def machines_of_runs(db: Database, model: str, since: str) -> dict[str, dict[str, str]]:

@@ -23,6 +23,7 @@ from fairlap.printable import joined_lines
 from fairlap.store.errors import StoreIsDamaged, readable_errors
 from fairlap.store.opening import open_for_writing, require_own, require_store, writing
 from fairlap.store.store import Store
+from fairlap.store.work_ids import give_works_ids
 
 _MOST_TRIED_BETWEEN = 1_000_000
 _SUFFIXES_OF_LOGS = ("-wal", "-shm")
@@ -144,6 +145,7 @@ def _move(damaged: Path, new: Path) -> int:
                         )
                     except sqlite3.IntegrityError:
                         strays += table == "processes"
+            give_works_ids(db)
             db.execute(_FORGET_BLOCKS)
     return strays
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fairlap.results.flat_row import Column, columns
 from fairlap.store.database import Database
+from fairlap.store.work_ids import give_works_ids
 
 APPLICATION_ID = 0x66616972  # "fair", in the file's header: distinguishes a store from any other database
 
@@ -102,7 +103,7 @@ def _compilations(db: Database) -> None:
         "CREATE TABLE compilations ("
         "number INTEGER PRIMARY KEY,"
         " run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,"
-        " work TEXT NOT NULL,"  # its label
+        " work TEXT NOT NULL,"  # its id
         " contestant TEXT NOT NULL,"
         " compilation TEXT NOT NULL,"  # all of it as JSON
         " UNIQUE (run, work, contestant))"
@@ -139,8 +140,15 @@ def _sweeps(db: Database) -> None:
     )
 
 
+def _work_ids(db: Database) -> None:
+    db.execute("ALTER TABLE works ADD COLUMN id TEXT")
+    add_columns(db, lacking_columns(db))
+    db.execute("CREATE INDEX works_by_id ON works (id, run)")
+    give_works_ids(db)
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[Database], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps]
+STEPS: list[Callable[[Database], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps, _work_ids]
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 

@@ -124,14 +124,14 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
 _DATA = "CASE WHEN json_valid(plan) THEN coalesce(json_extract(plan, '$.data'), '') ELSE '' END"
 
 
-def seconds_for_a_process(db: Database, label: str, contestants: int) -> float | None:
+def seconds_for_a_process(db: Database, work_id: str, contestants: int) -> float | None:
     """In the newest finished run of this work, of this one alone, with so many contestants. None without one."""
     found = db.execute(
         "SELECT wall_s, (SELECT count(*) FROM processes WHERE run = runs.number) FROM runs WHERE state = 'finished'"
-        " AND number IN (SELECT run FROM works WHERE label = ?)"
+        " AND number IN (SELECT run FROM works WHERE id = ?)"
         " AND (SELECT count(*) FROM works WHERE run = number) = 1"
         " AND (SELECT count(*) FROM contestants WHERE run = number) = ? ORDER BY number DESC LIMIT 1",
-        (label, contestants),
+        (work_id, contestants),
     )
     for wall_s, processes in found:
         return float(json.loads(wall_s)["whole"]) / processes if processes else None
@@ -186,25 +186,22 @@ def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
     """Read the places; controlled rows come first in a run, and as-found ones count where a work has no others."""
     found: dict[str, list[Placed]] = {}
     headline: dict[tuple[str, str], str] = {}
-    labels: dict[tuple[object, ...], list[str]] = {}
-    for run, label, *work in db.execute(
-        f"SELECT id, label, model, batch, mode FROM runs JOIN works ON run = number WHERE id IN ({TEXTS})", (ids,)
-    ):
-        labels.setdefault((run, *work), []).append(label)
+    labels = {
+        (run, work_id): label
+        for run, work_id, label in db.execute(
+            f"SELECT runs.id, works.id, label FROM runs JOIN works ON run = number WHERE runs.id IN ({TEXTS})", (ids,)
+        )
+    }
     firsts: dict[tuple[str, str], tuple[str, float]] = {}
     there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
     judged = ", ".join(
         name if name in there else "NULL" for name in ("judged", "judged_unit", "baseline", "ratio")
     )  # of an older fairlap
-    for run, conditions, contestant, place, value, unit, baseline, ratio, *described in db.execute(
-        f"SELECT run, conditions, contestant, place, {judged}, precision, ranked_precisions, scale, workload, batch,"
-        f" mode FROM rows WHERE run IN ({TEXTS}) ORDER BY rowid",
+    for run, conditions, contestant, place, value, unit, baseline, ratio, work_id in db.execute(
+        f"SELECT run, conditions, contestant, place, {judged}, work_id FROM rows WHERE run IN ({TEXTS}) ORDER BY rowid",
         (ids,),
     ):
-        precision, precisions, scale, *work = described
-        together = ", ".join(msgspec.json.decode(precisions or "[]")) or precision
-        parts = {together, scale} - {"", None}
-        label = next((each for each in labels.get((run, *work), ()) if parts <= {*each.split(" · ")}), "")
+        label = labels.get((run, work_id), "")
         if headline.setdefault((run, label), conditions) == conditions:
             time_ns = _time_ns(value, unit) if place else None
             times = None
@@ -233,7 +230,7 @@ def newest_answers(db: Database, model: str) -> list[str]:
 
     Runs in another format are left out: this fairlap can neither read nor repeat them.
     """
-    works = _listed(db, "SELECT run, label FROM works ORDER BY run, place")
+    works = _listed(db, "SELECT run, coalesce(id, label) FROM works ORDER BY run, place")
     contestants = _listed(db, "SELECT run, name FROM contestants ORDER BY run, place")
     settings = ", ".join(f"json_extract(plan, '$.{name}')" for name in ("threads", "device", "data"))
     found = db.execute(

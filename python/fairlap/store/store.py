@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from fairlap.results.row import Row
 
-_ATTEMPTS_AT_AN_ID = 100
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
 
@@ -99,10 +98,7 @@ class Store:
 
         run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__), roofs=roofs)
         self.settle_killed()
-        for _ in range(_ATTEMPTS_AT_AN_ID):
-            run_id = run_ids.id_of(began_at)
-            if self._number_of(run_id) is None:
-                break
+        run_id = self.ask(run_ids.id_after, began_at)
         with self._writing_alone(run_id) as (db, lock):
             insert_run(db, run_id, "running", run)
         return Recording(self, run_id, lock)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import Plan
-from fairlap.request.work import Work
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
 from fairlap.store.runs.run_file import load_run, load_run_file
@@ -22,17 +21,6 @@ class RowsOfRun:
     rows: tuple[Row, ...]  # with the price that the race was given
     plan: Plan
     machine: dict[str, str]
-
-    def work_of(self, row: Row) -> Work | None:
-        """None where the plan has no such work, which only a damaged file can cause."""
-        found = (
-            work
-            for work in self.plan.works
-            if (work.model, work.batch, work.mode, list(work.precisions))
-            == (row.workload, row.batch, row.mode, row.ranked_precisions)
-            and ("" if work.scale is None else work.scale.text) == row.scale
-        )
-        return next(found, None)
 
 
 def rows_named(text: str) -> RowsOfRun:

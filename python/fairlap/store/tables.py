@@ -54,9 +54,9 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
         ),
     ).fetchall()
     db.executemany(
-        "INSERT INTO works (run, place, label, model, batch, mode, precision) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO works (run, place, id, label, model, batch, mode, precision) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (number, place, work.label, work.model, work.batch, work.mode, work.precision)
+            (number, place, work.id, work.label, work.model, work.batch, work.mode, work.precision)
             for place, work in enumerate(plan.works)
         ),
     )
@@ -174,7 +174,7 @@ def store_compilation(db: Database, run: int, found: CompilationResult) -> None:
     db.execute(
         "INSERT INTO compilations (run, work, contestant, compilation) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (run, work, contestant) DO UPDATE SET compilation = excluded.compilation",
-        (run, found.work, found.contestant, _json(found)),
+        (run, found.work_id, found.contestant, _json(found)),
     )
 
 

@@ -124,7 +124,7 @@ def changes_claimed(logs: np.ndarray, upgraded: int = RUNS) -> list[Change]:
 def _point(run: str, log: float, *, new: bool) -> RecordedFigure:
     version, value_ns, work = "2" if new else "1", float(np.exp(log)), "work"
     return RecordedFigure(
-        run, run, "a", "a", "fp32", version, work, "as-found", 1, "cpu", "wall_ns", "ns", value_ns, None, None
+        run, run, "a", "a", "fp32", version, work, work, "", "as-found", 1, "cpu", "wall_ns", "ns", value_ns, None, None
     )
 
 

@@ -244,7 +244,7 @@ def commands_run(names: str) -> None:
     contestants = tuple(ContestantName(each, "command", options=(("run", "true"),)) for each in names.split(","))
     plan = msgspec.structs.replace(run.plan, works=(Work("callable", 1),), contestants=contestants)
     for process in run.processes:
-        process.work = plan.works[0].label
+        process.work_id = plan.works[0].id
     with open_store() as store:
         keep_whole(store, Run(plan, run.processes, run.machine, run.wall_s, run.began_at))
 

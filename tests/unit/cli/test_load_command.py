@@ -21,7 +21,8 @@ from fairlap.store.store import open_store
 from machine_marks import needs_proc
 from served_framework import install_served
 
-_QUICK = ("--p90", "100ms", "--trial", "200ms", "--threads", 1, "--seconds", "20ms", "--blocks", 1)
+_LENGTH = ("--trial", "200ms", "--threads", 1, "--seconds", "20ms", "--blocks", 1)
+_QUICK = ("--p90", "100ms", *_LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_a_run_prints_json_is_stored_and_leaves_its_files(tmp_path: Path) -> Non
 @needs_proc
 @pytest.mark.usefixtures("served")
 def test_a_run_in_which_no_contestant_finds_a_rate_is_printed_and_fails(tmp_path: Path) -> None:
-    done = fairlap("load", "mlp", "--on", "served", *_QUICK, "--p90", "1ms", "-q", cwd=tmp_path)
+    done = fairlap("load", "mlp", "--on", "served", *_LENGTH, "--p90", "1ms", "-q", cwd=tmp_path)
     assert "E_NO_RATE" in done.stdout
     assert done.returncode == 1, done.stderr
 

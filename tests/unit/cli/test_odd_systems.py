@@ -110,7 +110,7 @@ def test_without_address_space_there_is_one_line(tmp_path: Path) -> None:
     "before",
     [
         "ulimit -n 64;",
-        "ulimit -n 20;",
+        "ulimit -n 32;",
         "ulimit -v 4000000;",
         "export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0;",
         "export PYTHONIOENCODING=ascii;",

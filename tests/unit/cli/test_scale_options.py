@@ -11,7 +11,7 @@ import fairlap as package
 import pytest
 from command_line import fairlap, invoke, output, refusal
 from fairlap.race.planning.plan_file import load_plan
-from fairlap.results.flat_row import columns
+from fairlap.results.flat_row import columns_with_values
 from fairlap.store.runs.run_file import load_run, load_run_file
 
 TOP = Path(__file__).parents[3]
@@ -44,7 +44,7 @@ def test_a_race_of_two_threads_is_stored_shown_saved_and_run_again(folder: Path)
         block.number: file.plan.threads_of(file.plan.works[block.work]) for block in file.plan.blocks
     }
     header = (folder / "x.csv").read_text().splitlines()[0].replace(chr(34), "").split(",")
-    assert {column.name for column in columns() if column.group == "scaling"} <= set(header)
+    assert {column.name for column in columns_with_values(file.rows) if column.group == "scaling"} <= set(header)
     assert "**Scaling**" in (folder / "x.md").read_text()
     assert 'id="scales"' in (folder / "x.html").read_text()
     assert "Scaling: callable" in output("show", "last")

@@ -39,8 +39,8 @@ SEVERAL = ("time", "os:getpid", "os:getppid", "--any-answers", "--seconds", "2ms
 # What each command prints, its schema, and its exit statuses.
 PRINTED = [
     (("compare", *TINY_RACE, "--blocks", 2, "--dry-run"), "fairlap.plan/2", {0}),
-    (("show", "last"), "fairlap.run/3", {0}),
-    (("show", "last", "--require", "latency_p99<1h", "--price", "1/h"), "fairlap.run/3", {0}),
+    (("show", "last"), "fairlap.run/4", {0}),
+    (("show", "last", "--require", "latency_p99<1h", "--price", "1/h"), "fairlap.run/4", {0}),
     (("time", "os:getpid", "--samples", 20, "--raw"), "fairlap.measurement/1", {0}),
     (("time", "os:getpid", "--samples", 2), "fairlap.measurement/1", {0}),
     ((*SEVERAL, "--blocks", 6, "--raw"), "fairlap.comparison/1", {0}),
@@ -129,14 +129,14 @@ def test_what_a_command_prints_follows_its_schema(
 @pytest.mark.slow
 def test_a_race_and_a_watch_follow_their_schemas(folder: Path) -> None:
     for arguments, schema in (
-        (("compare", *TINY_RACE, "--blocks", 2, "-q", "-o", "race.json"), "fairlap.run/3"),
-        (("rerun", "race.json", "-q", "--no-store", "--trust"), "fairlap.run/3"),
+        (("compare", *TINY_RACE, "--blocks", 2, "-q", "-o", "race.json"), "fairlap.run/4"),
+        (("rerun", "race.json", "-q", "--no-store", "--trust"), "fairlap.run/4"),
         (("watch", "--once", "--interval", 0.2), "fairlap.readings/1"),
     ):
         done = fairlap(*arguments, "--json", cwd=folder)
         assert done.returncode == 0, done.stderr
         assert checked(done.stdout)["schema"] == schema
-    assert checked((folder / "race.json").read_text())["schema"] == "fairlap.run/3"
+    assert checked((folder / "race.json").read_text())["schema"] == "fairlap.run/4"
 
 
 def test_documents_of_commands_that_need_more_than_one_machine_or_many_races_follow_their_schemas() -> None:

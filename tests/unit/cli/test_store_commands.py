@@ -266,7 +266,7 @@ def test_contestants_of_several_works_have_a_line_for_each_work() -> None:
     run.plan = replace(run.plan, works=works, blocks=blocks)
     processes: list[ProcessResult] = run.processes
     for process in processes:
-        process.work = works[process.block % 2].label
+        process.work_id = works[process.block % 2].id
     kept(run)
     lines = output("runs").splitlines()
     assert len(lines) == 2

@@ -10,6 +10,7 @@ from fairlap.history.across.lines import entries_of
 from fairlap.history.between_runs import compare_saved_runs
 from fairlap.history.text import runs_text
 from fairlap.race.run import Run
+from fairlap.request.fields.scale import Scale
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.store.figures import recorded_figures
 from fairlap.store.runs.run_file import save_run
@@ -245,11 +246,15 @@ def test_a_scale_that_only_one_run_has_is_unmatched_and_no_difference_of_the_oth
 
 def test_histories_keep_scales_apart(tmp_path: Path) -> None:
     run, [row, *_] = daily_run(0)
-    rows = [row, replace(row, threads=7), replace(row, ranks=2), replace(row, ranks=2, hosts=["a", "b"])]
+    [work] = run.plan.works
+    scales = Scale(1), Scale(7), Scale(1, ranks=2), Scale(1, ranks=2, hosts=("a", "b"))
+    run.plan = replace(run.plan, works=tuple(replace(work, scale=scale) for scale in scales))
+    rows = [replace(row, work_id=each.id, threads=run.plan.threads_of(each)) for each in run.plan.works]
     stored(tmp_path / "s", [(run, rows)])
     with open_store(tmp_path / "s", reading=True) as store:
         found = store.ask(recorded_figures, row.workload, "")
     assert len({(each.work, each.threads) for each in found}) == 4
+    assert len({each.work_id for each in found}) == 3
 
 
 def test_lines_of_several_runs_have_the_work_of_their_own_scale(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def profiled(
     for number, shift in enumerate(noise):
         operators = tuple(Operator(each, "", 1.0, ns + shift) for each, ns in times_ns.items())
         profile = Profile("some profiler", 20, call_ns + shift, call_ns, operators)
-        run.profiles.append(ProfileResult(number, name, WORK.label, profile=profile))
+        run.profiles.append(ProfileResult(number, name, WORK.id, profile=profile))
     return run
 
 

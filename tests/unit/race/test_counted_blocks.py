@@ -39,7 +39,7 @@ PLAN = draw_plan(
 def process(block: int, name: str, ns: float, steal: float = 0.0, **phases: float) -> ProcessResult:
     jitter = 1 + 0.001 * ((block * 7 + len(name)) % 5)
     figure = Timing(ns * jitter, 2 * ns * jitter, 3 * ns * jitter, 100, 1, 0, "flat", "tsc", 10.0)
-    made = ProcessResult(block, 0, name, WORK.label, "controlled", timings={"wall_ns": figure})
+    made = ProcessResult(block, 0, name, WORK.id, "controlled", timings={"wall_ns": figure})
     made.machine = {disturbances.STEAL: steal, disturbances.RUN_QUEUE: 0.01}
     made.phases_s = {"import": 1.0, "first_call": 0.5, **phases}
     return made
@@ -101,6 +101,16 @@ def test_the_verdict_rests_on_the_blocks_that_are_left() -> None:
     text = text_of(results_of(Run(PLAN, processes, {}, {})))
     assert "controlled: 7 complete blocks" in text
     assert "1 of 8 blocks left out: steal share in 1" in text
+
+
+def test_contestants_that_finished_no_block_together_get_no_verdict_and_the_reason() -> None:
+    processes = [process(block, name, 1e6) for block in range(2) for name in "ab"]
+    for failed in (processes[0], processes[3]):
+        failed.outcome, failed.message, failed.timings = "failed", "it cannot be started", {}
+    [found] = results_of(Run(PLAN, processes, {}, {})).work_results
+    assert (found.blocks.kept, found.comparisons) == ((), ())
+    assert found.why_no_verdict
+    assert [row.outcome for row in found.rows] == ["failed", "failed"]
 
 
 def test_every_figure_with_one_value_per_process_is_compared_in_its_own_sense() -> None:

@@ -39,7 +39,7 @@ def plan(blocks: int = 8) -> Plan:
 
 def process(block: int, name: str, ns: float = 1e6, took_s: float = 1.0) -> ProcessResult:
     figure = Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)
-    return ProcessResult(block, 0, name, WORK.label, "as-found", timings={"wall_ns": figure}, elapsed_s=took_s)
+    return ProcessResult(block, 0, name, WORK.id, "as-found", timings={"wall_ns": figure}, elapsed_s=took_s)
 
 
 def processes_around(a_ns: float, b_ns: float) -> list[ProcessResult]:

@@ -44,7 +44,7 @@ class FakeRace:
             for place in block.order:
                 ns = self.medians_ns[place] * float(np.exp(rng.normal(0, 0.003)))
                 process = ProcessResult(
-                    block.number, 0, self.plan.contestants[place].text, TRIAL.work.label, block.conditions
+                    block.number, 0, self.plan.contestants[place].text, TRIAL.work.id, block.conditions
                 )
                 process.outcome, process.message = self.outcome, "told so"  # type: ignore[assignment]
                 process.timings = {"wall_ns": Timing(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}

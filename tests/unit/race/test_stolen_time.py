@@ -36,7 +36,7 @@ def processes_with(torch: dict[str, float], jax: dict[str, float]) -> list[Proce
         for name, ns, machine in (("torch", 12e6, torch), ("jax", 1e6, jax)):
             jittered = ns * (1 + 0.001 * ((block * 7 + len(name)) % 5))
             figure = Timing(jittered, 2 * jittered, 3 * jittered, 100, 1, 0, "flat", "tsc", 10.0)
-            made = ProcessResult(block, 0, name, WORK.label, "controlled", timings={"wall_ns": figure})
+            made = ProcessResult(block, 0, name, WORK.id, "controlled", timings={"wall_ns": figure})
             made.machine, made.phases_s = dict(machine), {"measured": 1.0}
             found.append(made)
     return found

@@ -36,7 +36,7 @@ def processes_around(planned: Plan, spread: float, faster: str = "a") -> list[li
         processes = []
         for name in "ab":
             ns = low if name == faster else high
-            process = ProcessResult(block.number, 0, name, planned.works[block.work].label, block.conditions)
+            process = ProcessResult(block.number, 0, name, planned.works[block.work].id, block.conditions)
             process.timings = {"wall_ns": Timing(ns, ns, ns, 99, 1, 0, "flat", "tsc", 10.0)}
             processes.append(process)
         found.append(processes)

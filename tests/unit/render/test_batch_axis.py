@@ -33,7 +33,7 @@ def test_every_label_is_a_whole_number(batches: tuple[int, int]) -> None:
 def test_ticks_of_memory_are_round_in_the_unit_that_is_shown(most_bytes: float, ticks: list[str]) -> None:
     run = run_of(("torch", "jax"), batches=(1, 4, 16))
     for process in run.processes:
-        batch = int(process.work.partition("batch ")[2].split()[0])
+        batch = run.plan.work_with(process.work_id).batch
         process.memory = Memory({"peak": int(most_bytes * batch / 16)})
     drawn = main_chart(results_of(run, "r"), png=False).decode()
     assert re.findall(r">([\d.,]+ [KMG]iB)</text>", drawn) == ticks

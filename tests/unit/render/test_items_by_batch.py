@@ -21,12 +21,12 @@ ITEM_NS: Mapping[int, float] = {1: 900.0, 2: 500.0, 4: 300.0, 8: 300.5, 16: 400.
 def raced(contestants: tuple[str, ...] = ("torch",), blocks: int = 8) -> Run:
     """Give every process a time per item that is up to 0.4 % off, and twice that to the second contestant."""
     run = run_of(contestants, batches=tuple(ITEM_NS), blocks=blocks)
-    seen = dict.fromkeys((each.work for each in run.processes), 0)
+    seen = dict.fromkeys((each.work_id for each in run.processes), 0)
     for process in run.processes:
-        batch = int(process.work.rpartition(" ")[2])
+        batch = run.plan.work_with(process.work_id).batch
         place = contestants.index(process.contestant)
-        ns = 1000 * batch * ITEM_NS[batch] * (place + 1) * (1 + 0.001 * (seen[process.work] % 5))
-        seen[process.work] += 1
+        ns = 1000 * batch * ITEM_NS[batch] * (place + 1) * (1 + 0.001 * (seen[process.work_id] % 5))
+        seen[process.work_id] += 1
         process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
     return run
 
@@ -34,7 +34,7 @@ def raced(contestants: tuple[str, ...] = ("torch",), blocks: int = 8) -> Run:
 def test_the_time_per_item_is_the_median_of_processes_divided_by_the_batch() -> None:
     run = raced()
     for row in results_of(run, "r").rows:
-        calls = [each.headline_ns for each in run.processes if each.work.endswith(f" {row.batch}")]
+        calls = [each.headline_ns for each in run.processes if each.work_id == row.work_id]
         found = time_per_item_ns(row)
         assert found is not None
         assert found.value * row.batch == pytest.approx(statistics.median(calls), rel=0.002)
@@ -70,7 +70,7 @@ def test_without_intervals_no_batch_is_distinguished() -> None:
 
 def test_a_batch_with_several_modes_has_no_time_per_item_and_is_named() -> None:
     run = raced(blocks=12)
-    own = [process for process in run.processes if process.work.endswith("batch 2")]
+    own = [process for process in run.processes if run.plan.work_with(process.work_id).batch == 2]
     for number, process in enumerate(own):
         ns = (1e6 if number % 2 else 1e5) * (1 + 0.001 * number)
         process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}

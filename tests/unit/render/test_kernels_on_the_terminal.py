@@ -15,10 +15,10 @@ def test_kernels_of_a_gpu_are_listed_by_names_that_fit() -> None:
     run = a_run()
     [work] = run.plan.works
     kernels = (Operator(_LONG, "matmul", 1.0, 6e4), Operator("memset", "copy", 1.0, 2e4))
-    run.profiles = [ProfileResult(0, "torch", work.label, profile=Profile("CUPTI", 9, 1e5, 9e4, kernels))]
-    heading = operator_lines(run, work.label)[0]
+    run.profiles = [ProfileResult(0, "torch", work.id, profile=Profile("CUPTI", 9, 1e5, 9e4, kernels))]
+    heading = operator_lines(run, work)[0]
     run.plan = msgspec.structs.replace(run.plan, device="cuda:0")
-    lines = operator_lines(run, work.label)
+    lines = operator_lines(run, work)
     assert lines[0] != heading
     assert "CUPTI" in lines[1]
     [long] = [line for line in lines if "matmul" in line]

@@ -21,9 +21,9 @@ def run_of_operations(skipped: tuple[SkippedWork, ...] = ()) -> Run:
     works = tuple(
         msgspec.structs.replace(work, model=name, batch=1) for work, name in zip(run.plan.works, NAMES, strict=True)
     )
-    labels = dict(zip((work.label for work in run.plan.works), (work.label for work in works), strict=True))
+    ids = dict(zip((work.id for work in run.plan.works), (work.id for work in works), strict=True))
     for process in run.processes:
-        process.work = labels[process.work]
+        process.work_id = ids[process.work_id]
     run.plan = msgspec.structs.replace(run.plan, works=works, skipped=skipped)
     return run
 

@@ -36,7 +36,7 @@ def shown(*, spread: float, apart: float, waited: float = 0.0, threads: int = 1)
         for name, ns in (("torch", 1e6 * (1 + apart)), ("jax", 1e6)):
             own = ns * noise.lognormvariate(0, spread)
             figure = Timing(own, 2 * own, 3 * own, 100, 1, 0, "flat", "tsc", 10.0)
-            made = ProcessResult(block, 0, name, WORK.label, "controlled", timings={"wall_ns": figure}, elapsed_s=1.0)
+            made = ProcessResult(block, 0, name, WORK.id, "controlled", timings={"wall_ns": figure}, elapsed_s=1.0)
             made.machine, made.phases_s = {disturbances.WAITED: waited}, {"measured": 1.0}
             processes.append(made)
     return results_of(Run(plan, processes, {}, {}), "r")

@@ -49,10 +49,10 @@ def test_a_warning_of_every_work_is_printed_once() -> None:
 
 def test_what_deciding_the_undecided_works_takes_is_said_once_below_the_table() -> None:
     run, noise = run_of(PLAIN, batches=(1, 2, 3, 4, 5), blocks=14), random.Random(3)
-    undecided = {f"mlp · infer · fp32 · batch {batch}" for batch in (2, 4)}
+    undecided = {work.id for work in run.plan.works if work.batch in (2, 4)}
     for process in run.processes:
         process.elapsed_s = 1.0
-        if process.work in undecided:
+        if process.work_id in undecided:
             ns = 1e6 * noise.lognormvariate(0, 0.1)
             process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
     found = results_of(run, "r")
@@ -73,7 +73,7 @@ def test_what_the_table_leaves_out_is_named_with_the_command_that_prints_it() ->
     shown = results()
     assert "fairlap show" not in text_of(shown)
     shown.run.profiles.append(
-        ProfileResult(0, PLAIN[0], shown.works()[0].label, "failed", "E_PROFILE", "it has no profiler")
+        ProfileResult(0, PLAIN[0], shown.works()[0].id, "failed", "E_PROFILE", "it has no profiler")
     )
     assert "`fairlap show RUN`" in text_of(shown)
     assert "`fairlap show RUN`" not in text_of(shown, in_full=True)

@@ -13,7 +13,8 @@ from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.load import LoadRequest
 from fairlap.results.results import Results
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadFound
-from fairlap.scenarios.load.loadgen_messages import WHY_INVALID, LoadGenResult
+from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, WHY_INVALID, LoadGenResult
+from fairlap.scenarios.load.render.shown import LoadShown
 from fairlap.verdict import TIME_PER_REQUEST, Verdict, sentence
 from load_results import LOAD, MS, NOTHING, RATES, TOKENS, found, generated, raced, trial, two
 
@@ -211,6 +212,25 @@ def test_what_invalid_and_its_reasons_mean_is_said_once_below_every_table() -> N
         assert text.count(WHY_INVALID["early_stopping"]) == text.count(WHY_INVALID["bound"]) == 1
         assert WHY_INVALID["clock"] not in text
     assert "INVALID: " not in text_of(raced(two))
+
+
+@pytest.mark.parametrize("in_blocks", [(2, 5), (2,)])
+def test_where_it_is_the_way_to_the_contestant_that_misses_the_bound_the_largest_rate_is_said_to_stand(
+    in_blocks: tuple[int, ...],
+) -> None:
+    """Of one run in which it is the contestant, nothing is said of the way to it."""
+
+    def judged(name: str, block: int) -> LoadFound:
+        unmet, by_path = ("bound",) if block in (2, 5) else (), block in in_blocks
+        result = LoadGenResult("server", False, "6.0", not unmet, unmet, 350.0, "1/s", 0.99, path_misses_bound=by_path)  # type: ignore[arg-type]
+        return msgspec.structs.replace(two(name, block), loadgen=result)
+
+    shown = raced(judged)
+    by_the_path = [str(row.loadgen).endswith(BY_THE_PATH) for row in shown.rows]
+    assert by_the_path == [len(in_blocks) == 2] * 2
+    notes = LoadShown().notes(shown.rows)
+    assert len(notes) == 1 + (len(in_blocks) == 2)
+    assert WHY_INVALID["bound"] in notes[0]
 
 
 def test_a_run_that_loadgen_calls_invalid_is_not_ranked_in_its_scenario() -> None:

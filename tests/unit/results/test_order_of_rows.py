@@ -35,7 +35,7 @@ def shown(torch_ms: Sequence[float], jax_ms: Sequence[float], baseline: str = ""
         for name in times:
             ns = 1e6 * times[name][block]
             timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
-            processes.append(ProcessResult(block, 0, name, WORK.label, "as-found", timings=timings))
+            processes.append(ProcessResult(block, 0, name, WORK.id, "as-found", timings=timings))
     return results_of(Run(plan, processes, {}, {}), "r", baseline=baseline)
 
 

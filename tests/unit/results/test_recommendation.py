@@ -112,7 +112,7 @@ def test_works_that_disagree_show_no_difference() -> None:
     """Twice as quick on the one, twice as slow on the other."""
     run = run_of(("torch", "jax"), batches=(4, 8))
     for process in run.processes:
-        if process.contestant == "jax" and process.work.endswith("batch 8"):
+        if process.contestant == "jax" and run.plan.work_with(process.work_id).batch == 8:
             scale_times(process, 1 / 4)
     found = decision(run, use="research")
     assert sorted(found.recommended) == ["jax", "torch"]

@@ -31,7 +31,7 @@ def process(
         block=block,
         position=0,
         contestant=contestant,
-        work=WORK.label,
+        work_id=WORK.id,
         conditions=conditions,
         timings={"wall_ns": figure},
         per_call={"page_faults": faults, "migrations": 0.0},

@@ -150,7 +150,7 @@ def test_bfloat16_has_its_own_peak_and_a_type_without_instructions_that_of_float
     [work] = run.plan.works
     run.plan = msgspec.structs.replace(run.plan, works=(msgspec.structs.replace(work, precision="bf16"),))
     for process in run.processes:
-        process.work = run.plan.works[0].label
+        process.work_id = run.plan.works[0].id
     row = torch_row(run)
     assert row.roof == "bf16"
     assert row.roof_share is not None
@@ -184,7 +184,7 @@ def on_a_gpu(run: Run, precision: Precision = "fp32") -> Run:
     works = (msgspec.structs.replace(work, precision=precision),)
     run.plan = msgspec.structs.replace(run.plan, device="cuda:0", works=works)
     for process in run.processes:
-        process.work = works[0].label
+        process.work_id = works[0].id
     run.roofs = msgspec.structs.replace(
         run.roofs,
         threads=None,

@@ -108,14 +108,14 @@ def test_a_scale_that_failed_is_absent_with_its_reason_and_the_others_stay() -> 
     scales = threads(1, 2, 4)
     run = a_run(scales, {scales[0]: 1.0, scales[1]: 1.6, scales[2]: 2.0})
     for process in run.processes:
-        if process.contestant == "torch" and "4 threads" in process.work:
+        if process.contestant == "torch" and run.plan.work_with(process.work_id).scale == scales[2]:
             process.outcome, process.message, process.timings = "crash", "SIGSEGV", {}
     results = results_of(run, "r")
     assert "SIGSEGV" in row_at(results, scales[2]).absent["speed_up"]
     assert row_at(results, scales[1]).speed_up is not None
     assert row_at(results, scales[2], "jax").speed_up is not None
     for process in run.processes:
-        if process.contestant == "torch" and "1 thread" in process.work:
+        if process.contestant == "torch" and run.plan.work_with(process.work_id).scale == scales[0]:
             process.outcome, process.message, process.timings = "crash", "SIGSEGV", {}
     row = row_at(results_of(run, "r"), scales[1])
     assert row.speed_up is None
@@ -125,7 +125,7 @@ def test_a_scale_that_failed_is_absent_with_its_reason_and_the_others_stay() -> 
 def test_contestants_are_compared_with_each_other_at_one_scale() -> None:
     results = results_of(a_run(TWO, {TWO[0]: 1.0, TWO[1]: 1.6}), "r")
     assert {comparison.workload for each in results.work_results for comparison in each.comparisons} == {
-        work.label for work in results.run.plan.works
+        work.id for work in results.run.plan.works
     }
 
 

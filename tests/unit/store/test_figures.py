@@ -96,10 +96,14 @@ def test_a_store_of_before_rows_were_judged_has_the_same_history(tmp_path: Path)
 
 def test_quantities_works_and_conditions_are_kept_apart(tmp_path: Path) -> None:
     run, [row, *_] = daily_run(0)
-    fed = replace(row, data="synthetic", judged_by="time of a fed batch")
-    stored(tmp_path / "s", [(run, [row, fed, replace(row, batch=8), replace(row, mode="grad")])])
-    found = figures(tmp_path / "s")
-    assert len({(each.work, each.quantity) for each in found}) == 4
+    [work] = run.plan.works
+    others = replace(work, batch=8), replace(work, mode="grad")
+    run.plan = replace(run.plan, works=(work, *others))
+    fed = replace(row, data="synthetic"), replace(row, judged_by="time of a fed batch")
+    stored(tmp_path / "s", [(run, [row, *fed, *(replace(row, work_id=each.id) for each in others)])])
+    with open_store(tmp_path / "s", reading=True) as store:
+        trends = [each.trend for each in history_of(store, "mlp", margin=0.01).trends]
+    assert len(trends) == len({trend_title(each) for each in trends}) == 5
 
 
 TO_A_SCORE = Estimate(5.0, 4.0, 8.0)
@@ -112,7 +116,7 @@ def trained(
     run, [row, *_] = daily_run(day)
     work = replace(run.plan.works[0], mode="train", training=training, start=start)
     run.plan = replace(run.plan, works=(work,), to_score=target, count_evaluation=evaluates)
-    row = with_value(row, "target_score", target, mode="train", train_on="digits")
+    row = with_value(row, "target_score", target, work_id=work.id, mode="train", train_on="digits")
     return run, [before_judged(with_value(row, "time_to_score_s", TO_A_SCORE))]
 
 

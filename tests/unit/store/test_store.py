@@ -160,7 +160,7 @@ def at(began_at: str, listed: str = "torch,jax:fast", model: str = "") -> Run:
         works = (msgspec.structs.replace(run.plan.works[0], model=model),)
         run.plan = msgspec.structs.replace(run.plan, works=works)
         for process in run.processes:
-            process.work = works[0].label
+            process.work_id = works[0].id
     return run
 
 
@@ -287,6 +287,13 @@ def works_of_many_kinds() -> tuple[Work, ...]:
     )
 
 
+def test_of_runs_that_began_in_one_second_the_newest_is_the_last(tmp_path: Path) -> None:
+    with open_store(tmp_path / "runs.sqlite") as store:
+        for _ in range(40):
+            newest = keep_whole(store, a_run())
+            assert store.id_of("last") == newest
+
+
 def test_the_summary_of_a_run_has_the_places_on_works_of_every_kind(tmp_path: Path) -> None:
     works = works_of_many_kinds()
     one = a_run()
@@ -295,7 +302,7 @@ def test_the_summary_of_a_run_has_the_places_on_works_of_every_kind(tmp_path: Pa
         recording = store.begin(plan, {}, one.began_at)
         recording.end({}, rows=[
             msgspec.structs.replace(
-                row, run=recording.run, workload=work.model, batch=work.batch, mode=work.mode,
+                row, run=recording.run, work_id=work.id, workload=work.model, batch=work.batch, mode=work.mode,
                 precision=work.precisions[-1], ranked_precisions=list(work.precisions),
                 scale="" if work.scale is None else work.scale.text,
             )

@@ -66,6 +66,8 @@ def test_a_store_of_the_first_schema_gets_all_that_was_added_since(tmp_path: Pat
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE profiles")
         db.execute("ALTER TABLE runs DROP COLUMN roofs")
+        db.execute("DROP INDEX works_by_id")
+        db.execute("ALTER TABLE works DROP COLUMN id")
         for table in ("compilations", "sweep_blocks", "sweep_runs", "sweeps"):
             db.execute(f"DROP TABLE {table}")
         db.execute(f"PRAGMA user_version = {store_schema.FIRST_SCHEMA}")

@@ -77,6 +77,6 @@ def _seconds_for_a_process(plan: Plan) -> float | None:
 
     try:
         with open_store(reading=True) as store:
-            return store.ask(seconds_for_a_process, plan.works[0].label, len(plan.contestants))
+            return store.ask(seconds_for_a_process, plan.works[0].id, len(plan.contestants))
     except (NoSuchRun, StoreError):  # a dry run needs no store
         return None

@@ -18,8 +18,8 @@ _SHOWN = ("faster", "slower")
 
 
 def decisions_of(entries: Sequence[Entry], question: Question) -> list[Decision]:
-    works = dict.fromkeys(entry.line.work for entry in entries)
-    return [_decision([entry for entry in entries if entry.line.work == work], question) for work in works]
+    works = dict.fromkeys(entry.line.done for entry in entries)
+    return [_decision([entry for entry in entries if entry.line.done == work], question) for work in works]
 
 
 def _decision(entries: Sequence[Entry], question: Question) -> Decision:

@@ -40,8 +40,8 @@ def _dominating(line: Line, entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _key(line: Line) -> tuple[str, str, str | None]:
-    return line.work, line.judged_by, line.currency
+def _key(line: Line) -> tuple[str, str, str, str | None]:
+    return *line.done, line.judged_by, line.currency
 
 
 def _is_better(one: Line, other: Line) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.work import Conditions
+from fairlap.request.work_title import told_apart
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.estimates import inverse, times
 from fairlap.results.prices import Price
@@ -30,7 +31,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     machine: str  # the processor, or the GPU that it ran on
     machine_fingerprint: str
     environment_fingerprint: str
+    work_id: str
     work: str
+    data: str  # what the calls were fed; empty where nothing was
     conditions: Conditions
     contestant: str
     version: str | None
@@ -63,6 +66,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     absent: dict[str, str]
     dominated_by: list[str] = []  # lines of the same work that are shown to be better in ``judged`` and its cost
 
+    @property
+    def done(self) -> tuple[str, str]:
+        """The work and what its calls were fed: only lines in which both are the same are compared."""
+        return self.work_id, self.data
+
 
 FIGURES = tuple(
     name for name in Line.__struct_fields__ if Line.__annotations__[name] == "Estimate | None"
@@ -93,19 +101,21 @@ def entries_of(
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise InvalidRequest(f"{twice} is given twice; give each run once, and files different names", code="E_ACROSS")
+    titles = told_apart({work.id: run.plan.title_of(work) for run in runs for work in run.plan.works})
     found = [
-        _entry(run, row, prices.get(run.name), grams_per_joule.get(run.name))
+        _entry(run, row, titles, prices.get(run.name), grams_per_joule.get(run.name))
         for run in runs
         for row in run.rows
         if row.conditions == run.plan.headline
     ]
-    order = list(dict.fromkeys(each.line.work for each in found))
-    return sorted(found, key=lambda each: order.index(each.line.work))
+    order = list(dict.fromkeys(each.line.done for each in found))
+    return sorted(found, key=lambda each: order.index(each.line.done))
 
 
-def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float | None) -> Entry:
+def _entry(
+    run: RowsOfRun, row: Row, titles: Mapping[str, str], price: Price | None, grams_per_joule: float | None
+) -> Entry:
     row = row if price is None else at_price(row, price)
-    work = run.work_of(row)
     figures = _figures(row, grams_per_joule)
     time, cost = figures["time_ns"][0], row.cost_per_1000_items
     per_hour = price.per_hour if price is not None else _price_of(row.batch, time, cost)
@@ -124,7 +134,9 @@ def _entry(run: RowsOfRun, row: Row, price: Price | None, grams_per_joule: float
         machine=machine_name(run, row),
         machine_fingerprint=row.machine,
         environment_fingerprint=row.environment,
-        work=f"{row.workload} · {row.mode} · {row.batch}" if work is None else run.plan.title_of(work),
+        work_id=row.work_id,
+        work=titles.get(row.work_id, f"{row.workload} · {row.mode} · {row.batch}"),
+        data=row.data,
         conditions=row.conditions,
         contestant=row.contestant,
         device=row.device,

@@ -81,11 +81,11 @@ class AfterBlocks:
             if block is None:
                 continue
             for number, runner in enumerate(runner_for(each, plan, work) for each in runners):
-                named = (runner.name.text, work.label, plan.headline)
+                named = (runner.name.text, work.id, plan.headline)
                 processes = [
                     process
                     for process in self._processes
-                    if (process.contestant, process.work, process.conditions) == named
+                    if (process.contestant, process.work_id, process.conditions) == named
                 ]
                 process = next((process for process in reversed(processes) if process.finished), None)
                 if process is None:
@@ -139,16 +139,16 @@ class AfterBlocks:
             return self._materials_of(work, seed)
 
         for block in plan.blocks:
-            work = plan.works[block.work].label
-            for number, runner in enumerate(runner_for(each, plan, plan.works[block.work]) for each in runners):
+            whole = plan.works[block.work]
+            for number, runner in enumerate(runner_for(each, plan, whole) for each in runners):
                 name = runner.name.text
-                if block.conditions != plan.headline or (name, work) not in waiting:
+                if block.conditions != plan.headline or (name, whole.id) not in waiting:
                     continue
-                waiting.remove((name, work))
+                waiting.remove((name, whole.id))
                 with self._busy(f"asking {name} what compiling did"):
                     self._progress.announce(f"{name}: asking what compiling did")
                     materials = of_work(plan.work_of(block, number))
-                    result = Inspection(plan, block, materials, of_work, runner, work, bench.scratch).inspected()
+                    result = Inspection(plan, block, materials, of_work, runner, whole.id, bench.scratch).inspected()
                 with signals_wait():
                     found.compilations.append(result)
                     found.keep_compilation(result)

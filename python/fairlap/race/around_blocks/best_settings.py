@@ -273,5 +273,5 @@ def _ratio(own: Sequence[ProcessResult], default: Sequence[ProcessResult], block
 def _by_work(processes: Sequence[ProcessResult]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for process in processes:
-        found.setdefault(process.work, []).append(process.headline_ns)
+        found.setdefault(process.work_id, []).append(process.headline_ns)
     return {work: sorted(times)[(len(times) - 1) // 2] for work, times in found.items()}

@@ -44,11 +44,11 @@ class Inspection:
     materials: Materials
     materials_of: Callable[[Work], Materials]  # of another batch
     runner: Runner
-    work: str  # the label of the plan's work
+    work_id: str  # of the plan's work
     scratch: Path
 
     def inspected(self) -> CompilationResult:
-        found = CompilationResult(self.runner.name.text, self.work, self.block.conditions)
+        found = CompilationResult(self.runner.name.text, self.work_id, self.block.conditions)
         if self.runner.name.program:
             message = "a program that speaks the worker protocol is not asked what compiling did"
             return msgspec.structs.replace(found, code="E_UNSUPPORTED", message=message)

@@ -32,7 +32,7 @@ class CompilationResult(msgspec.Struct, frozen=True):
     """Of one contestant on one work. What was found before the process was lost stays."""
 
     contestant: str
-    work: str  # its label
+    work_id: str
     conditions: Conditions
     described: Described = Described()
     batches: tuple[AtBatch, ...] = ()
@@ -43,12 +43,12 @@ class CompilationResult(msgspec.Struct, frozen=True):
 def still_to_inspect(
     plan: Plan, processes: Iterable[ProcessResult], found: Iterable[CompilationResult]
 ) -> set[tuple[str, str]]:
-    """Contestants and works that finished under the conditions of the verdict, and were not looked at yet."""
+    """Contestants, and the ids of works that they finished under the headline's conditions; of those not seen yet."""
     if not plan.recompiled_on:
         return set()
     finished = {
-        (process.contestant, process.work)
+        (process.contestant, process.work_id)
         for process in processes
         if process.finished and process.conditions == plan.headline
     }
-    return finished - {(each.contestant, each.work) for each in found}
+    return finished - {(each.contestant, each.work_id) for each in found}

@@ -13,7 +13,7 @@ class ProfileResult(msgspec.Struct, frozen=True):
 
     number: int  # of the contestant's profile processes on this work
     contestant: str
-    work: str
+    work_id: str
     outcome: Outcome = "finished"
     code: str = ""  # of an outcome other than finished
     message: str = ""
@@ -23,4 +23,4 @@ class ProfileResult(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[int, str, str]:
-        return self.number, self.contestant, self.work
+        return self.number, self.contestant, self.work_id

@@ -53,14 +53,14 @@ def run_profiles(profiling: Profiling, processes: Sequence[ProcessResult], befor
     """
     plan = profiling.plan
     done = {each.key for each in before}
-    finished = {(process.contestant, process.work) for process in processes if process.finished}
+    finished = {(process.contestant, process.work_id) for process in processes if process.finished}
     for place, work in enumerate(plan.works):
         blocks = [block for block in plan.blocks if block.work == place and block.conditions == plan.headline]
         for number in range(plan.profile_processes if blocks else 0):
             block = blocks[number % len(blocks)]
             for runner_place in random.Random(f"{plan.seed} {number}").sample(block.order, len(block.order)):
                 runner = runner_for(profiling.runners[runner_place], plan, work)
-                key = (number, runner.name.text, work.label)
+                key = (number, runner.name.text, work.id)
                 if key in done or key[1:] not in finished:
                     continue
                 materials = profiling.materials(plan.work_of(block, runner_place), block.data_seed)

@@ -58,7 +58,7 @@ def log_times_of(processes: Mapping[Settings, Sequence[ProcessResult]], works: i
     """Average over works, of settings that finished every block; blocks of all works take turns."""
     names = {str(place): settings for place, settings in enumerate(processes)}
     times_ns = block_times_ns({name: processes[settings] for name, settings in names.items()})
-    by_work = sorted(range(len(next(iter(times_ns.values())))), key=lambda place: _first(processes)[place].work)
+    by_work = sorted(range(len(next(iter(times_ns.values())))), key=lambda place: _first(processes)[place].work_id)
     return {
         settings: np.log([times_ns[name][place] for place in by_work]).reshape(works, -1).mean(axis=0).tolist()
         for name, settings in names.items()

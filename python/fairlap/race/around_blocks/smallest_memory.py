@@ -205,8 +205,8 @@ def _run(trial: Trial, limited: _Limited, within_s: float) -> None:
 
 def _process_of_try(trial: Trial, in_force: dict[str, str]) -> ProcessResult:
     """Where the checks of what is fed write to. It is no process of the race and is not kept."""
-    work, contestant = trial.materials.work.label, trial.runner.name.text
-    return ProcessResult(trial.block.number, 0, contestant, work, trial.block.conditions, in_force=in_force)
+    work_id, contestant = trial.plan.works[trial.block.work].id, trial.runner.name.text
+    return ProcessResult(trial.block.number, 0, contestant, work_id, trial.block.conditions, in_force=in_force)
 
 
 def _environment(trial: Trial, limited: _Limited) -> dict[str, str]:

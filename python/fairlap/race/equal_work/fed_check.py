@@ -175,7 +175,7 @@ class Feeding:
         _require_right(errors, process)
 
     def _expected_for(self, materials: Materials, inputs: Arrays) -> _Expected:
-        digest = hashlib.sha256(materials.work.label.encode())
+        digest = hashlib.sha256(materials.work.id.encode())
         for name, array in sorted(inputs.items()):
             digest.update(name.encode() + array.tobytes())
         key = digest.hexdigest()

@@ -29,7 +29,7 @@ class FedSteps:
 
     def first_errors(self, materials: Materials, fed: Sequence[Arrays], got: Arrays, when: str) -> list[AnswerError]:
         """Compare the first steps; raise InvalidRequest for data on which the reference leaves float32's numbers."""
-        key = _hash(materials.work.label, fed)
+        key = _hash(materials.work.id, fed)
         if key not in self._checks:
             self._checks[key] = TrainingCheck(materials.exercise_on([_batch(each) for each in fed]))
         check = self._checks[key]

@@ -22,11 +22,11 @@ class Scores:
     """Of one race. Answers to the same inputs are the same in each process, so the first one's scores are everyone's.
 
     ``resumed`` are processes of an earlier run. ``items`` has what the metrics made of each item, by contestant and
-    work, then by metric; it is not kept with a run.
+    id of the work, then by metric; it is not kept with a run.
     """
 
     def __init__(self, resumed: Iterable[ProcessResult]) -> None:
-        self._found = {(each.contestant, each.work): each.scores for each in resumed if each.scores}
+        self._found = {(each.contestant, each.work_id): each.scores for each in resumed if each.scores}
         self.items: dict[tuple[str, str], dict[str, Parts]] = {}
 
     def take(
@@ -36,7 +36,7 @@ class Scores:
         source = materials.work.source
         if source is None or not source.metrics:
             return
-        key = (process.contestant, process.work)
+        key = (process.contestant, process.work_id)
         if key not in self._found:
             self.items[key] = _items(source.metrics, worker, materials, scratch, within_s)
             self._found[key] = {text: score_of(text, [parts]) for text, parts in self.items[key].items()}

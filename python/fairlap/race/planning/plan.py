@@ -179,19 +179,19 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
 
     def title_of(self, work: Work) -> str:
         """Name a work for people."""
-        return self.title_of_label(work.label)
-
-    def title_of_label(self, label: str) -> str:
-        title = work_title(label, self.data, (name.framework for name in self.contestants))
+        title = work_title(work.label, self.data, (name.framework for name in self.contestants))
         format_ = reports_of(self.contestants)
         title = f"{title} · by times of {format_}" if format_ else title
-        work = next((each for each in self.works if each.label == label), None)
-        if work is None or work.is_model:
+        if work.is_model:
             return title
         what = compared_with(work, self.contestants)
         if what:
             return f"{title} · answers compared with {what}"
         return f"{title} · {NOT_COMPARED}" if len(self.contestants) > 1 else title  # a single one has no ratio
+
+    def work_with(self, work_id: str) -> Work:
+        """Find the work that has this id."""
+        return next(each for each in self.works if each.id == work_id)
 
     @property
     def precisions(self) -> tuple[Precision, ...]:

@@ -24,11 +24,11 @@ from fairlap.scenarios.untimed.profile_messages import Overhead
 class Overheads:
     """The overhead of a call of each contestant, measured once in a race, in a process whose other work is done."""
 
-    _asked: set[tuple[str, str, str]] = field(default_factory=set)  # contestants, works and conditions
+    _asked: set[tuple[str, str, str]] = field(default_factory=set)  # contestants, ids of works, and conditions
 
     def measured(self, worker: WorkerProcess, result: ProcessResult, plan: Plan) -> bool:
         """Measure the overhead; return False if the worker was lost over it: only its memory is then unknown."""
-        whose = (result.contestant, result.work, result.conditions)
+        whose = (result.contestant, result.work_id, result.conditions)
         if result.call_cost is None or whose in self._asked:
             return True
         self._asked.add(whose)

@@ -26,10 +26,10 @@ def rounds_of(plan: Plan, block: Block, processes: Sequence[ProcessResult]) -> i
     work = plan.works[block.work]
     if not plan.scenario(work).judges_rounds:
         return usual
-    label = work.label
+    work_id = work.id
     blocks: dict[int, list[ProcessResult]] = defaultdict(list)
     for process in processes:
-        if process.work == label and process.conditions == block.conditions and process.block < block.number:
+        if process.work_id == work_id and process.conditions == block.conditions and process.block < block.number:
             blocks[process.block].append(process)
     raced = [found for own in blocks.values() if (found := _raced(own, len(block.order))) is not None]
     return verdict.worthwhile_rounds(raced, usual=usual, margin=_MARGIN, until_decided=plan.until_decided)

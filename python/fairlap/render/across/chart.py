@@ -17,11 +17,11 @@ _WIDTH, _HEIGHT = 620, 320
 
 def pareto_chart(lines: Sequence[Line], look: Look) -> str:
     """One panel for each work, figure and currency: costs in two currencies have no common axis."""
-    groups: dict[tuple[str, str, str | None], list[Line]] = {}
+    groups: dict[tuple[tuple[str, str], str, str | None], list[Line]] = {}
     for line in lines:
         if line.judged_cost:
-            groups.setdefault((line.work, line.judged_by, line.currency), []).append(line)
-    panels = [_panel(f"{work}, {currency}", own, look) for (work, _, currency), own in groups.items()]
+            groups.setdefault((line.done, line.judged_by, line.currency), []).append(line)
+    panels = [_panel(f"{own[0].work}, {currency}", own, look) for (_, _, currency), own in groups.items()]
     if not panels:
         raise InvalidRequest(
             "there is nothing to draw: no contestant has both a time and a cost; give the price with --price",

@@ -57,7 +57,7 @@ def document_of(
         title="Runs side by side",
         facts=(NO_CLAIM,),
         sections=[
-            *(_section(work, list(own)) for work, own in groupby(lines, attrgetter("work"))),
+            *(_section(list(own)) for _, own in groupby(lines, attrgetter("done"))),
             Section("Speed against cost", picture=picture if any(line.judged_cost for line in lines) else None),
             Section("Decision", notes=[line for each in decisions for line in decision_lines(each)]),
             _differences([run.run for run in runs], differing),
@@ -68,7 +68,8 @@ def document_of(
     )
 
 
-def _section(work: str, lines: Sequence[Line]) -> Section:
+def _section(lines: Sequence[Line]) -> Section:
+    work = lines[0].work
     judged = list(dict.fromkeys(line.judged_by for line in lines))
     columns = [each for each in _COLUMNS if each is not _TIME_OF_A_CALL or not _are_ranked_by_calls(lines)]
     rows = [

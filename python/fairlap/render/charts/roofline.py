@@ -25,7 +25,7 @@ def points(shown: Results) -> Iterator[Record]:
     for work_result, result, row in shown.every_row():
         if row.operations_per_byte and row.gflop_per_s is not None and row.roof_share is not None:
             yield {
-                "work": work_result.work.label,
+                "work_id": work_result.work.id,
                 "conditions": work_result.conditions,
                 "contestant": result.contestant,
                 "operations_per_byte": row.operations_per_byte,
@@ -39,9 +39,9 @@ def lines(shown: Results) -> Iterator[Record]:
     """Two ends of each roof, for each work: of a level, up to where arithmetic becomes the lower one."""
     found: dict[tuple[str, str], list[Record]] = {}
     for each in points(shown):
-        found.setdefault((each["work"], each["conditions"]), []).append(each)
+        found.setdefault((each["work_id"], each["conditions"]), []).append(each)
     for work_result in shown.work_results:
-        own = found.get((work_result.work.label, work_result.conditions))
+        own = found.get((work_result.work.id, work_result.conditions))
         roofs = roofs_under(shown.run, work_result.work)
         if own and roofs is not None:
             yield from _lines_of(work_result, roofs, [each["operations_per_byte"] for each in own])
@@ -70,7 +70,7 @@ def _lines_of(work_result: WorkResult, roofs: Roofs, intensities: list[float]) -
     for roof, both in ends.items():
         for intensity, per_s in both:
             yield {
-                "work": work.label,
+                "work_id": work.id,
                 "conditions": work_result.conditions,
                 "roof": roof,
                 "operations_per_byte": intensity,

@@ -79,7 +79,7 @@ def exchanges(shown: Results) -> Iterator[Record]:
 
 def _for_every_work(series: ScalingSeries, record: Record) -> Iterator[Record]:
     for point in series.points:
-        yield {"work": point.work.label, "conditions": series.conditions, **record}
+        yield {"work_id": point.work.id, "conditions": series.conditions, **record}
 
 
 def _bounds(name: str, estimate: Estimate | None) -> Record:

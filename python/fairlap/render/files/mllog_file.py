@@ -68,7 +68,7 @@ def _logger(text: io.StringIO) -> tuple[Any, Any]:
 
 
 def _settings(run: Run, process: ProcessResult, keys: Any) -> Iterator[Event]:
-    work = next(each for each in run.plan.works if each.label == process.work)
+    work = run.plan.work_with(process.work_id)
     named = {
         "contestant": process.contestant,
         "version": process.version,

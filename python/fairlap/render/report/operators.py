@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlap import quantity_text
 from fairlap.render.report.markup import Markup, scrolling, table, tag
 from fairlap.render.text.operators import profile_head
+from fairlap.request.work import Work
 from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 from fairlap.results.results import Results
 
@@ -17,7 +18,7 @@ NOTE = (
 )
 
 
-def operators(shown: Results, work: str) -> list[Markup]:
+def operators(shown: Results, work: Work) -> list[Markup]:
     """One table for each contestant that was profiled."""
     return [
         tag("div", tag("h3", profile_head(each)), None if each.why else _table(each))

@@ -33,8 +33,8 @@
   function wanted(record, scope, contestants) {
     if (record.contestant !== undefined && !contestants.has(record.contestant)) return false;
     const sameConditions = record.conditions === conditions.value;
-    if (scope === "batches") return sameConditions && shown.groups[record.work] === shown.groups[work.value];
-    return record.work === work.value && (scope === "both conditions" || sameConditions);
+    if (scope === "batches") return sameConditions && shown.groups[record.work_id] === shown.groups[work.value];
+    return record.work_id === work.value && (scope === "both conditions" || sameConditions);
   }
 
   // ---- charts -------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@
       row.append(name, ...rows.map((record) => cell("td", record[column.name])));
       body.push(row);
     }
-    table.createCaption().textContent = `${work.value}, ${conditions.value}`;
+    table.createCaption().textContent = `${work.selectedOptions[0].textContent}, ${conditions.value}`;
     table.createTHead().append(head);
     table.createTBody().append(...body);
     const scroll = document.createElement("div");

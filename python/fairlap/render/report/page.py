@@ -173,7 +173,7 @@ def _nothing(shown: Results) -> Markup | None:
 
 
 def _overview_row(shown: Results, work: Work) -> dict[str, Markup | str]:
-    link = tag("button", work.label, type="button", class_="link", data_choose=chart_text(work.label))
+    link = tag("button", work.label, type="button", class_="link", data_choose=work.id)
     return {"work": link, "answer": headline(shown.of_work(work)[0])}
 
 
@@ -188,7 +188,7 @@ def _why_it_ended(run: Run) -> Markup | None:
 
 def _of_work(work: Work, *children: Markup | list[Markup] | None, conditions: str | None = None) -> Markup:
     """Shown while its work and conditions are selected; without JavaScript all are shown."""
-    return tag("div", *children, data_work=chart_text(work.label), data_conditions=conditions)
+    return tag("div", *children, data_work=work.id, data_conditions=conditions)
 
 
 def _table_of(section: str, work_result: WorkResult, inside: Markup, *further: Markup | None) -> Markup:
@@ -200,7 +200,7 @@ def _table_of(section: str, work_result: WorkResult, inside: Markup, *further: M
 def _filters(shown: Results) -> Markup:
     works, conditions = shown.works(), list(dict.fromkeys(work_result.conditions for work_result in shown.work_results))
     conditions.sort(key=lambda each: each != shown.run.plan.headline)
-    chosen = tag("select", (tag("option", work.label, value=chart_text(work.label)) for work in works), id="work")
+    chosen = tag("select", (tag("option", work.label, value=work.id) for work in works), id="work")
     kinds = tag("select", (tag("option", each, value=each) for each in conditions), id="conditions")
     boxes = (
         tag(
@@ -270,7 +270,7 @@ def _batches(shown: Results) -> Markup | None:
 def _operators(shown: Results) -> Markup | None:
     if not shown.run.profiles:
         return None
-    parts = (_of_work(work, operators(shown, work.label)) for work in shown.works())
+    parts = (_of_work(work, operators(shown, work)) for work in shown.works())
     return _section("Operators", parts, NOTE, "operators")
 
 

@@ -34,7 +34,7 @@ def _column(values: list[Any]) -> list[Any] | Packed:
     return {"of": distinct, "at": [places[value] for value in values]}
 
 
-_KEYS = frozenset({"run", "recorded_at", "contestant", "conditions", "absent"})
+_KEYS = frozenset({"run", "recorded_at", "work_id", "contestant", "conditions", "absent"})
 
 
 def every_figure(shown: Results) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def every_figure(shown: Results) -> dict[str, Any]:
     for work_result, result, row in shown.every_row():
         own = flat(row)
         record = {
-            "work": work_result.work.label,
+            "work_id": work_result.work.id,
             "conditions": work_result.conditions,
             "contestant": result.contestant,
         }
@@ -86,9 +86,9 @@ def for_the_program(shown: Results, charts: Sequence[Chart], tables: dict[str, l
         "labels": {
             name: label_expression(shown.contestants, most) for name, most in (("wide", WIDE), ("narrow", NARROW))
         },
-        "groups": {work.label: group_of(work) for work in shown.works()},
+        "groups": {work.id: group_of(work) for work in shown.works()},
         "order": {
-            f"{work_result.work.label}|{work_result.conditions}": [
+            f"{work_result.work.id}|{work_result.conditions}": [
                 result.contestant for result, _ in work_result.with_rows()
             ]
             for work_result in shown.work_results

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairlap import quantity_text
 from fairlap.race.run import Run
 from fairlap.render.encoders.text import aligned
+from fairlap.request.work import Work
 from fairlap.results.columns.operators import OVERHEAD, ContestantProfile, contestant_profiles
 
 _MOST_SHOWN = 5
@@ -12,7 +13,7 @@ _KERNELS = "Kernels, in untimed processes from the device's own records"
 _LONGEST_NAME = 60  # kernels of templates have names of hundreds of characters
 
 
-def operator_lines(run: Run, work: str) -> list[str]:
+def operator_lines(run: Run, work: Work) -> list[str]:
     """Nothing where no contestant was profiled."""
     found = contestant_profiles(run, work)
     if not found:

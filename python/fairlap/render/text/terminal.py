@@ -39,7 +39,7 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
             lines += [f"  {each.contestant}: {outcome_text(each)}." for each in results.run.searches]
             lines += [f"  {line}" for line in _closing_lines(work_result)]
             lines += [f"  {line}" for line in _compilation_lines(results, work_result)]
-        lines += operator_lines(results.run, work.label)
+        lines += operator_lines(results.run, work)
         parts.append(joined_lines(lines))
     if not as_table and (lines := noted_least_times(results.rows)):
         parts.append(joined_lines(lines))

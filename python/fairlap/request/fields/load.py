@@ -91,6 +91,11 @@ class Load(msgspec.Struct, frozen=True):
     first_token_s: float | None = None  # the bound of the first token, from when its request was due
 
     @property
+    def identity(self) -> Load:
+        """Without how long it is measured, and what is written."""
+        return msgspec.structs.replace(self, trial_s=TRIAL_S, logs="")
+
+    @property
     def searches(self) -> bool:
         """Whether the largest rate is searched for; otherwise LoadGen's figure is what contestants are ranked by."""
         return self.scenario in (None, "server")

@@ -30,6 +30,11 @@ class Scale(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...] = ()  # that the ranks are spread over, in turn; none for this machine
 
     @property
+    def identity(self) -> Scale:
+        """Without what would stay the same at another scale."""
+        return msgspec.structs.replace(self, scaling="strong")
+
+    @property
     def text(self) -> str:
         """``2 ranks of 1 thread``, or ``2 threads`` where there is one rank."""
         threads = quantity_text.count(self.threads, "thread")

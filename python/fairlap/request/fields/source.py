@@ -48,6 +48,24 @@ class Source(msgspec.Struct, frozen=True):
         return self.path.removeprefix(PREFIX_OF_CALLABLES) if self.of_callables else self.text
 
     @property
+    def identity(self) -> Source:
+        """What of it defines the work: the content of files, not where they are or how the user wrote that.
+
+        What answers are compared with, and what is made of them, is no part of the work.
+        """
+        found = with_paths(self, lambda path: "")
+        return msgspec.structs.replace(
+            found,
+            text="" if self.files else self.text,
+            path=found.path if not self.of_callables else PREFIX_OF_CALLABLES,
+            trust=False,
+            metrics=(),
+            among_others=False,
+            files=tuple(sorted(found.files)),
+            peer="",
+        )
+
+    @property
     def of_callables(self) -> bool:
         """Whether it is no model: callables, whose answers are compared with those of a reference."""
         return self.path.startswith(PREFIX_OF_CALLABLES)

@@ -29,6 +29,11 @@ class TrainingData(msgspec.Struct, frozen=True):
     sizes: ItemSizes | None = None  # None for a model whose sizes are fixed
 
     @property
+    def identity(self) -> TrainingData:
+        """Without where its files are; their hash tells what is in them."""
+        return msgspec.structs.replace(self, text="", path="") if self.path else self
+
+    @property
     def label(self) -> str:
         """With the beginning of the hash, since files of one name may have other items."""
         name = self.text

@@ -55,10 +55,10 @@ class ChoiceQuestion:
 def choice_of(
     results: Results, items: Mapping[tuple[str, str], Mapping[str, Parts]], question: ChoiceQuestion
 ) -> Choice:
-    """``items`` has by contestant and label of a work what each metric made of the items."""
+    """``items`` has by contestant and id of a work what each metric made of the items."""
     works = headline_results(results)
     names = _names(works)
-    rows = {names[each.work.label, row.contestant]: (each, row) for each in works for row in each.rows}
+    rows = {names[each.work.id, row.contestant]: (each, row) for each in works for row in each.rows}
     scored: dict[str, Parts] = {
         names[work, contestant]: by_metric[question.metric]
         for (contestant, work), by_metric in items.items()
@@ -111,7 +111,7 @@ def _names(works: Sequence[WorkResult]) -> Names:
     for each in works:
         text = _text(each)
         model = text if texts.count(text) == 1 else each.work.model
-        found |= {(each.work.label, row.contestant): f"{model} in {row.contestant}" for row in each.rows}
+        found |= {(each.work.id, row.contestant): f"{model} in {row.contestant}" for row in each.rows}
     return found
 
 

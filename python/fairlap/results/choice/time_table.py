@@ -20,7 +20,7 @@ from fairlap.results.work_result import WorkResult
 
 _FEWEST_ROUNDS = 2
 Names = Mapping[tuple[str, str], str]
-"""Of candidates, by the label of a work and the contestant."""
+"""Of candidates, by the id of a work and the contestant."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def time_table(results: Results, names: Names) -> TimeTable:
         if code and refused is None:
             refused = why, code
         for contestant, (quantity, by_block) in _figures(each).items():
-            name = names[each.work.label, contestant]
+            name = names[each.work.id, contestant]
             columns[name] = {rounds[block]: ns / each.work.batch for block, ns in by_block.items()}
             quantities[name] = quantity
     whole = sorted(set.intersection(*(set(own) for own in columns.values()))) if columns else []

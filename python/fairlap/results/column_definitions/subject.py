@@ -26,6 +26,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     machine: Annotated[str, _run("Fingerprint of the hardware and the operating system.")]
     environment: Annotated[str, _run("Fingerprint of all that is installed and set around the contestant.")]
 
+    work_id: Annotated[str, _work("The same for the same work, on whatever machine and in whatever run.")]
     workload: Annotated[str, _work("The model.")]
     mode: Annotated[Mode, _work("Inference, or the loss and its gradients.")]
     precision: Annotated[Precision, _work("The precision that was asked of it.")]

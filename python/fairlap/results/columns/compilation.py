@@ -14,8 +14,8 @@ _NOT_COUNTED = "the framework does not count it"
 
 
 def found_for(run: Run, work_result: WorkResult, result: ContestantResult) -> CompilationResult | None:
-    wanted = (result.contestant, work_result.work.label, work_result.conditions)
-    return next((each for each in run.compilations if (each.contestant, each.work, each.conditions) == wanted), None)
+    wanted = (result.contestant, work_result.work.id, work_result.conditions)
+    return next((each for each in run.compilations if (each.contestant, each.work_id, each.conditions) == wanted), None)
 
 
 def compilation_of(run: Run, work_result: WorkResult, result: ContestantResult) -> dict[str, Cell]:

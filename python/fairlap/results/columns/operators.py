@@ -12,6 +12,7 @@ from statistics import median
 
 from fairlap.race.around_blocks.profile_result import ProfileResult
 from fairlap.race.run import Run
+from fairlap.request.work import Work
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile
 
 OVERHEAD = "overhead"
@@ -29,7 +30,6 @@ class ContestantProfile:
     """Of one contestant on one work. ``why`` is what kept it from being profiled; then the rest is empty."""
 
     contestant: str
-    work: str
     processes: int
     profiler: str = ""
     call_ns: float = 0.0
@@ -57,16 +57,11 @@ class ContestantProfile:
         return self.call_ns / self.plain_call_ns
 
 
-def contestant_profiles(run: Run, work: str | None = None) -> list[ContestantProfile]:
+def contestant_profiles(run: Run, work: Work) -> list[ContestantProfile]:
     """In the plan's order; nothing of contestants that were never profiled."""
-    works = [each.label for each in run.plan.works] if work is None else [work]
-    found = []
-    for label in works:
-        for name in run.plan.contestants:
-            own = [each for each in run.profiles if (each.contestant, each.work) == (name.text, label)]
-            if own:
-                found.append(_of(own))
-    return found
+    own = [each for each in run.profiles if each.work_id == work.id]
+    of_contestants = ([each for each in own if each.contestant == name.text] for name in run.plan.contestants)
+    return [_of(each) for each in of_contestants if each]
 
 
 def profiles_in(results: Sequence[ProfileResult]) -> list[Profile]:
@@ -81,17 +76,16 @@ def self_times_ns(profiles: Sequence[Profile], name: str) -> list[float]:
 
 
 def _of(own: Sequence[ProfileResult]) -> ContestantProfile:
-    contestant, work = own[0].contestant, own[0].work
+    contestant = own[0].contestant
     profiles = profiles_in(own)
     if not profiles:
-        return ContestantProfile(contestant, work, 0, why=own[0].message, code=own[0].code)
+        return ContestantProfile(contestant, 0, why=own[0].message, code=own[0].code)
     names = {operator.name for profile in profiles for operator in profile.operators}
     operators = sorted((_median(profiles, name) for name in names), key=lambda each: (-each.self_ns, each.name))
     call_ns = median(profile.call_ns for profile in profiles)
     whole_ns = max(call_ns, sum(each.self_ns for each in operators))
     return ContestantProfile(
         contestant,
-        work,
         len(profiles),
         profiles[0].profiler,
         call_ns,

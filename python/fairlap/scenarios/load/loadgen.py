@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -72,6 +73,19 @@ def run_loadgen(request: LoadGenRun, items: int, issue: Issue) -> LoadGenResult:
         if "duration" not in result.why_invalid or request.expected_latency_s is not None or attempt == _MOST_ATTEMPTS:
             return result
         expected_s, attempt = expected_s / _SPARE * _share_of_least(request, result), attempt + 1
+
+
+def path_misses_bound(request: LoadGenRun, items: int) -> bool:
+    """Whether a contestant that answers at once misses the bound too: LoadGen reaches contestants through Python."""
+    at_once = Issue(
+        [lambda group: None] * request.workers,
+        lambda result, count: [],
+        largest_batch=request.largest_batch,
+        longest_wait_s=request.longest_wait_s,
+    )
+    with TemporaryDirectory(prefix="fairlap-loadgen-") as logs:
+        found = run_loadgen(msgspec.structs.replace(request, logs=logs, logged_answers=0), items, at_once)
+    return "bound" in found.why_invalid
 
 
 @contextmanager

@@ -26,6 +26,10 @@ WHY_INVALID: dict[Unmet, str] = {
 }
 
 
+BY_THE_PATH = ", as with a contestant that answers at once"
+"""What rows add where it was not for the contestant that the bound was missed."""
+
+
 class LoadGenFailed(FairlapError, RuntimeError):
     """LoadGen did not run to its end, or what it wrote cannot be read."""
 
@@ -68,6 +72,7 @@ class LoadGenResult(msgspec.Struct, frozen=True, tag_field="type", tag="loadgen_
     attempts: int = 1  # a run that proves too short is repeated with more queries
     errors: tuple[str, ...] = ()
     early_stopping: str = ""  # in LoadGen's words
+    path_misses_bound: bool = False  # server: the way to the contestant does, with one that answers at once
 
 
 class LoadGenRun(Ask[LoadGenResult], frozen=True, tag="loadgen_run"):

@@ -129,7 +129,7 @@ class Serving:
     def run_loadgen(self, request: LoadGenRun) -> LoadGenResult:
         """On the known items."""
         from fairlap.scenarios.load.contestant_issue import LoadGenThread, issue_of
-        from fairlap.scenarios.load.loadgen import run_loadgen
+        from fairlap.scenarios.load.loadgen import path_misses_bound, run_loadgen
 
         threads = []
         for thread in self._serving(request.workers):
@@ -143,7 +143,11 @@ class Serving:
             largest_batch=request.largest_batch,
             longest_wait_s=request.longest_wait_s,
         )
-        return run_loadgen(request, len(self._pool.known), issue)
+        items = len(self._pool.known)
+        found = run_loadgen(request, items, issue)
+        if request.scenario != "server" or "bound" not in found.why_invalid:
+            return found
+        return structs.replace(found, path_misses_bound=path_misses_bound(request, items))
 
     def _serving(self, count: int) -> list[ServingThread]:
         """Provide so many serving threads, the first of which has the contestant of the race.

@@ -27,6 +27,7 @@ from fairlap.secrets import json_without_secrets
 from fairlap.store.runs.run_ids import id_of, is_an_id
 from fairlap.store.search import State
 from fairlap.store.tables import BYTES_OF_A_SAMPLE, StoredProcess, stored_process
+from fairlap.store.work_ids import with_ids
 
 
 class SamplesOfProcess(msgspec.Struct):
@@ -161,6 +162,7 @@ def _decode(path: Path, kind: type[_AnyRun]) -> tuple[_AnyRun, bytes]:
     except OSError as error:
         raise InvalidRequest(f"cannot read the run file {path}: {error.strerror}", code="E_RUN_FILE") from None
     try:
+        content = with_ids(content)
         run = msgspec.json.decode(content, type=kind)
         checked_run(run)
     except NOT_THE_DOCUMENT as error:

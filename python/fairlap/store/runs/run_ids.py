@@ -13,6 +13,8 @@ from fairlap.store.errors import NoSuchRun, StoreError
 LAST = "last"
 _LETTERS = "23456789abcdefghjkmnpqrstvwxyz"  # none that is taken for another
 _DRAWN = 3
+_IDS_OF_A_SECOND = len(_LETTERS) ** _DRAWN
+_SHARE_DRAWN_FROM = 4
 _FORM = re.compile(rf"\d{{8}}-\d{{6}}-[{_LETTERS}]{{{_DRAWN}}}")
 _MOST_NAMED = 5
 
@@ -35,6 +37,29 @@ def id_of(began_at: str, content: bytes | None = None) -> str:
         number, place = divmod(number, len(_LETTERS))
         letters += _LETTERS[place]
     return f"{time_in_ids(began_at)}-{letters}"
+
+
+def id_after(db: Database, began_at: str) -> str:
+    """Draw an id that sorts after those of runs that began in the same second, while there is one."""
+    second = time_in_ids(began_at)
+    [[newest]] = db.execute("SELECT max(id) FROM runs WHERE id >= ? AND id < ?", (second, f"{second}~")).fetchall()
+    least = 0 if newest is None else 1 + _number_in(require_id(newest))
+    if least == _IDS_OF_A_SECOND:
+        return id_of(began_at)
+    # From the first few of those that are left, so that many runs can begin in one second.
+    number = least + secrets.randbelow(-(-(_IDS_OF_A_SECOND - least) // _SHARE_DRAWN_FROM))
+    letters = ""
+    for _ in range(_DRAWN):
+        number, place = divmod(number, len(_LETTERS))
+        letters = _LETTERS[place] + letters
+    return f"{second}-{letters}"
+
+
+def _number_in(run: str) -> int:
+    number = 0
+    for letter in run[-_DRAWN:]:
+        number = number * len(_LETTERS) + _LETTERS.index(letter)
+    return number
 
 
 def time_in_ids(began_at: str) -> str:

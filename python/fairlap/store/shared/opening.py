@@ -38,10 +38,11 @@ def _bring_up_to_date(db: Connection, address: Address) -> None:
             STEPS[number - FIRST_SCHEMA](db)
             if number == FIRST_SCHEMA:
                 db.execute("ALTER TABLE runs ADD COLUMN content TEXT")  # SHA-256 of what the run holds
+        if schema < _NEWEST:
+            db.execute("UPDATE runs SET content = NULL")  # steps may have changed what runs hold
         db.execute("UPDATE store SET schema = ?", (_NEWEST,))
-        if lacking := lacking_columns(db):
-            add_columns(db, lacking)
-            db.execute(f"CREATE OR REPLACE VIEW {RESULTS}")
+        add_columns(db, lacking_columns(db))
+        db.execute(f"CREATE OR REPLACE VIEW {RESULTS}")  # with all columns
 
 
 def _schema(db: Connection, address: Address) -> int | None:

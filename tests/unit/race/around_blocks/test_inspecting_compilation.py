@@ -102,7 +102,7 @@ def test_a_crash_at_another_batch_keeps_what_was_found_and_leaves_the_race_as_it
 def test_only_contestants_that_finished_are_asked_and_each_once() -> None:
     run = raced("example:raises,example:one-batch", 2)
     assert [each.contestant for each in run.compilations] == ["example:one-batch"]
-    assert still_to_inspect(run.plan, run.processes, []) == {("example:one-batch", run.plan.works[0].label)}
+    assert still_to_inspect(run.plan, run.processes, []) == {("example:one-batch", run.plan.works[0].id)}
     assert rows_of(run)["example:raises"].recompile_absent["2"] == rows_of(run)["example:raises"].message
     asked: list[CompilationResult] = []
     before = Findings(compilations=list(run.compilations), keep_compilation=asked.append)

@@ -32,7 +32,7 @@ def process(contestant: str = "torch", block: int = 3) -> ProcessResult:
 
 
 def origin(epochs: int = 2, **changes: str) -> Origin:
-    fields = {"contestant": "torch", "version": "2.13.0", "work": "digits", "weights": "a", "items": "b"} | changes
+    fields = {"contestant": "torch", "version": "2.13.0", "work_id": "digits", "weights": "a", "items": "b"} | changes
     return Origin(block=3, batches=f"{epochs} epochs", **fields)
 
 
@@ -73,7 +73,7 @@ def test_another_process_has_its_own(kept: Kept) -> None:
     assert kept.lines == []
 
 
-@pytest.mark.parametrize("changed", ["version", "weights", "items", "work"])
+@pytest.mark.parametrize("changed", ["version", "weights", "items", "work_id"])
 def test_of_other_work_it_does_not_count_and_a_line_says_so(changed: str, kept: Kept) -> None:
     assert kept.checkpoints.find(process(), lambda epochs: origin(epochs, **{changed: "other"})) is None
     assert len(kept.lines) == 1

@@ -344,7 +344,7 @@ def search(contestant: str, scratch: Path) -> None:
     with ExitStack() as stack:
         [runner] = runners_for(plan.contestants, plan.threads, plan.device, scratch, stack, lambda _: None)
         roomy = Memory({"address_space_peak": 2**33})
-        finished = ProcessResult(0, 0, contestant, materials.work.label, "as-found", memory=roomy, elapsed_s=9)
+        finished = ProcessResult(0, 0, contestant, materials.work.id, "as-found", memory=roomy, elapsed_s=9)
         request, feeding = request_for(plan, materials, runner), Feeding(plan, [materials])
         trial = Trial(plan, plan.blocks[0], materials, runner, request, [finished], scratch, feeding)
         smallest_memory(trial, GroupsHere(None))

@@ -121,7 +121,7 @@ def plan_to(score: float | None):  # type: ignore[no-untyped-def]
 
 
 def ended(score: float, block: int = 0) -> ProcessResult:
-    work = plan_to(0.9).works[0].label
+    work = plan_to(0.9).works[0].id
     learning = LearningCurve(0.9, (Evaluation(4, 0.1, 0.99, 0.1), Evaluation(8, 0.2, score, 0.2)))
     return ProcessResult(block, 0, "torch:compile", work, "controlled", learning=learning)
 
@@ -168,7 +168,7 @@ def test_each_scale_of_a_work_keeps_its_own_weights(tmp_path: Path) -> None:
     kept = KeptWeights(replace(plan, works=works), tmp_path)
     for work in works:
         process = ended(0.9)
-        process.work = work.label
+        process.work_id = work.id
         assert process.learning is not None
         kept.offer(process, process.learning, state(1.0))
     assert len(list(tmp_path.iterdir())) == 2

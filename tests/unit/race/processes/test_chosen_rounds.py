@@ -25,7 +25,7 @@ def processes_of(plan: Plan, blocks: int, *, processes_s: float = 2.0, rounds: i
     rng, found = np.random.default_rng(1), []
     for block in plan.blocks[:blocks]:
         for place, name in enumerate(plan.contestants):
-            own = ProcessResult(block.number, place, name.text, plan.works[block.work].label, block.conditions)
+            own = ProcessResult(block.number, place, name.text, plan.works[block.work].id, block.conditions)
             own.rounds_ns = (1e6 * np.exp(0.1 * rng.normal(size=rounds))).tolist()
             own.in_rounds_s = 0.05 * rounds
             own.elapsed_s = processes_s + own.in_rounds_s

@@ -109,7 +109,7 @@ def test_a_disqualified_contestant_and_one_that_never_finishes_are_run_no_more()
 
 def test_in_a_race_of_a_fixed_length_every_contestant_runs_in_every_block() -> None:
     plan = planned("example,example:nan", until_decided=False)
-    lost = ProcessResult(0, 0, "example:nan", plan.works[0].label, "as-found", outcome="disqualified")
+    lost = ProcessResult(0, 0, "example:nan", plan.works[0].id, "as-found", outcome="disqualified")
     assert set(contestants_of(plan, plan.blocks[2], [lost])) == {"example", "example:nan"}
 
 

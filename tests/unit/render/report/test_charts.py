@@ -46,9 +46,9 @@ def test_time_against_error_is_drawn_where_several_precisions_were_raced(tmp_pat
     found = shown(plan)
     points = chart_tables(found)["precisions"]
     assert len(points) == 6 * len(plan.works)
-    works = {point["work"] for point in points}
-    assert works == {work.label for work in plan.works}
-    here = [point for point in points if point["work"] == plan.works[0].label]
+    works = {point["work_id"] for point in points}
+    assert works == {work.id for work in plan.works}
+    here = [point for point in points if point["work_id"] == plan.works[0].id]
     assert {(point["precision"], point["qualified"]) for point in here} == {
         ("fp32", True),
         ("bf16", True),
@@ -139,7 +139,7 @@ def test_the_tolerance_of_a_model_that_is_not_installed_is_not_made_up() -> None
     assert chart_tables(results_of(run, "r"))["tolerances"]
     work = type(run.plan.works[0])("of-another-machine", 4)
     for process in run.processes:
-        process.work = work.label
+        process.work_id = work.id
     plan = type(run.plan)(run.plan.contestants, (work,), 1, 3, run.plan.blocks)
     shown = results_of(type(run)(plan, run.processes, {}, {}), "r")
     assert chart_tables(shown)["tolerances"] == []
@@ -171,7 +171,7 @@ def _texts(svg: bytes) -> list[str]:
 def test_the_picture_of_several_batches_is_a_curve_of_the_times_per_item_and_one_of_the_memory() -> None:
     run = run_of(batches=(1, 2, 4, 8, 16))
     for process in run.processes:  # a call of any batch takes one or two milliseconds
-        batch = int(process.work.rpartition(" ")[2])
+        batch = run.plan.work_with(process.work_id).batch
         clock = process.timings["wall_ns"]
         ns = clock.p50_ns * 4 / batch
         process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}

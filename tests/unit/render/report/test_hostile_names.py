@@ -85,13 +85,16 @@ class _Forms(HTMLParser):
         self.rows: set[str] = set()
         self.island = ""
         self._in_island = False
+        self._select = ""
         self.feed(page.replace("\r\n", "\n").replace("\r", "\n"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {key: value or "" for key, value in attrs}
         if tag == "input" and found.get("class") == "contestant":
             self.contestants.append(found["value"])
-        if tag == "option" and "·" in found["value"]:
+        if tag == "select":
+            self._select = found["id"]
+        if tag == "option" and self._select == "work":
             self.works.append(found["value"])
         if "data-contestant" in found:
             self.rows.add(found["data-contestant"])
@@ -115,7 +118,7 @@ def test_the_program_of_a_page_finds_every_name_of_its_data_in_its_forms(name: s
     for table in ("processes", "figures", "samples"):
         columns = data["tables"][table]["columns"]
         assert set(columns["contestant"]["of"]) == chosen
-        assert set(columns["work"]["of"]) <= set(found.works)
+        assert set(columns["work_id"]["of"]) <= set(found.works)
     assert [set(names) for names in data["order"].values()] == [chosen]
     assert all(set(look["colours"]) == chosen for look in data["looks"].values())
 

@@ -122,7 +122,7 @@ def test_the_command_names_the_data_that_is_learnt() -> None:
     learnt = structs.replace(work, mode="train", training=training, train_on=data)
     run.plan = structs.replace(run.plan, works=(learnt,), to_score=0.9, most_epochs=5)
     for process in run.processes:
-        process.work = learnt.label
+        process.work_id = learnt.id
     text = Read(page_of(results_of(run, "r"))).text()
     assert "--to-score 0.9 --epochs 5 --train-on pets.csv:kind --fraction 0.25" in text
 
@@ -163,7 +163,7 @@ def test_every_column_of_the_row_has_its_place_in_the_table_of_every_figure(plai
     figures = plain.data()["figures"]
     assert isinstance(figures, dict)
     shown = {each["name"] for each in figures["described"]} | {"contestant", "conditions"}
-    assert {column.name for column in columns()} - shown == {"run", "recorded_at", "absent"}
+    assert {column.name for column in columns()} - shown == {"run", "recorded_at", "work_id", "absent"}
 
 
 def test_ratios_are_reported_against_the_baseline_that_was_asked_for() -> None:

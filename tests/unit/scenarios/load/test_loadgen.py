@@ -16,7 +16,7 @@ import pytest
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.request.fields.load import Scenario
 from fairlap.scenarios.load import loadgen_messages
-from fairlap.scenarios.load.loadgen import run_loadgen
+from fairlap.scenarios.load.loadgen import path_misses_bound, run_loadgen
 from fairlap.scenarios.load.loadgen_audits import audit_answers_while_timed, audit_repeated_item
 from fairlap.scenarios.load.loadgen_logs import ACCURACY, DETAIL, SUMMARY, answers_in, result_in
 from fairlap.scenarios.load.loadgen_messages import (
@@ -91,6 +91,14 @@ def test_in_offline_the_figure_is_samples_per_second(tmp_path: Path) -> None:
     assert (result.queries, result.samples >= ITEMS) == (1, True)
     assert result.max_s is not None
     assert result.max_s >= 0.2
+
+
+def test_whether_the_way_to_the_contestant_misses_the_bound_is_found_with_one_that_answers_at_once(
+    tmp_path: Path,
+) -> None:
+    assert not path_misses_bound(request("server", tmp_path, bound_s=1.0), ITEMS)
+    assert path_misses_bound(request("server", tmp_path, rate_per_s=2e6, bound_s=1e-6), ITEMS)
+    assert list(tmp_path.iterdir()) == []  # its logs are not those of the run
 
 
 def test_a_bound_that_is_not_met_is_invalid(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_another_run_that_has_the_id_already_keeps_it_and_the_new_one_gets_anoth
     outcomes(local, shared, first)
     with open_store(tmp_path / "other.sqlite") as other:
         with monkeypatch.context() as same:
-            same.setattr(run_ids, "id_of", lambda *_, **__: first)
+            same.setattr(run_ids, "id_after", lambda *_: first)
             different = a_run(listed="onnxruntime,openvino")
             assert keep_whole(other, different) == first
             other.replace_rows(first, [msgspec.structs.replace(row, fairlap="marked") for row in other.rows(first)])

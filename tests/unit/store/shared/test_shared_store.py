@@ -49,7 +49,7 @@ def test_a_run_comes_back_as_it_was_with_every_sample_and_row(shared_url: str, t
         for found in run.compilations:
             recording.keep_compilation(found)
         for number in (1, 0):
-            run.profiles.append(ProfileResult(number, "torch", run.plan.works[0].label))
+            run.profiles.append(ProfileResult(number, "torch", run.plan.works[0].id))
             recording.keep_profile(run.profiles[-1])
         recording.end(run.wall_s, run.ended_early)
         rows = local.rows("last")

@@ -17,6 +17,7 @@ from fairlap.printable import joined_lines
 
 if TYPE_CHECKING:
     from fairlap.race.run import Run
+    from fairlap.request.work import Work
     from fairlap.results.results import Results
     from fairlap.results.row import Row
     from fairlap.scenarios.process_result import ProcessResult
@@ -131,7 +132,7 @@ def _claim(compared: Comparison) -> str:
 def _beneath(saved: Run) -> list[str]:
     lines = ["machine"]
     lines += [f"  {fact}: {value}" for fact, value in saved.machine.items()]
-    scales = {work.label: work.scale.text for work in saved.plan.works if work.scale is not None}
+    scales = {work.id: work.scale.text for work in saved.plan.works if work.scale is not None}
     for name in (contestant.text for contestant in saved.plan.contestants):
         processes = [process for process in saved.processes if process.contestant == name]
         versions = (
@@ -151,7 +152,7 @@ def _settings(
     by_scale: dict[str, dict[str, str]] = {}
     for process in processes:
         if process.in_force:
-            by_scale.setdefault(scales.get(process.work, ""), process.in_force)
+            by_scale.setdefault(scales.get(process.work_id, ""), process.in_force)
     first = next(iter(by_scale.values()), {})
     same = {name: value for name, value in first.items() if all(own.get(name) == value for own in by_scale.values())}
     differing = {
@@ -181,22 +182,22 @@ def _errors(saved: Run) -> list[str]:
     worst: dict[tuple[str, str, str], float] = {}
     for process in saved.processes:
         for error in process.errors:
-            key = (process.work, process.contestant, error.what)
+            key = (process.work_id, process.contestant, error.what)
             worst[key] = max(worst.get(key, 0.0), error.distance)
     lines += [
-        f"  {work} · {name} · {what}: {quantity_text.relative_error(value)} relative"
-        for (work, name, what), value in worst.items()
+        f"  {saved.plan.work_with(work_id).label} · {name} · {what}: {quantity_text.relative_error(value)} relative"
+        for (work_id, name, what), value in worst.items()
     ]
     if not worst:
         lines.append("  no answer was checked")
     for process in saved.processes:
-        lines += _of_lost(process)
+        lines += _of_lost(process, saved.plan.work_with(process.work_id))
     return lines
 
 
-def _of_lost(process: ProcessResult) -> list[str]:
+def _of_lost(process: ProcessResult, work: Work) -> list[str]:
     if process.finished:
         return []
-    whose = f"{process.contestant} in block {process.block} on {process.work}"
+    whose = f"{process.contestant} in block {process.block} on {work.label}"
     head = f"{whose}: {process.outcome.replace('_', ' ')}: {process.message} [{process.code}]"
     return [head, *(f"  | {line}" for line in process.details.splitlines())]  # which no line of ours begins with

@@ -98,7 +98,7 @@ def _plainly(record: Record) -> Record:
 
 
 def _key(work_result: WorkResult, contestant: str) -> Record:
-    return {"work": work_result.work.label, "conditions": work_result.conditions, "contestant": contestant}
+    return {"work_id": work_result.work.id, "conditions": work_result.conditions, "contestant": contestant}
 
 
 def _processes(shown: Results) -> Iterator[Record]:
@@ -295,7 +295,7 @@ def _tolerances(shown: Results) -> Iterator[Record]:
             continue
         relative = _tolerance(work_result.work.model, work_result.work.precision)
         if relative is not None and not work_result.work.together:
-            yield {"work": work_result.work.label, "conditions": work_result.conditions, "relative": relative}
+            yield {"work_id": work_result.work.id, "conditions": work_result.conditions, "relative": relative}
 
 
 @cache

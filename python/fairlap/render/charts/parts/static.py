@@ -131,7 +131,7 @@ def static_spec(
     if chart.absent:
         return None
     in_group = _same_but_for_batch(shown)[group_of(work_result.work)]
-    works = {work.label for work in in_group}
+    works = {work.id for work in in_group}
     data = {name: [r for r in tables[name] if _wanted(r, chart, work_result, works)] for name in chart.tables}
     if not data[chart.tables[0]]:
         return None
@@ -163,8 +163,8 @@ def static_spec(
 
 def _wanted(record: Record, chart: Chart, work_result: WorkResult, works: set[str]) -> bool:
     if chart.scope == "batches":
-        return record["work"] in works and bool(record["conditions"] == work_result.conditions)
-    same_work = bool(record["work"] == work_result.work.label)
+        return record["work_id"] in works and bool(record["conditions"] == work_result.conditions)
+    same_work = bool(record["work_id"] == work_result.work.id)
     return same_work and (chart.scope == "both conditions" or record["conditions"] == work_result.conditions)
 
 

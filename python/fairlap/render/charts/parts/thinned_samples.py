@@ -87,7 +87,7 @@ def _steady_from(process: ProcessResult) -> int:
 
 def _key(work_result: WorkResult, result: ContestantResult) -> Record:
     return {
-        "work": work_result.work.label,
+        "work_id": work_result.work.id,
         "conditions": work_result.conditions,
         "contestant": result.contestant,
     }

@@ -35,14 +35,14 @@ class Origin(msgspec.Struct, frozen=True):
 
     contestant: str
     version: str
-    work: str
+    work_id: str
     block: int
     weights: str  # the hash of those that training began with
     items: str  # of the labelled data
     batches: str  # of all epochs so far
 
 
-_NAMES = {"version": "version of the framework", "items": "data", "batches": "order of the batches"}
+_NAMES = {"work_id": "work", "version": "version of the framework", "items": "data", "batches": "order of the batches"}
 
 
 class _About(msgspec.Struct, frozen=True):

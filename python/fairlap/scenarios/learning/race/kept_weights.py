@@ -32,7 +32,7 @@ class KeptWeights:
     ) -> None:
         """``earlier`` are processes of this race that ended before it was resumed."""
         self.failures: list[str] = []
-        self._works = {work.label: work for work in plan.works}
+        self._works = {work.id: work for work in plan.works}
         self._folder, self._report = folder, report
         self._best: dict[Path, float] = {}
         if folder is not None:
@@ -68,7 +68,7 @@ class KeptWeights:
         self._best[file] = max(score, self._best.get(file, score))
 
     def _file(self, folder: Path, process: ProcessResult) -> Path:
-        work = self._works[process.work]
+        work = self._works[process.work_id]
         scale = "" if work.scale is None else f"-{work.scale.text}"
         name = f"{work.model}-batch-{work.batch}{scale}-{process.contestant}"
         return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.safetensors"

@@ -189,7 +189,7 @@ class Learner:
         return Origin(
             process.contestant,
             process.version,
-            process.work,
+            process.work_id,
             process.block,
             self._materials.weights_hash,
             self._found.hash,

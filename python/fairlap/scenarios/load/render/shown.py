@@ -12,16 +12,22 @@ from fairlap.render.text.generation import generation_under_load
 from fairlap.request.fields.load import Load
 from fairlap.results.results import Results
 from fairlap.results.row import Row
-from fairlap.scenarios.load.loadgen_messages import WHY_INVALID
+from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, WHY_INVALID
 
 
 def _bounds(shown: Results) -> Iterator[dict[str, Any]]:
     for each in shown.work_results:
         for text, seconds in each.work.load.bounds if each.work.load else ():
-            yield {"work": each.work.label, "conditions": each.conditions, "bound": text, "ns": 1e9 * seconds}
+            yield {"work_id": each.work.id, "conditions": each.conditions, "bound": text, "ns": 1e9 * seconds}
 
 
 _MEANINGS = {name.replace("_", " "): why for name, why in WHY_INVALID.items()}  # as rows have them
+
+
+_PATH = (
+    "LoadGen reaches contestants through Python, and at this rate misses the bound even where one answers at once: its "
+    "INVALID is no finding about the contestant. The largest rate, which fairlap's native load found, stands."
+)
 
 
 class LoadShown(RenderSide):
@@ -46,10 +52,13 @@ class LoadShown(RenderSide):
             reason
             for row in rows
             if row.loadgen and row.loadgen.startswith("INVALID")
-            for reason in row.loadgen.partition(": ")[2].split(", ")
+            for reason in row.loadgen.partition(": ")[2].removesuffix(BY_THE_PATH).split(", ")
         }
         meanings = [f"{name}: {why}" for name, why in _MEANINGS.items() if name in reasons]
-        return [f"INVALID: LoadGen rejects the run by the rules of MLPerf ({'; '.join(meanings)})."] if meanings else []
+        notes = (
+            [f"INVALID: LoadGen rejects the run by the rules of MLPerf ({'; '.join(meanings)})."] if meanings else []
+        )
+        return [*notes, _PATH] if any(row.loadgen and row.loadgen.endswith(BY_THE_PATH) for row in rows) else notes
 
 
 def _words(load: Load) -> Words:

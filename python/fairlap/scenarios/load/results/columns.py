@@ -19,7 +19,7 @@ from fairlap.results.prices import Price
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.load.load_messages import LimitedBy, LoadTimes, LoadTrial, TokenTimes
-from fairlap.scenarios.load.loadgen_messages import LoadGenResult
+from fairlap.scenarios.load.loadgen_messages import BY_THE_PATH, LoadGenResult
 from fairlap.scenarios.process_result import ProcessResult
 
 _OF_TOKENS = (
@@ -148,7 +148,8 @@ def _loadgen_text(found: Sequence[LoadGenResult]) -> str:
         return f"VALID in {found[0].scenario}"
     reasons = dict.fromkeys(why.replace("_", " ") for each in invalid for why in each.why_invalid)
     often = "" if len(found) == 1 else f" in {len(invalid)} of {len(found)} processes"
-    return f"INVALID in {found[0].scenario}{often}: {', '.join(reasons)}"
+    text = f"INVALID in {found[0].scenario}{often}: {', '.join(reasons)}"
+    return f"{text}{BY_THE_PATH}" if all(each.path_misses_bound for each in invalid) else text
 
 
 def _figure(process: ProcessResult, factor: float) -> float | None:
