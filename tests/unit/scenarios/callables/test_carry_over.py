@@ -97,7 +97,7 @@ def test_what_a_loop_by_hand_shows_of_an_evicted_cache_is_found_by_the_warning()
 def test_equals_that_fill_the_caches_are_not_accused_in_twenty_races() -> None:
     """At one race of a hundred, three of twenty are wrong in one suite of a thousand.
 
-    Each fills the second level. Of two that fill about half of it, one may truly cost more: where its pages are decides.
+    Each fills the second level. Of two that fill half of it, one may truly cost more, by where its pages are.
     """
     of = 0
     for seed in range(20):
