@@ -21,10 +21,12 @@ from fairlap.engine import _native
 from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import RANKS
+from fairlap.judgement.own_checks import why_tests_failed
 from fairlap.launch.environments import environment_with
 from fairlap.launch.worker_lost import reported_failure
 from fairlap.machine.doctor import examination
 from fairlap.machine.files.private_files import make_cache_folder
+from fairlap.machine.race_lock import lock
 from fairlap.machine.root import THIS_MACHINE
 from fairlap.models.sources.opening import _require_unchanged
 from fairlap.models.sources.proof import loose
@@ -169,6 +171,13 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
 @case("E_WEIGHTS")
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     return raised(answers.require_weights, SimpleNamespace(weights_hash="0" * 64), "f" * 64)
+
+
+@case("E_TESTS")
+def _(folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    found = why_tests_failed(folder, "exit 3", ())
+    assert found is not None
+    return found.code, found.message
 
 
 @case("E_THREADS")
@@ -381,6 +390,16 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     prepared: Any = SimpleNamespace(hosts=(), in_force={RANKS: "one process, so nothing is divided"})
     record_ranks(result, prepared)
     return noticed(result.warnings)
+
+
+@case("W_SIDE_BY_SIDE")
+def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
+    lines: list[str] = []
+    patch.setattr(lock, "races_running", lambda: ["process 7, which began 10:00:00"])
+    with lock.one_race(wait=True, notify=lines.append):
+        pass
+    text, _, code = lines[-1].removesuffix("]").rpartition(" [")
+    return code, text
 
 
 @case("W_TRAINING_SUMS")
