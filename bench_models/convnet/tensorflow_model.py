@@ -8,8 +8,9 @@ import numpy as np
 import tensorflow as tf
 from fairlap.bench_models.convnet.spec import STRIDES
 from fairlap.models.arrays import Arrays
+from fairlap.models.tensorflow_edges import with_edges
 
-_PADDING = [[0, 0], [1, 1], [1, 1], [0, 0]]  # TensorFlow's own "SAME" pads a stride of two on one side only
+_EDGES = ((0, 0), (1, 1), (1, 1), (0, 0))  # TensorFlow's own "SAME" pads a stride of two on one side only
 
 
 class ConvNet(tf.Module):
@@ -24,7 +25,8 @@ class ConvNet(tf.Module):
         weights = self.variables_by_name
         hidden = tf.transpose(inputs["image"], (0, 2, 3, 1))
         for number, stride in enumerate(STRIDES):
-            hidden = tf.nn.conv2d(hidden, weights[f"conv{number}.weight"], stride, _PADDING)
+            hidden, padding = with_edges(hidden, _EDGES)
+            hidden = tf.nn.conv2d(hidden, weights[f"conv{number}.weight"], stride, padding)
             hidden = tf.nn.relu(tf.nn.bias_add(hidden, weights[f"conv{number}.bias"]))
         pooled = tf.reduce_mean(hidden, axis=(1, 2))
         return (tf.linalg.matmul(pooled, weights["head.weight"]) + weights["head.bias"],)

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 from fairlap.bench_models.convolution.units import EPSILON, MOMENTUM, STATISTICS, Unit
 from fairlap.models.arrays import Arrays
+from fairlap.models.tensorflow_edges import with_edges
 
 
 def variables(weights: Arrays, dtype: Any, dense: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -30,13 +31,13 @@ def apply_unit(weights: dict[str, Any], unit: Unit, image: Any, training: bool =
     """In training, normalised by the batch, which also moves the running averages."""
     kernel = weights[f"{unit.convolution}.weight"]
     # TensorFlow's own "SAME" pads a stride of two on one side only.
-    edge = [unit.padding, unit.padding]
-    padding = [[0, 0], edge, edge, [0, 0]]
+    edge = (unit.padding, unit.padding)
+    image, padding = with_edges(image, ((0, 0), edge, edge, (0, 0)))
     strides = [1, unit.stride, unit.stride, 1]
     if unit.groups > 1:
         convolved = tf.nn.depthwise_conv2d(image, kernel, strides, padding)
     else:
-        convolved = tf.nn.conv2d(image, kernel, strides, padding if unit.padding else "VALID")
+        convolved = tf.nn.conv2d(image, kernel, strides, padding)
     scale, shift, mean, variance = (
         tf.cast(weights[f"{unit.normalisation}.{part}"], tf.float32)  # the fused operation wants float32 here
         for part in ("weight", "bias", *STATISTICS)

@@ -39,7 +39,7 @@ class ConvNet(tf.Module):
     def __call__(self, image):
         hidden = tf.transpose(image, (0, 2, 3, 1))
         for stride, (kernel, shift) in zip((1, 2, 2), self.convs, strict=True):
-            hidden = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(hidden, kernel, stride, PADDING), shift))
+            hidden = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(tf.pad(hidden, PADDING), kernel, stride, "VALID"), shift))
         return tf.matmul(tf.reduce_mean(hidden, axis=(1, 2)), self.head) + self.bias
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.tensorflow_edges import with_edges
 
 _REDUCTIONS = {
     "sum": "reduce_sum",
@@ -213,7 +214,6 @@ class TensorFlowLibrary(Library):
         channels = image.shape[-1]
         around = [(0, 0), *((low, high) for low, high in pads), (0, 0)]
         if rank == 2:
-            padding: Any = around if any(edge for pair in pads for edge in pair) else "VALID"
             if (
                 group == channels
                 and channels > 1
@@ -223,12 +223,13 @@ class TensorFlowLibrary(Library):
                 width = kernel.shape[:2]
                 depthwise = tf.reshape(kernel, (*width, channels, kernel.shape[-1] // channels))
                 # With explicit padding, a bias and an activation, TensorFlow 2.21 ends the process on a CPU.
-                if padding != "VALID" and _is_same(image.shape[1:3], width, strides, pads, dilations):
-                    padding = "SAME"
-                elif padding != "VALID":
+                if _is_same(image.shape[1:3], width, strides, pads, dilations):
+                    padding: Any = "SAME"
+                else:
                     image, padding = self.pad(image, around, 0), "VALID"
                 return tf.nn.depthwise_conv2d(image, depthwise, [1, *strides, 1], padding, dilations=list(dilations))
             if group == 1 or set(dilations) == {1}:
+                image, padding = with_edges(image, around)
                 return tf.nn.conv2d(image, kernel, [1, *strides, 1], padding, dilations=list(dilations))
         padded = self.pad(image, around, 0)
         if group == 1:
