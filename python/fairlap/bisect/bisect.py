@@ -76,6 +76,7 @@ class _Searching:
         step = None
         if ended is not None and ended.reason == "sure":
             step = self._race_of_step(search, ended.suspects)
+            self.may_go_on = not step.is_worse  # with more blocks in this race
         return answer_of(self._request, self._history, self._saved, search=search, ended=ended, why=why, step=step)
 
     def _race_of_ends(self) -> Raced:

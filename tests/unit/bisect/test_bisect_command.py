@@ -220,6 +220,9 @@ def test_a_commit_that_its_last_race_does_not_confirm_is_not_named(repository: P
     found = bisected(repository)
     assert (found.outcome, found.exit_status, found.commit) == ("undecided", 3, None)
     assert found.suspects[0].subject == "change 11"
+    races.level, before = raced, len(races.between)
+    again = bisected(repository, "--blocks", 20)
+    assert (again.outcome, len(races.between) - before) == ("found", 1)
 
 
 def test_a_speed_up_on_the_way_is_reported_as_another_step(repository: Path, races: Races) -> None:
