@@ -51,7 +51,7 @@ def test_a_run_moves_to_another_store_with_nothing_lost(store: Store, tmp_path: 
         ({"schema": "fairlap.choice/1", "candidates": []}, "fairlap choose"),
         ({"schema": "fairlap.plan/2", "works": []}, "fairlap compare --plan"),
         ({"schema": "fairlap.judgement/1"}, "fairlap.judgement"),
-        ({"schema": "fairlap.run/3"}, "is not a run file"),
+        ({"schema": "fairlap.run/4"}, "is not a run file"),
         ({"works": []}, "is not a run file"),
     ],
 )

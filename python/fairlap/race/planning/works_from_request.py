@@ -52,7 +52,7 @@ def works_asked(
                 require_offered(spec, work.in_precision(precision))
             for side in sides_asked(request):
                 work = side.with_settings(request, work, spec)
-            if any(work.id == each.id or work.label == each.label for each in unscaled):
+            if any(work.id == each.id for each in unscaled):
                 raise InvalidRequest(f"{work.label} is given twice")
             unscaled.append(work)
             found += [(each, spec) for each in at_scales(work, spec, scales)]
