@@ -85,6 +85,8 @@ def is_same_run(before: Run, after: Run) -> bool:
     """Whether these are one recording, however it was named: two runs never have all times in common."""
     if not before.processes or before.began_at != after.began_at or before.plan.seed != after.plan.seed:
         return False
+    if [work.id for work in before.plan.works] != [work.id for work in after.plan.works]:
+        return False
     return [each.timings for each in before.processes] == [each.timings for each in after.processes]
 
 
@@ -110,6 +112,8 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
         for when, run, lone in (("before", before, lone_old), ("after", after, lone_new))
         for key in lone
     ]
+    others = [work.label for work in after.plan.works if titles[work.id] != work.label]
+    unmatched += [f"{label} is other work in either run, such as by what its file holds" for label in others]
     return RunsCompared(tuple(found), tuple(unmatched))
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from fairlap.history.across.lines import entries_of
-from fairlap.history.between_runs import compare_saved_runs
+from fairlap.history.between_runs import compare_saved_runs, is_same_run
 from fairlap.history.text import runs_text
 from fairlap.race.run import Run
 from fairlap.request.fields.scale import Scale
+from fairlap.request.fields.source import Source
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
 from fairlap.store.figures import recorded_figures
 from fairlap.store.runs.run_file import save_run
@@ -231,6 +232,26 @@ def test_a_diff_matches_each_scale_with_itself() -> None:
     changes = {each.work.rpartition(" · ")[2]: each.regression.change for each in compared.differences}
     assert changes["2 threads"] is Change.SLOWER
     assert changes["1 thread"] is not Change.SLOWER
+
+
+def test_runs_on_a_file_before_and_after_a_change_are_not_compared_and_it_is_said_why() -> None:
+    def on_file(digest: str) -> Run:
+        run = saved_run({"torch": 1e6, "jax": 2e6})
+        source = Source("net.onnx", "/a/net.onnx", batch=4, files=(("/a/net.onnx", digest),))
+        work = replace(run.plan.works[0], model=source.name, source=source)
+        run.plan = replace(run.plan, works=(work,))
+        for process in run.processes:
+            process.work_id = work.id
+        return run
+
+    before, after = on_file("1" * 64), on_file("2" * 64)
+    compared = compare_saved_runs(before, after)
+    assert compared.differences == ()
+    [why] = [text for text in compared.unmatched if not text.startswith("only ")]
+    assert before.plan.works[0].label in why
+    assert len({text.partition(": ")[2] for text in compared.unmatched if text.startswith("only ")}) == 4
+    assert len(compare_saved_runs(before, on_file("1" * 64)).differences) == 2
+    assert not is_same_run(before, after)
 
 
 def test_a_scale_that_only_one_run_has_is_unmatched_and_no_difference_of_the_others() -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 from fairlap.errors import InvalidRequest
-from fairlap.race.planning.plan_modules import PlanModule, changed_code, modules_of, with_modules_then
+from fairlap.race.planning.plan_modules import (
+    PlanModule,
+    changed_code,
+    differing_code,
+    modules_of,
+    with_modules_then,
+)
 from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
@@ -123,3 +129,16 @@ def test_a_name_of_a_plan_from_elsewhere_that_names_no_module_is_refused(name: s
     with pytest.raises(InvalidRequest) as refused:
         with_modules_then((), (), (hostile,))
     assert refused.value.code == "E_MODULE"
+
+
+def test_only_code_of_modules_that_both_runs_import_differs() -> None:
+    before = (
+        PlanModule("net", "", "/a", (("net.py", "1"), ("layers.py", "1"))),
+        PlanModule("old", "", "/a", (("old.py", "1"),)),
+    )
+    after = (
+        PlanModule("net", "", "/b", (("net.py", "2"), ("layers.py", "1"))),
+        PlanModule("new", "", "/b", (("new.py", "1"),)),
+    )
+    assert differing_code(before, after) == ["net.py"]
+    assert differing_code(before, before) == []

@@ -101,7 +101,8 @@ def entries_of(
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise InvalidRequest(f"{twice} is given twice; give each run once, and files different names", code="E_ACROSS")
-    titles = told_apart({work.id: run.plan.title_of(work) for run in runs for work in run.plan.works})
+    named = [(work.id, run.plan.title_of(work)) for run in runs for work in run.plan.works]
+    titles = told_apart(dict(reversed(named)))  # of one work, as the first run names it
     found = [
         _entry(run, row, titles, prices.get(run.name), grams_per_joule.get(run.name))
         for run in runs

@@ -72,6 +72,17 @@ def changed_code(modules: Iterable[PlanModule]) -> Notice | None:
     return Notice("W_CODE_CHANGED", f"the code changed since: {', '.join(changed)}") if changed else None
 
 
+def differing_code(before: Iterable[PlanModule], after: Iterable[PlanModule]) -> list[str]:
+    """Name the files of modules that both plans import, as far as their code is known, which are not the same."""
+    then, now = (
+        {(module.name, name): digest for module in modules for name, digest in module.files}
+        for modules in (before, after)
+    )
+    modules = {module for module, _ in then} & {module for module, _ in now}
+    files = sorted(key for key in {*then, *now} if key[0] in modules and then.get(key) != now.get(key))
+    return list(dict.fromkeys(name for _, name in files))
+
+
 def folder_in(modules: Iterable[PlanModule], name: ContestantName) -> str | None:
     """Find where a contestant's callable is imported from; None where that is not known."""
     key = _of_contestant(name)

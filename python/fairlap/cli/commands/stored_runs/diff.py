@@ -23,6 +23,7 @@ class RunsDiffer(PrintedDocument, frozen=True, tag="fairlap.diff/1"):
     operators: list[OperatorsCompared]
     not_compared: tuple[str, ...]  # what only one of the runs holds
     machine: list[str]  # what differs between the machines
+    code: list[str]  # files of the user, in modules that both import, which are not the same
 
 
 @click.command(
@@ -60,13 +61,14 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     from fairlap.history.ratios_between_runs import compare_ratios
     from fairlap.history.text import operators_text, ratios_text, runs_text
     from fairlap.machine.differences import differences, differences_text
+    from fairlap.race.planning.plan_modules import differing_code
     from fairlap.results.results import results_of
     from fairlap.store.runs.run_sources import run_named
     from fairlap.verdict import Change
 
     (old, old_id), (new, _) = run_named(before), run_named(after)
     if is_same_run(old, new):
-        document = RunsDiffer(True, (), (), [], (), [])
+        document = RunsDiffer(True, (), (), [], (), [], [])
         text = f"{before} and {after} are the same run, {old_id}; there is nothing to compare"
         print_result(document, text, as_json=as_json, output=output)
         raise SystemExit(1)
@@ -74,10 +76,12 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     of_works = compare_ratios(compared, results_of(old), results_of(new))
     ratios = tuple(ratio for each in of_works for ratio in each.ratios)
     operators = compare_operators(old, new, compared, margin=margin)
+    code = differing_code(old.plan.modules, new.plan.modules)
     of_machine = [str(each) for each in differences(old.machine, new.machine)]
-    document = RunsDiffer(False, ratios, compared.differences, operators, compared.unmatched, of_machine)
+    document = RunsDiffer(False, ratios, compared.differences, operators, compared.unmatched, of_machine, code)
     of_times = [runs_text(compared), *map(operators_text, operators)]
     texts = [ratios_text(of_works), *of_times, differences_text(old.machine, new.machine)]
+    texts.append(f"the code of the runs differs: {', '.join(code)} [W_CODE_CHANGED]" if code else "")
     text = "\n".join(filter(None, texts))
     print_result(document, text, as_json=as_json, output=output)
     if all(each.regression.change is Change.NOT_COMPARABLE for each in compared.differences):

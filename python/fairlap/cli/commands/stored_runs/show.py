@@ -125,8 +125,7 @@ def _claim(compared: Comparison) -> str:
     p = compared.p_equivalent_adjusted if equivalent else compared.p_adjusted
     confidence, level = quantity_text.share(1 - interval.level, 3), quantity_text.share(compared.level)
     tested = f"interval at {confidence}, p = {quantity_text.number(p, 2)}, tested at {level}"
-    undecided = "inconclusive: " if compared.verdict is Verdict.INCONCLUSIVE else ""
-    return f"{undecided}{sentence(compared)}; {tested}"
+    return f"{sentence(compared)}; {tested}"
 
 
 def _beneath(saved: Run) -> list[str]:

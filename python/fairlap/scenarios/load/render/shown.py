@@ -30,6 +30,12 @@ _PATH = (
 )
 
 
+_BESIDE_A_RATE = (
+    "LoadGen reaches contestants through Python, which takes time of every request; the largest rate is that of "
+    "fairlap's native load, which does not, and stands."
+)
+
+
 class LoadShown(RenderSide):
     lacks = frozenset({"--mode", "--device"})
     tables: ClassVar = {"load_bounds": _bounds}
@@ -58,7 +64,11 @@ class LoadShown(RenderSide):
         notes = (
             [f"INVALID: LoadGen rejects the run by the rules of MLPerf ({'; '.join(meanings)})."] if meanings else []
         )
-        return [*notes, _PATH] if any(row.loadgen and row.loadgen.endswith(BY_THE_PATH) for row in rows) else notes
+        invalid = [row for row in rows if row.loadgen and row.loadgen.startswith("INVALID")]
+        if any(str(row.loadgen).endswith(BY_THE_PATH) for row in invalid):
+            return [*notes, _PATH]
+        beside = any(row.largest_rate_per_s is not None and "bound" in str(row.loadgen) for row in invalid)
+        return [*notes, _BESIDE_A_RATE] if beside else notes
 
 
 def _words(load: Load) -> Words:
