@@ -34,14 +34,10 @@ def apply_unit(weights: dict[str, Any], unit: Unit, image: Any, training: bool =
     edge = (unit.padding, unit.padding)
     edges = ((0, 0), edge, edge, (0, 0))
     strides = [1, unit.stride, unit.stride, 1]
-    if unit.groups > 1 and not training:  # quicker with explicit padding, but for its gradients
-        convolved = tf.nn.depthwise_conv2d(image, kernel, strides, edges)
-    elif unit.groups > 1:
-        edged, padding = with_edges(image, edges)
-        convolved = tf.nn.depthwise_conv2d(edged, kernel, strides, padding)
-    else:
-        edged, padding = with_edges(image, edges)
-        convolved = tf.nn.conv2d(edged, kernel, strides, padding)
+    is_depthwise = unit.groups > 1
+    # A depthwise convolution is quicker with explicit padding, but for its gradients.
+    image, padding = (image, edges) if is_depthwise and not training else with_edges(image, edges)
+    convolved = (tf.nn.depthwise_conv2d if is_depthwise else tf.nn.conv2d)(image, kernel, strides, padding)
     scale, shift, mean, variance = (
         tf.cast(weights[f"{unit.normalisation}.{part}"], tf.float32)  # the fused operation wants float32 here
         for part in ("weight", "bias", *STATISTICS)

@@ -97,7 +97,7 @@ struct Allocation {
   Kind kind = Kind::device;
   std::uint64_t bytes = 0;
   int device = 0;
-  bool is_on_board = false;     // rather than in a mapping of its own
+  bool is_on_board = false;     // else it has a mapping of its own
   std::uint64_t opened_as = 0;  // the export of another process that it is
   std::int64_t times_opened = 0;
 };

@@ -1,1 +1,1 @@
-"""Find the commit of a history that made a program slower, by racing what tells most against the good end."""
+"""Find the commit that made a program slower, in as few races against the good end as it takes."""

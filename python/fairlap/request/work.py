@@ -38,7 +38,7 @@ class StartWeights(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> StartWeights:
-        """Without where they are."""
+        """The weights, wherever their file is."""
         return msgspec.structs.replace(self, path="")
 
     @property
@@ -73,7 +73,7 @@ class Work(msgspec.Struct, frozen=True):
 
     @property
     def what_is_done(self) -> str:
-        """The rest of the label: with the model, and for people."""
+        """The label without the model."""
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
         start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
@@ -104,7 +104,7 @@ class Work(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, batch=batch, scale=None)
 
     def on_any_threads(self) -> Work:
-        """Where one process does it alone, without the threads of its scale, which a race has in any case."""
+        """Drop a scale that is a number of threads alone: every race has one, so it makes no other work."""
         alone = self.scale is not None and self.scale.ranks == 1 and not self.scale.hosts
         return msgspec.structs.replace(self, scale=None) if alone else self
 

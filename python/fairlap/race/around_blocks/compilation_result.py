@@ -43,7 +43,7 @@ class CompilationResult(msgspec.Struct, frozen=True):
 def still_to_inspect(
     plan: Plan, processes: Iterable[ProcessResult], found: Iterable[CompilationResult]
 ) -> set[tuple[str, str]]:
-    """Contestants, and the ids of works that they finished under the headline's conditions; of those not seen yet."""
+    """Collect contestants with ids of works that they finished under the headline's conditions, not inspected yet."""
     if not plan.recompiled_on:
         return set()
     finished = {

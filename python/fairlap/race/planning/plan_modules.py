@@ -12,6 +12,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -68,7 +69,7 @@ def changed_code(modules: Iterable[PlanModule]) -> Notice | None:
     for each in modules:
         then, now = dict(each.files), dict(_hashes(each.name, Path(each.folder)))
         if then:
-            changed |= dict.fromkeys(name for name in sorted({*then, *now}) if then.get(name) != now.get(name))
+            changed |= dict.fromkeys(_differing(then, now))
     return Notice("W_CODE_CHANGED", f"the code changed since: {', '.join(changed)}") if changed else None
 
 
@@ -79,8 +80,12 @@ def differing_code(before: Iterable[PlanModule], after: Iterable[PlanModule]) ->
         for modules in (before, after)
     )
     modules = {module for module, _ in then} & {module for module, _ in now}
-    files = sorted(key for key in {*then, *now} if key[0] in modules and then.get(key) != now.get(key))
-    return list(dict.fromkeys(name for _, name in files))
+    return list(dict.fromkeys(name for module, name in _differing(then, now) if module in modules))
+
+
+def _differing(then: Mapping[Any, str], now: Mapping[Any, str]) -> list[Any]:
+    """List the files that either has, by name or by module and name, whose hashes are not the same."""
+    return sorted(file for file in {*then, *now} if then.get(file) != now.get(file))
 
 
 def folder_in(modules: Iterable[PlanModule], name: ContestantName) -> str | None:
@@ -164,9 +169,9 @@ def _is_installed(folder: Path) -> bool:
 
 def _hashes(name: str, folder: Path) -> tuple[tuple[str, str], ...]:
     """Of its code, and of the code beside it that this imports; none where it is too much to read."""
-    todo, seen, files = [name], {name}, dict[str, str]()
-    while todo:
-        for file in _files_of(todo.pop(), folder):
+    unread, seen, files = [name], {name}, dict[str, str]()
+    while unread:
+        for file in _files_of(unread.pop(), folder):
             if len(files) == _MOST_FILES:
                 return ()
             try:
@@ -175,7 +180,7 @@ def _hashes(name: str, folder: Path) -> tuple[tuple[str, str], ...]:
                 continue
             files[str(file.relative_to(folder))] = hashlib.sha256(content).hexdigest()
             beside = {each for each in _imported(content) if _has(each, str(folder))} if file.suffix == ".py" else set()
-            todo += sorted(beside - seen)
+            unread += sorted(beside - seen)
             seen |= beside
     return tuple(sorted(files.items()))
 

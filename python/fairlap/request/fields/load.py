@@ -92,7 +92,7 @@ class Load(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Load:
-        """Without how long it is measured, and what is written."""
+        """What is asked for, without how long it is measured and where logs go."""
         return msgspec.structs.replace(self, trial_s=TRIAL_S, logs="")
 
     @property

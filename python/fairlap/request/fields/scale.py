@@ -31,7 +31,7 @@ class Scale(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Scale:
-        """Without what would stay the same at another scale."""
+        """The scale itself: strong and weak scaling get to the same one."""
         return msgspec.structs.replace(self, scaling="strong")
 
     @property

@@ -49,9 +49,9 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Source:
-        """What of it defines the work: the content of files, not where they are or how the user wrote that.
+        """What defines the work: the content of the files, not their place or how the user wrote it.
 
-        What answers are compared with, and what is made of them, is no part of the work.
+        What answers are compared with, and scored by, does not define it.
         """
         found = with_paths(self, lambda path: "")
         return msgspec.structs.replace(

@@ -30,7 +30,7 @@ class TrainingData(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> TrainingData:
-        """Without where its files are; their hash tells what is in them."""
+        """The data, wherever its files are: the hash covers their content."""
         return msgspec.structs.replace(self, text="", path="") if self.path else self
 
     @property

@@ -32,11 +32,7 @@ def utc_text(began_at: str) -> str:
 def id_of(began_at: str, content: bytes | None = None) -> str:
     """Make an id, whose letters are drawn, or follow from the content, so that it has the same id again."""
     number = secrets.randbits(64) if content is None else int.from_bytes(hashlib.sha256(content).digest()[:8])
-    letters = ""
-    for _ in range(_DRAWN):
-        number, place = divmod(number, len(_LETTERS))
-        letters += _LETTERS[place]
-    return f"{time_in_ids(began_at)}-{letters}"
+    return f"{time_in_ids(began_at)}-{_letters(number)[::-1]}"
 
 
 def id_after(db: Database, began_at: str) -> str:
@@ -48,11 +44,16 @@ def id_after(db: Database, began_at: str) -> str:
         return id_of(began_at)
     # From the first few of those that are left, so that many runs can begin in one second.
     number = least + secrets.randbelow(-(-(_IDS_OF_A_SECOND - least) // _SHARE_DRAWN_FROM))
+    return f"{second}-{_letters(number)}"
+
+
+def _letters(number: int) -> str:
+    """Write the end of a number, its last digit last."""
     letters = ""
     for _ in range(_DRAWN):
         number, place = divmod(number, len(_LETTERS))
         letters = _LETTERS[place] + letters
-    return f"{second}-{letters}"
+    return letters
 
 
 def _number_in(run: str) -> int:

@@ -15,13 +15,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fairlap.cli import cli
-from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest
 from fairlap.scenarios.callables.answers.arrays import NotComparable, in_same_layout, leaves_of
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
-from fairlap.scenarios.callables.answers.right_answers.truth import DrawsNumbers, require_no_drawing, truth_of
 from fairlap.scenarios.callables.answers.structural import LAYOUTS, VALUES, check_structural
 from trust.callable_answers.__main__ import verdict_on_right, verdict_on_wrong
 from trust.callable_answers.wrong import WRONG, Wrong, add, dot, draw
@@ -96,35 +94,6 @@ def test_what_proves_nothing_is_not_called_compared(callables: dict[str, Callabl
     assert found.answers.why_not
     assert len(found.comparisons) == 1
     assert "answers not compared" in str(found).lower()
-
-
-def test_a_random_reference_is_refused() -> None:
-    with pytest.raises(InvalidRequest) as refused:
-        fairlap.compare(
-            {"a": add, "b": add}, reference=lambda a, b: a + np.random.default_rng().random(), inputs=draw, **QUICK
-        )
-    assert refused.value.code == "E_SOURCE_RANDOM"
-
-
-def test_drawn_numbers_that_are_near_by_chance_are_noticed_all_the_same() -> None:
-    offset = 0.5
-
-    def reference(given: Arguments) -> Any:
-        return given.args[0] + given.args[1] + np.float32(offset)
-
-    arguments = Arguments(draw(np.random.default_rng(1)))
-    truth = truth_of(reference, "reference", arguments)
-    drawn = iter([0.5 + 1e-5, 0.5 - 1e-5, 0.25])  # the first two look like sums in another order
-
-    def drawing(given: Arguments) -> Any:
-        nonlocal offset
-        offset = next(drawn)
-        return reference(given)
-
-    with pytest.raises(DrawsNumbers):
-        require_no_drawing(drawing, "reference", arguments, truth)
-    offset = 0.5
-    require_no_drawing(reference, "reference", arguments, truth)
 
 
 def test_answers_that_are_kept_by_content_are_found_by_the_time_of_new_ones() -> None:

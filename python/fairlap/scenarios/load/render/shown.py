@@ -54,20 +54,16 @@ class LoadShown(RenderSide):
         return [*filter(None, [at_largest_rate(row)]), *generation_under_load(row), *loadgen]
 
     def notes(self, rows: Sequence[Row]) -> list[str]:
-        reasons = {
-            reason
-            for row in rows
-            if row.loadgen and row.loadgen.startswith("INVALID")
-            for reason in row.loadgen.partition(": ")[2].removesuffix(BY_THE_PATH).split(", ")
-        }
+        invalid = [row for row in rows if row.loadgen and row.loadgen.startswith("INVALID")]
+        of_rows = [str(row.loadgen).partition(": ")[2].removesuffix(BY_THE_PATH).split(", ") for row in invalid]
+        reasons = {reason for own in of_rows for reason in own}
         meanings = [f"{name}: {why}" for name, why in _MEANINGS.items() if name in reasons]
         notes = (
             [f"INVALID: LoadGen rejects the run by the rules of MLPerf ({'; '.join(meanings)})."] if meanings else []
         )
-        invalid = [row for row in rows if row.loadgen and row.loadgen.startswith("INVALID")]
         if any(str(row.loadgen).endswith(BY_THE_PATH) for row in invalid):
             return [*notes, _PATH]
-        beside = any(row.largest_rate_per_s is not None and "bound" in str(row.loadgen) for row in invalid)
+        beside = any(row.largest_rate_per_s and "bound" in own for row, own in zip(invalid, of_rows, strict=True))
         return [*notes, _BESIDE_A_RATE] if beside else notes
 
 
