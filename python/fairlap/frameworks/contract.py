@@ -82,7 +82,9 @@ class TrainingState:
     were given and to an optimizer that has taken no step; ``restore`` takes what ``read`` gave and goes on from there.
     ``answering`` takes batches of inputs and gives the callable that answers all of them as in inference, with the
     weights of that moment: the outputs of each batch as NumPy arrays, by the spec's names. ``held_bytes`` is the memory
-    of the arrays that live from step to step, by what they are: "weights", "optimizer_state".
+    of the arrays that live from step to step, by what they are: "weights", "optimizer_state". ``hold`` copies the state
+    within the framework and gives the callable that puts it back. It must be quick: timed steps follow it, and the
+    first of them take longer after whatever else ran.
     """
 
     read: Callable[[], dict[str, npt.NDArray[np.float32]]]
@@ -90,6 +92,7 @@ class TrainingState:
     restore: Callable[[Arrays], Any]
     answering: Callable[[Sequence[Arrays]], Callable[[], Sequence[Arrays]]] | None = None  # None if it cannot
     held_bytes: Callable[[], Mapping[str, int]] | None = None
+    hold: Callable[[], Callable[[], Any]] | None = None  # None: by ``read`` and ``restore``
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,7 @@ class TensorFlow(Framework):
                 training.restore,
                 partial(_answering, work, model, wanted.variant),
                 training.held_bytes,
+                training.hold if strategy is None else None,
             ),
             no_memory_because="TensorFlow keeps no statistics of memory on the CPU",
             fed=Fed(lent_tensor, step) if wanted.device == "cpu" else None,

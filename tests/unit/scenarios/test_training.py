@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,24 @@ class Adding:
     def reset(self) -> None:
         self.sum = np.zeros(1, np.float32)
 
-    def contestant(self) -> Contestant:
+    def hold(self) -> Callable[[], None]:
+        held = self.sum.copy()
+
+        def put_back() -> None:
+            self.done.append("put back")
+            self.sum = held.copy()
+
+        return put_back
+
+    def contestant(self, *, holds: bool = False) -> Contestant:
+        state = TrainingState(lambda: {"weight/sum": self.sum.copy()}, self.reset, self.restore)
         return Contestant(
             bind=lambda arrays: lambda: self.step(arrays["item"]),
             done=None,
             outputs=lambda _: {},
             weights=dict,
             in_force={},
-            training=TrainingState(lambda: {"weight/sum": self.sum.copy()}, self.reset, self.restore),
+            training=replace(state, hold=self.hold) if holds else state,
         )
 
 
@@ -99,8 +111,19 @@ def test_what_undoes_these_steps_has_been_done_before_them(adding: Adding, tmp_p
     assert (before[0], before[1], before[-2], before[-1]) == ("restore", "step", "step", "restore")
 
 
-def test_steps_that_do_not_count_leave_nothing_in_the_state(adding: Adding, tmp_path: Path) -> None:
-    epochs, expected = Epochs(adding.contestant(), BATCH, "cpu"), np.zeros(1, np.float32)
+def test_a_contestant_that_holds_its_state_puts_it_back_itself(adding: Adding, tmp_path: Path) -> None:
+    epochs = Epochs(adding.contestant(holds=True), BATCH, "cpu")
+    for number in (0, 1):
+        adding.done.clear()
+        trained(epochs, adding, number, 0, tmp_path, steps=10)
+        before = adding.done[: adding.done.index("timed")]
+        assert (before[0], before[1], before[-2], before[-1]) == ("put back", "step", "step", "put back")
+        assert "restore" not in before
+
+
+@pytest.mark.parametrize("holds", [False, True])
+def test_steps_that_do_not_count_leave_nothing_in_the_state(adding: Adding, tmp_path: Path, holds: bool) -> None:
+    epochs, expected = Epochs(adding.contestant(holds=holds), BATCH, "cpu"), np.zeros(1, np.float32)
     for number, part in PARTS:
         _, state = trained(epochs, adding, number, part, tmp_path, steps=10)
         order = np.random.default_rng([number, part]).permutation(100)[: BATCH * 10].reshape(-1, BATCH)

@@ -92,16 +92,11 @@ class Epochs:
         state is put back once before these steps too: what that compiles the first time would let the threads fall
         asleep again.
         """
-        training = self._training
-        undo: Callable[[], None] = training.reset
-        if not is_first:
-            if self._state_is_large:
-                return
-            before = training.read()
-            self._state_is_large = sum(array.nbytes for array in before.values()) > _MOST_HELD_TWICE_BYTES
-            if self._state_is_large:
-                return
-            undo = partial(training.restore, before)
+        if is_first:
+            self._training.reset()
+        undo = self._undo(is_first=is_first)
+        if undo is None:
+            return
         undo()
         until_s = time.perf_counter() + _WARM_UP_S
         for step in cycle(steps):
@@ -111,6 +106,17 @@ class Epochs:
             if time.perf_counter() >= until_s:
                 break
         undo()
+
+    def _undo(self, *, is_first: bool) -> Callable[[], Any] | None:
+        """Return what puts the present state back; None where a copy of it would take too much memory."""
+        training = self._training
+        before = {} if self._state_is_large else training.read()
+        self._state_is_large |= sum(array.nbytes for array in before.values()) > _MOST_HELD_TWICE_BYTES
+        if training.hold is not None and not self._state_is_large:
+            return training.hold()
+        if is_first:
+            return training.reset
+        return None if self._state_is_large else partial(training.restore, before)
 
     def _bound_answer(self, file: str) -> Callable[[], Sequence[Arrays]]:
         """Bound once, and called once before it counts: the first call compiles."""

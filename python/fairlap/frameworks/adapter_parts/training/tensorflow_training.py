@@ -52,6 +52,7 @@ class TensorFlowTraining:
             for kind in kept_by(work.training)
         }
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._put_back: Any = None
 
         self._differentiate: Callable[[Any], Any] = with_gradients(loss, self._trained)
         self._update: Callable[[list[Any]], None] = self._updated
@@ -100,6 +101,28 @@ class TensorFlowTraining:
             for name, each in zip(names, of_kind, strict=True):
                 each.assign(tf.cast(arrays[name], each.dtype))
         self._step.assign(int(state[STEP]))
+
+    def hold(self) -> Callable[[], Any]:
+        """Copy the state, to be put back by one graph.
+
+        After separate assignments the first step took 1.5 times as long as the others, after these 1.1 times.
+        """
+        import tensorflow as tf
+
+        held = self._held
+        if self._put_back is None:
+
+            def put_back(values: list[Any]) -> None:
+                for each, value in zip(held, values, strict=True):
+                    each.assign(value)
+
+            self._put_back = tf.function(put_back, autograph=False)
+        return partial(self._put_back, [tf.identity(each) for each in held])
+
+    @property
+    def _held(self) -> list[Any]:
+        kept = [each for of_kind in self._kept.values() for each in of_kind]
+        return [*self._model.variables_by_name.values(), *kept, self._step]
 
     def _in_own_layout(self, kind: str, state: Arrays) -> dict[str, Any]:
         import tensorflow as tf
