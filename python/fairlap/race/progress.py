@@ -141,7 +141,7 @@ class Lines(Messages):
 
     def ended(self, done: int, process: ProcessResult) -> None:
         self._course.ended(done, process)
-        click.echo(one_line(f"[{done}{self._of}] {_line(process, self._plan)}"), err=True)
+        click.echo(one_line(f"[{done}{self._of}] {process_line(process, self._plan)}"), err=True)
         sys.stderr.flush()
         self._heartbeat.printed()
 
@@ -185,7 +185,7 @@ class Live(Messages):
 
     def ended(self, done: int, process: ProcessResult) -> None:
         if not process.finished:
-            self.say(_line(process, self._plan))
+            self.say(process_line(process, self._plan))
         self._course.ended(done, process)
         completed = done if self._course.budget_s is None else self._course.elapsed_s()
         self._bar.update(self._task, completed=completed, left=self._course.left)
@@ -308,7 +308,7 @@ class EpochsLeft:
         return 0 if learning.reached else self._plan.most_epochs - len(learning.evaluations)
 
 
-def _line(process: ProcessResult, plan: Plan) -> str:
+def process_line(process: ProcessResult, plan: Plan) -> str:
     """Without its time: a reader who sees who leads may end the race when it suits."""
     ended = f"finished in {quantity_text.seconds(process.elapsed_s)}" if process.finished else _trouble(process)
     title = plan.title_of(plan.work_with(process.work_id))
