@@ -56,6 +56,10 @@ class Rows(_Base):
     def count(self, value: Any) -> int:
         return self._rows.count(value)
 
+    def __add__(self, others: Iterable[Row]) -> Rows:
+        """Put the rows of several runs into one table."""
+        return Rows((*self, *others))
+
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Rows | list | tuple) else NotImplemented
 

@@ -120,6 +120,7 @@ def test_rows_are_a_sequence_that_no_reader_takes_for_a_list() -> None:
     assert [first, second, third] == shown
     assert shown != [first]
     assert shown[1:] == [second, third]
+    assert shown[:1] + shown[1:] == shown
     assert isinstance(shown[1:], Rows)
     assert (second in shown, shown.index(second), shown.count(second)) == (True, 1, 1)
     assert list(reversed(shown)) == [third, second, first]
