@@ -8,6 +8,7 @@ Nothing here shows a leader: interim intervals come from the stopping rule, whic
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections import defaultdict
@@ -28,6 +29,9 @@ from fairlap.secrets import without_secrets
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+
+
+_OF_A_KERNEL = "JPY_PARENT_PID"  # Jupyter sets it for kernels, and what they start inherits it
 
 
 class Progress(Protocol):
@@ -52,6 +56,7 @@ def progress_for(plan: Plan, budget_s: float | None = None, *, quiet: bool) -> P
     if quiet:
         return Silence()
     terminal = sys.stderr is not None and sys.stderr.isatty()
+    terminal = terminal and _OF_A_KERNEL not in os.environ  # `!fairlap` has a terminal whose every frame is kept
     return Live(plan, budget_s) if terminal else Lines(plan, budget_s)
 
 

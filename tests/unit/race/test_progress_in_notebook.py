@@ -8,6 +8,7 @@ from typing import Any
 
 import fairlap
 import pytest
+from fairlap.race.progress import Lines, Live, progress_for
 from fairlap.race.progress_in_notebook import OneLine, progress_in_kernel
 from fairlap.scenarios.process_result import ProcessResult
 from small_races import plan_of
@@ -70,6 +71,17 @@ def test_a_process_that_is_lost_is_a_line_of_its_own(outputs: Outputs, capsys: p
     assert "crash" in capsys.readouterr().err
     assert outputs.updates[0] == "fairlap: computing\\u000athe reference"
     assert all("\x1b" not in each and "\n" not in each for each in (*outputs.cell, *outputs.updates))
+
+
+def test_a_command_in_a_cell_prints_lines_where_a_terminal_has_ten_frames_in_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    plan = plan_of("torch")
+    assert type(progress_for(plan, quiet=False)) is Live
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    assert type(progress_for(plan, quiet=False)) is Lines
 
 
 def test_outside_of_a_kernel_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
