@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
     from fairlap.judgement.judge import judge
     from fairlap.judgement.judgement import Judgement
+    from fairlap.magics import load_ipython_extension
     from fairlap.results.choice.choice import Choice
     from fairlap.scenarios.callables.axes.result import ComparisonOverAxes
     from fairlap.scenarios.callables.result import InProcessComparison
+    from fairlap.store.runs.listed import runs
 
 __all__ = [
     "CallableRaised",
@@ -40,7 +42,9 @@ __all__ = [
     "floor",
     "judge",
     "load",
+    "load_ipython_extension",
     "measure",
+    "runs",
 ]
 
 _HOME = {
@@ -57,6 +61,8 @@ _HOME = {
     "ComparisonOverAxes": "fairlap.scenarios.callables.axes.result",
     "compare_over": "fairlap.comparing",
     "load": "fairlap.comparing",
+    "load_ipython_extension": "fairlap.magics",
+    "runs": "fairlap.store.runs.listed",
     "DeviceFailed": "fairlap.engine",
     "Measurement": "fairlap.engine",
     "MeasurementInProgress": "fairlap.engine",

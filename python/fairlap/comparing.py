@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -206,6 +207,7 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     from fairlap.race.around_blocks.after_blocks import Findings
     from fairlap.race.around_blocks.best_settings import with_best_settings
     from fairlap.race.planning.kept_plan import plan_to_keep
+    from fairlap.race.progress_in_notebook import progress_in_kernel
     from fairlap.race.race import Race
     from fairlap.race.run import Run, roofs_for
     from fairlap.race.stopping import Ending
@@ -216,11 +218,13 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     plan = with_best_settings(plan)
     ending = Ending(plan, target=request.target, budget_s=request.budget)
     findings = Findings(traces=request.trace)
-    race = Race(plan, ending=ending, keep_weights=request.keep_weights, findings=findings)
+    progress = progress_in_kernel(plan, request.budget)
+    race = Race(plan, ending=ending, keep_weights=request.keep_weights, findings=findings, progress=progress)
     began_at = datetime.now(UTC).isoformat(timespec="seconds")
     run = Run(plan_to_keep(plan), race.processes, machine_facts(), {}, began_at, roofs=roofs_for(plan))
     run.profiles, run.compilations = findings.profiles, findings.compilations
-    race.run()
+    with progress or nullcontext():
+        race.run()
     for failure in race.kept_weights.failures:
         warnings.warn(failure, stacklevel=4)
     run.wall_s, run.ended_early = race.shares(), race.ended_early

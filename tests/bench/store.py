@@ -170,7 +170,7 @@ def pattern_of(model: str, rng: np.random.Generator) -> tuple[Run, list[StoredPr
     four = tuple(_FRAMEWORKS[(at + step) % len(_FRAMEWORKS)] for step in range(4))
     run = Run(a_plan(model, four, 1, "both"), [], {"cpu model": "Imaginary 9000", "cores": "2"}, {"whole": 10.0})
     run.processes = processes_of(run.plan, rng)
-    rows = results_of(run, "pattern").rows
+    rows = list(results_of(run, "pattern").rows)
     assert len(rows) == _ROWS_OF_A_RUN
     return run, [stored_process(process) for process in run.processes], rows
 

@@ -62,15 +62,24 @@ def require_python_work(fn: object, done: object) -> None:
     """Refuse what cannot be timed as a Python callable, or cannot wait for one."""
     if not callable(fn):
         raise InvalidRequest(f"the thing to time must be callable, not {shown(fn)}")
-    if done is None and _only_makes_something_to_run(fn):
-        raise InvalidRequest(
-            f"calling {name_of(fn)} runs none of its body, since it is an async function or a "
-            "generator; wrap it (lambda: asyncio.run(f())) or give what runs it as done="
-        )
+    require_body_runs(fn, done)
     if isinstance(done, NativeFunction):
         raise InvalidRequest("a native done goes with a native fn; give a Python callable that waits instead")
     if done is not None and not callable(done):
         raise InvalidRequest(f"done must be callable, not {shown(done)}")
+
+
+def require_body_runs(fn: object, done: object) -> None:
+    """Refuse an async function or a generator that nothing runs: its call makes something to run, in no time."""
+    if done is None and _only_makes_something_to_run(fn):
+        raise InvalidRequest(body_does_not_run(name_of(fn)))
+
+
+def body_does_not_run(name: str) -> str:
+    return (
+        f"calling {name} runs none of its body, since it is async or a generator; wrap it in a function "
+        "that runs it (lambda: runner.run(f()), of one asyncio.Runner), or give what runs it as done="
+    )
 
 
 def _only_makes_something_to_run(fn: object) -> bool:

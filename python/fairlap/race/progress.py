@@ -8,6 +8,7 @@ Nothing here shows a leader: interim intervals come from the stopping rule, whic
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections import defaultdict
@@ -28,6 +29,9 @@ from fairlap.secrets import without_secrets
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+
+
+_OF_A_KERNEL = "JPY_PARENT_PID"  # Jupyter sets it for kernels, and what they start inherits it
 
 
 class Progress(Protocol):
@@ -52,6 +56,7 @@ def progress_for(plan: Plan, budget_s: float | None = None, *, quiet: bool) -> P
     if quiet:
         return Silence()
     terminal = sys.stderr is not None and sys.stderr.isatty()
+    terminal = terminal and _OF_A_KERNEL not in os.environ  # `!fairlap` has a terminal whose every frame is kept
     return Live(plan, budget_s) if terminal else Lines(plan, budget_s)
 
 
@@ -141,7 +146,7 @@ class Lines(Messages):
 
     def ended(self, done: int, process: ProcessResult) -> None:
         self._course.ended(done, process)
-        click.echo(one_line(f"[{done}{self._of}] {_line(process, self._plan)}"), err=True)
+        click.echo(one_line(f"[{done}{self._of}] {process_line(process, self._plan)}"), err=True)
         sys.stderr.flush()
         self._heartbeat.printed()
 
@@ -185,7 +190,7 @@ class Live(Messages):
 
     def ended(self, done: int, process: ProcessResult) -> None:
         if not process.finished:
-            self.say(_line(process, self._plan))
+            self.say(process_line(process, self._plan))
         self._course.ended(done, process)
         completed = done if self._course.budget_s is None else self._course.elapsed_s()
         self._bar.update(self._task, completed=completed, left=self._course.left)
@@ -308,7 +313,7 @@ class EpochsLeft:
         return 0 if learning.reached else self._plan.most_epochs - len(learning.evaluations)
 
 
-def _line(process: ProcessResult, plan: Plan) -> str:
+def process_line(process: ProcessResult, plan: Plan) -> str:
     """Without its time: a reader who sees who leads may end the race when it suits."""
     ended = f"finished in {quantity_text.seconds(process.elapsed_s)}" if process.finished else _trouble(process)
     title = plan.title_of(plan.work_with(process.work_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from fairlap.race.run import Run
 from fairlap.request.work import Conditions, Work
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
+from fairlap.results.row_sequence import Rows
 from fairlap.results.rows import rows_of_work
 from fairlap.results.scales.scaling import scaling_of
 from fairlap.results.scales.scaling_series import ScalingSeries
@@ -52,9 +54,14 @@ class Results:
                 lines.append(f"  {row.place or '-':<3} {row.contestant:<{width}}  {_standing(result, row)}")
         return joined_lines(lines) or "no results"
 
+    def _repr_html_(self) -> str:
+        """Show the answer, the ranked table and a chart in a notebook; the room that draws them is above this one."""
+        drawn: str = resolve_name("fairlap.render.inline.race:html_of")(self)
+        return drawn
+
     @property
-    def rows(self) -> list[Row]:
-        return [row for each in self.work_results for row in each.rows]
+    def rows(self) -> Rows:
+        return Rows(row for each in self.work_results for row in each.rows)
 
     @property
     def contestants(self) -> list[str]:

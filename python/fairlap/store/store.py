@@ -228,7 +228,7 @@ class Store:
         from fairlap.results.results import results_of
 
         run = self.id_of(run)
-        return self.ask(kept_rows, run) or results_of(self.load(run), run).rows
+        return self.ask(kept_rows, run) or list(results_of(self.load(run), run).rows)
 
     def ask(
         self,

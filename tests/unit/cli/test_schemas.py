@@ -142,7 +142,7 @@ def test_a_race_and_a_watch_follow_their_schemas(folder: Path) -> None:
 def test_documents_of_commands_that_need_more_than_one_machine_or_many_races_follow_their_schemas() -> None:
     trial = SelfTest(contestant_named("torch"), Work("mlp", 2), 1, (0,))
     interval = (0.9, float("inf"))
-    rows = results_of(a_run_with_everything(), "r").rows
+    rows = list(results_of(a_run_with_everything(), "r").rows)
     run = RunDocument("r", "small", "cpu", (0,), {"host": 2}, 2, 2, 0, "", rows)
     for document in (
         SelfTestDocument(trial, 1, True, [TrialVerdict("inconclusive", 1.0, interval, 3, float("inf"))]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_the_command_in_a_report_draws_the_same_plan() -> None:
     assert "--across-precisions" in words
 
 
-def by_name(rows: list[Row]) -> dict[str, Row]:
+def by_name(rows: Sequence[Row]) -> dict[str, Row]:
     return {row.contestant: row for row in rows}
 
 

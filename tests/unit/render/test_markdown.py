@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -19,7 +20,7 @@ from markdown_it import MarkdownIt
 from runs_for_rows import a_run, crashed
 
 
-def text_of(rows: list[Row]) -> str:
+def text_of(rows: Sequence[Row]) -> str:
     return encode(rows).decode()
 
 
@@ -98,7 +99,7 @@ def test_few_blocks_are_no_verdict_and_no_rows_are_reported() -> None:
     assert text_of([]) == "### fairlap: nothing was compared\n\n"
 
 
-def warned(*said: list[str]) -> list[Row]:
+def warned(*said: list[str]) -> Sequence[Row]:
     """Contestants who say this in turn, each in one of its processes."""
     names = [f"torch:{number}" for number in range(len(said))]
     run = a_run(blocks=max(map(len, said)), listed=",".join(names))
@@ -110,7 +111,7 @@ def warned(*said: list[str]) -> list[Row]:
     return results_of(run, "r-1").rows
 
 
-def warnings_in(rows: list[Row]) -> list[str]:
+def warnings_in(rows: Sequence[Row]) -> list[str]:
     _, _, below = text_of(rows).partition("*Warnings*, the first of each kind:\n\n")
     return below.splitlines()
 

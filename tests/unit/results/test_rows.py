@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from fairlap.store.runs.run_file import load_run, save_run
 from runs_for_rows import a_run, crashed
 
 
-def by_name(rows: list[Row]) -> dict[str, Row]:
+def by_name(rows: Sequence[Row]) -> dict[str, Row]:
     return {row.contestant: row for row in rows}
 
 

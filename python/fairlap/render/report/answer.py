@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairlap import quantity_text, verdict
 from fairlap.render.items_by_batch import differ_in_batch_alone, item_texts
 from fairlap.render.judged import judged_text, ratios_note
@@ -17,23 +19,26 @@ from fairlap.verdict.warnings import TooFewBlocks
 
 def headline(work_result: WorkResult) -> str:
     """Names a winner only where it was shown to be faster than all others."""
-    standing = work_result.standing
     if (alone := _alone(work_result)) is not None:
         return f"{alone.contestant}: {judged_text(alone)}"
+    return headline_of(work_result.standing, work_result.comparisons)
+
+
+def headline_of(standing: verdict.Standing | None, comparisons: Sequence[verdict.Comparison]) -> str:
     if standing is None:
         return "No verdict"
     if standing.winner is not None:
-        inverse = work_result.basis.metric.inverse
+        inverse = comparisons[0].metric.inverse
         return f"{standing.winner} has the {inverse}" if inverse else f"{standing.winner} is the fastest"
     first = list(standing.unbeaten)
     if not first:
         return "No order: the comparisons are circular"
-    both = [each for each in work_result.comparisons if each.a in first and each.b in first]
+    both = [each for each in comparisons if each.a in first and each.b in first]
     if all(each.verdict is verdict.Verdict.EQUIVALENT for each in both):
         return f"{verdict.listed(first)} are equally fast, within {quantity_text.share(both[0].margin)}"
     if any(isinstance(warning, TooFewBlocks) for each in both for warning in each.warnings):
         return "Too few blocks for a verdict"
-    if len(first) == len(work_result.standing.places if work_result.standing else ()):
+    if len(first) == len(standing.places):
         return f"Inconclusive between {verdict.listed(first)}" if len(first) == 2 else "Inconclusive: no winner"
     return f"The fastest is one of {verdict.listed(first)}; which one is inconclusive"
 
@@ -82,7 +87,7 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         _busy(work_result),
         tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
         _unknown_settings(work_result),
-        _sentences(work_result),
+        sentences(work_result.standing, work_result.comparisons),
         [
             tag("p", note, class_="note")
             for note in (ratios_note(work_result.rows), *notes_on(work_result.rows))
@@ -113,13 +118,13 @@ def _basis(shown: Results, work_result: WorkResult) -> str:
     return f"{shown.run.plan.title_of(work_result.work)}, {where}, {work_result.conditions}; {blocks}."
 
 
-def _sentences(work_result: WorkResult) -> Markup | None:
+def sentences(standing: verdict.Standing | None, comparisons: Sequence[verdict.Comparison]) -> Markup | None:
     """Compare the first contestant with each of the others; the other pairs can be unfolded."""
-    if work_result.standing is None:
+    if standing is None:
         return None
-    first = work_result.standing.places[0].contestant
-    ours = [each for each in work_result.comparisons if first in (each.a, each.b)]
-    others = [each for each in work_result.comparisons if first not in (each.a, each.b)]
+    first = standing.places[0].contestant
+    ours = [each for each in comparisons if first in (each.a, each.b)]
+    others = [each for each in comparisons if first not in (each.a, each.b)]
     rest = None
     if others:
         rest = tag(

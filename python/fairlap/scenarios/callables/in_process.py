@@ -14,7 +14,7 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.engine.arguments import positive_number, whole_number
-from fairlap.engine.timed_calls import name_of
+from fairlap.engine.timed_calls import name_of, require_body_runs
 from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.scenarios.callables.answers.check import Answers
@@ -170,6 +170,8 @@ def _arms(callables: Mapping[str, Callable[..., object]], done: Done | Mapping[s
     waits = done if isinstance(done, Mapping) else dict.fromkeys(callables, done)
     if unknown := [shown(name) for name in waits if name not in callables]:
         raise InvalidRequest(f"done= has a name that is not among the callables: {', '.join(unknown)}")
+    for name, fn in callables.items():
+        require_body_runs(fn, waits.get(name))
     return [Arm(name, fn, waits.get(name)) for name, fn in callables.items()]
 
 

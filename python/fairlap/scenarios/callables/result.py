@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,13 @@ class CallableRow:
     @property
     def median_ns(self) -> float:
         return float(np.median(self.block_medians_ns))
+
+    @property
+    def text(self) -> str:
+        """``10.02 µs [9.98, 10.07]``, or its modes."""
+        if self.figure.value is None:
+            return verdict.modes_sentence(self.figure.modes)
+        return quantity_text.duration_interval(self.figure.value, self.figure.low or None, self.figure.high)
 
 
 @dataclass(frozen=True)
@@ -77,47 +85,57 @@ class InProcessComparison:
         return plain
 
     def __str__(self) -> str:
-        each = f"{quantity_text.duration(self.seconds * 1e9)} each"
-        blocks = f"{quantity_text.count(self.blocks, 'block')} of {each} in {quantity_text.seconds(self.elapsed_s)}"
-        lines = [f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"]
-        places = {place.contestant: place.label for place in self.standing.places} if self.standing else {}
+        lines = [self.setting]
         width = max((len(row.name) for row in self.rows), default=0)
-        of_all = _warnings_of_all(self.rows)
+        of_all = self.warnings_of_all
         for row in self.rows:
-            wrong = row.name in self.answers.wrong
-            times = "not ranked" if wrong else quantity_text.times(row.median_ns / self.rows[0].median_ns)
-            relations = verdict.relations(self.standing, self.comparisons, row.name)
-            line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}  {relations}"
+            place, figure, times, relations = self.cells(row)
+            line = f"  {place or '-':>3} {row.name:<{width}}  {figure}  {times}  {relations}"
             lines.append(line.rstrip())
             lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings if warning not in of_all]
         lines += [f"  ! {warning.text} [{warning.code}]" for warning in of_all]
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
-        no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
         lines += [f"  {self.ended_early}"] if self.ended_early else []
-        lines += [f"  ! {each}" for each in (*self._reasons(), no_verdict) if each]
-        return "\n".join([*lines, f"  {_as_sentence(self.answers.text)}", f"  {ONE_PROCESS}"])
-
-    def _reasons(self) -> list[str]:
-        """Why callables are in no comparison, with codes."""
-        wrong = self.answers.wrong
-        return [f"{text} [{wrong[name].code}]" if name in wrong else text for name, text in self.excluded.items()]
+        lines += [f"  ! {each}" for each in self.reasons]
+        return "\n".join([*lines, *(f"  {each}" for each in self.closing)])
 
     __repr__ = __str__  # a dataclass would list every sample
 
+    def _repr_html_(self) -> str:
+        """Show it in a notebook; the room that draws it is above this one."""
+        drawn: str = resolve_name("fairlap.render.inline.callables:html_of")(self)
+        return drawn
 
-def _warnings_of_all(rows: Sequence[CallableRow]) -> list[Notice]:
-    """Those that every one of several callables has, such as one of the inputs."""
-    first, *others = [row.warnings for row in rows] or [()]
-    return [each for each in first if others and all(each in warnings for warnings in others)]
+    @property
+    def setting(self) -> str:
+        each = f"{quantity_text.duration(self.seconds * 1e9)} each"
+        blocks = f"{quantity_text.count(self.blocks, 'block')} of {each} in {quantity_text.seconds(self.elapsed_s)}"
+        return f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"
 
+    def cells(self, row: CallableRow) -> tuple[str, str, str, str]:
+        """Its place, time, times the first, and what it is against those above it; of a place it lacks, nothing."""
+        places = {each.contestant: each.label for each in self.standing.places} if self.standing else {}
+        wrong = row.name in self.answers.wrong
+        times = "not ranked" if wrong else quantity_text.times(row.median_ns / self.rows[0].median_ns)
+        relations = verdict.relations(self.standing, self.comparisons, row.name)
+        return places.get(row.name, ""), row.text, times, relations
 
-def _as_sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    @property
+    def warnings_of_all(self) -> list[Notice]:
+        """Those that every one of several callables has, such as one of the inputs."""
+        first, *others = [row.warnings for row in self.rows] or [()]
+        return [each for each in first if others and all(each in warnings for warnings in others)]
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why callables are in no comparison, with codes, and why there is no verdict."""
+        wrong = self.answers.wrong
+        found = [f"{text} [{wrong[name].code}]" if name in wrong else text for name, text in self.excluded.items()]
+        return [*found, f"no verdict: {self.why_no_verdict}"] if self.why_no_verdict else found
 
-def _figure(row: CallableRow) -> str:
-    figure = row.figure
-    if figure.value is None:
-        return verdict.modes_sentence(figure.modes)
-    return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)
+    @property
+    def closing(self) -> tuple[str, str]:
+        """What is known of the answers, and what one process leaves open."""
+        checked = self.answers.text
+        return f"{checked[0].upper()}{checked[1:]}.", ONE_PROCESS

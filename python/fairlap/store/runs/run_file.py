@@ -77,7 +77,7 @@ def run_document(
     shown = [judged_work(each, results.order_differs(each.work)) for each in results.work_results]
     run_id = results.run_id if is_an_id(results.run_id) else ""
     document = RunDocument(
-        **fields, id=run_id, state=state, rows=results.rows if rows is None else rows, work_results=shown
+        **fields, id=run_id, state=state, rows=list(results.rows) if rows is None else rows, work_results=shown
     )
     if results.decision is not None:
         document.decision = results.decision

@@ -61,7 +61,7 @@ def command(
     run, run_id = run_named(run_name)
     require_contestant(run.plan, baseline or "")
     priced = price_named(price) if price else None
-    rows = results_of(run, run_id, baseline=baseline or "", price=priced).rows
+    rows = list(results_of(run, run_id, baseline=baseline or "", price=priced).rows)
 
     def content(chosen: Format) -> bytes:
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlap.render.charts.parts.labels import label_expression
@@ -80,6 +80,16 @@ DARK = Look(
     phases=("#4a5362", "#6f819c", "#56b4e9", "#a5d8f6", "#ff8a4c", "#f2b84b", "#2cc99a"),
     layers=("#56b4e9", "#2f617f", "#f2b84b"),
 )
+
+INHERITED = replace(
+    LIGHT,
+    paper="none",
+    ink="currentColor",
+    muted="currentColor",
+    line="currentColor",
+    contestants=("#0072b2", "#d55e00", "#00886a", "#b65a93", "#a87400", "#3a9bd1", "#747a86", "#7d7a00"),
+)
+"""Of the page that the picture is part of, light or dark: contestants have a contrast of 3 with both."""
 
 CONTESTANTS = "fairlap: contestants"
 CONTESTANT_COLOURS = "fairlap: colours of contestants"

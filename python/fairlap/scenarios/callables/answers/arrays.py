@@ -37,6 +37,10 @@ class Deferred(Exception):
     """An answer that is still to be computed."""
 
 
+class NeverStarted(Deferred):
+    """An answer that is a coroutine of which nothing has run."""
+
+
 @dataclass(frozen=True)
 class Leaf:
     """``values`` hold bfloat16 as float32; ``kind`` is the name of the type it has itself."""

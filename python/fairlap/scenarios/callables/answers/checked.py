@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.engine.native_functions import address_of_argument, native_function_of
+from fairlap.engine.timed_calls import body_does_not_run
+from fairlap.scenarios.callables.answers.arrays import NeverStarted
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Checked:
             returned = self.fn(*arguments.args, **arguments.kwargs)
             if self.done is not None:
                 self.done(returned)
+            self._require_started(returned)
             return returned
         context = address_of_argument(arguments.args[0]) if arguments.args else native.context
         _run_native(native.address, context)
@@ -32,6 +36,12 @@ class Checked:
         if completion is not None:
             _run_native(completion.address, completion.context)
         return None
+
+    def _require_started(self, returned: object) -> None:
+        """Refuse a coroutine that nothing has run: its creation would be all that is timed."""
+        if inspect.iscoroutine(returned) and inspect.getcoroutinestate(returned) == inspect.CORO_CREATED:
+            returned.close()  # or Python warns of it, too
+            raise NeverStarted(body_does_not_run(self.name))
 
 
 def _run_native(address: int, context: int) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest
-from fairlap.scenarios.callables.answers.arrays import Deferred, Leaves, NotComparable
+from fairlap.scenarios.callables.answers.arrays import Deferred, Leaves, NeverStarted, NotComparable
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import leaves_of_arguments
 from fairlap.scenarios.callables.answers.result import Compared
@@ -54,6 +54,8 @@ class Truths:
             truth = self.evaluated_on(arguments)
             if first and truth.leaves:
                 require_no_drawing(self.reference, name, arguments, truth)
+        except NeverStarted as error:
+            raise InvalidRequest(str(error), code="E_DEFERRED_WORK") from None
         except (Deferred, NotComparable, DrawsNumbers) as error:
             if self.compared == "reference":
                 raise _refused(name, error) from error

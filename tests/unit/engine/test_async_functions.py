@@ -1,0 +1,124 @@
+"""Async functions: refused where nothing would run them, and timed where a loop does, whose own cost is the floor."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from collections.abc import Awaitable, Callable
+
+import fairlap
+import pytest
+from fairlap.errors import InvalidRequest
+
+WAIT_S = 0.004
+
+
+async def nothing() -> None:
+    pass
+
+
+async def waits() -> int:
+    await asyncio.sleep(WAIT_S)
+    return 1
+
+
+async def computes() -> int:
+    return sum(range(20_000))
+
+
+def by_hand_ns(make: Callable[[], Awaitable[object]], calls: int) -> float:
+    """Time each await within one coroutine, as asyncio's users do; the least, since a busy machine only delays."""
+
+    async def loop() -> list[float]:
+        found = []
+        for _ in range(calls):
+            began_ns = time.perf_counter_ns()
+            await make()
+            found.append(float(time.perf_counter_ns() - began_ns))
+        return found
+
+    return min(asyncio.run(loop()))
+
+
+def test_an_async_function_run_by_one_loop_takes_what_a_loop_by_hand_measures() -> None:
+    with asyncio.Runner() as runner:
+        waited = fairlap.measure(lambda: runner.run(waits()), samples=50, warmup=3)
+        floor = fairlap.measure(lambda: runner.run(nothing()), samples=200, warmup=20)
+    by_hand = by_hand_ns(waits, 50)
+    least_ns, least_of_loop_ns = float(waited.wall_ns.min()), float(floor.wall_ns.min())
+    assert least_ns >= WAIT_S * 1e9
+    assert 0 < least_of_loop_ns < 1e6  # of an empty one: what the loop takes for each call
+    assert least_ns - least_of_loop_ns == pytest.approx(by_hand, rel=0.1)
+
+
+def test_the_loop_can_be_what_waits_for_the_call() -> None:
+    ran = []
+
+    async def work() -> None:
+        ran.append(1)
+
+    with asyncio.Runner() as runner:
+        found = fairlap.measure(work, done=runner.run, samples=5, warmup=0)
+    assert (found.samples, len(ran)) == (5, 5)
+    assert "host_issue_ns" in found.quantities
+
+
+def test_async_functions_that_a_loop_runs_are_compared_with_their_answers() -> None:
+    with asyncio.Runner() as runner:
+        found = fairlap.compare(
+            {
+                "once": lambda: runner.run(computes()),
+                "twice": lambda: runner.run(computes()) * runner.run(computes()) // sum(range(20_000)),
+            },
+            blocks=8,
+            seconds=0.01,
+        )
+    assert [row.name for row in found.rows] == ["once", "twice"]
+    assert found.answers.compared == "each other"
+    assert found.between("twice", "once").ratio > 1.4
+
+
+@pytest.mark.parametrize(
+    ("callables", "code"),
+    [
+        ({"a": nothing, "b": nothing}, "E_REQUEST"),
+        ({"a": lambda: None, "b": nothing}, "E_REQUEST"),
+        ({"a": lambda: nothing(), "b": lambda: nothing()}, "E_DEFERRED_WORK"),
+    ],
+)
+def test_a_comparison_of_what_nothing_runs_is_refused_in_one_line(
+    callables: dict[str, Callable[[], object]], code: str
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Python warns of a coroutine that was never awaited
+        with pytest.raises(InvalidRequest) as refused:
+            fairlap.compare(callables)
+    assert refused.value.code == code
+    assert "\n" not in str(refused.value)
+    assert "asyncio.Runner" in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")  # of calls that are timed and not ranked
+def test_one_of_several_that_only_makes_a_coroutine_is_not_ranked() -> None:
+    found = fairlap.compare({"runs": lambda: 1, "makes": lambda: nothing()}, blocks=6, seconds=0.001)
+    assert found.answers.wrong["makes"].code == "E_DEFERRED_WORK"
+    assert not found.comparisons
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")  # of a runner that could not close
+def test_in_a_notebook_another_thread_has_a_loop_of_its_own() -> None:
+    """A kernel runs cells within a loop, where no second one may run."""
+
+    def timed() -> fairlap.Measurement:
+        with asyncio.Runner() as runner:
+            return fairlap.measure(lambda: runner.run(waits()), samples=5, warmup=1)
+
+    async def cell() -> fairlap.Measurement:
+        with pytest.raises(RuntimeError, match="another loop is running"):
+            timed()
+        return await asyncio.to_thread(timed)
+
+    found = asyncio.run(cell())
+    assert found.samples == 5
+    assert found.median_ns >= WAIT_S * 1e9
