@@ -18,6 +18,7 @@ from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.meters.memory import Memory
 from fairlap.race.planning.plan_required import with_required
 from fairlap.race.run import Run
+from fairlap.render.plan_command import command_of
 from fairlap.results.required_decided import are_required_decided
 from fairlap.results.results import results_of
 from fairlap.store.runs.run_file import save_run
@@ -265,3 +266,10 @@ def test_processes_start_alone_where_times_to_get_ready_are_required() -> None:
     plan = msgspec.structs.replace(run.plan, blocks=together)
     for text, started in (("memory_peak<=+2%", "together"), ("compile_time<=+2%", "alone")):
         assert {each.started for each in with_required(plan, required_changes_of([text])).blocks} == {started}
+
+
+def test_no_command_claims_to_draw_a_plan_with_requirements() -> None:
+    """An option of `compare` would mark who qualifies, and not go on until requirements are decided."""
+    plan = saved_run({"torch": 1e6, "jax": 1e6}).plan
+    assert command_of(plan)
+    assert command_of(with_required(plan, required_changes_of(["memory_peak<=+2%"]))) == ""
