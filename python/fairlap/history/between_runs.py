@@ -15,7 +15,7 @@ from fairlap.data.datasets import DATA_HASH
 from fairlap.machine.differences import comparable_facts
 from fairlap.race.run import Run
 from fairlap.request.names import ContestantName, contestant_named
-from fairlap.request.work import Conditions
+from fairlap.request.work import Conditions, Work
 from fairlap.request.work_title import told_apart, work_title
 from fairlap.scenarios.calls.calls_scenario import TIME_OF_A_CALL
 from fairlap.scenarios.contract import Judged
@@ -91,13 +91,11 @@ def is_same_run(before: Run, after: Run) -> bool:
 
 
 def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> RunsCompared:
-    """Match contestants by name, else by framework, variant and options, so that a version may have changed."""
-    found: list[Difference] = []
+    """Compare what is in both runs, and name what only one of them holds."""
     unmatched: list[str] = []
     old, new = _groups(before), _groups(after)
     pairs = _pairs(list(old), list(new))
-    for key, other in pairs:
-        found.append(_difference(before, after, old[key], new[other], key.judged, margin))
+    found = [_difference(Matched(before, after, old[key], new[other], key.judged), margin) for key, other in pairs]
     matched_old, matched_new = {key for key, _ in pairs}, {other for _, other in pairs}
     lone_old, lone_new = _with_one_process(before), _with_one_process(after)
     titles = told_apart({work.id: work.label for work in (*before.plan.works, *after.plan.works)})
@@ -115,6 +113,45 @@ def compare_saved_runs(before: Run, after: Run, *, margin: float = 0.02) -> Runs
     others = [work.label for work in after.plan.works if titles[work.id] != work.label]
     unmatched += [f"{label} is other work in either run, such as by what its file holds" for label in others]
     return RunsCompared(tuple(found), tuple(unmatched))
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The finished processes of one contestant on one work under one kind of conditions, in both runs."""
+
+    before: Run
+    after: Run
+    old: Sequence[ProcessResult]
+    new: Sequence[ProcessResult]
+    judged: Judged
+
+    @property
+    def work(self) -> Work:
+        return self.before.plan.work_with(self.old[0].work_id)
+
+    def regression(
+        self, old: Sequence[float], new: Sequence[float], *, alpha: float = verdict.ERROR_RATE, margin: float = 0.02
+    ) -> verdict.Regression:
+        """Compare figures of these processes, widened by what else differs between the runs."""
+        machines = comparable_facts(self.before.machine, self.after.machine, self.after.plan.device)
+        settings = _settings(self.old, self.new)
+        fed = what_was_fed(self.before, self.old, self.after, self.new)
+        return verdict.compare_runs(
+            old,
+            new,
+            environment_before={**_environment(self.before, self.old, machines[0], settings[0]), **fed[0]},
+            environment_after={**_environment(self.after, self.new, machines[1], settings[1]), **fed[1]},
+            subject=_THE_QUESTION,
+            alpha=alpha,
+            margin=margin,
+        )
+
+
+def matched(before: Run, after: Run) -> list[Matched]:
+    """Match contestants by name, else by framework, variant and options, so that a version may have changed."""
+    old, new = _groups(before), _groups(after)
+    pairs = _pairs(list(old), list(new))
+    return [Matched(before, after, old[key], new[other], key.judged) for key, other in pairs]
 
 
 @dataclass(frozen=True)
@@ -182,33 +219,22 @@ def _without_version(key: _Key) -> tuple[str, str, str, ContestantName]:
     return key.work_id, key.conditions, key.judged.by, bare
 
 
-def _difference(
-    before: Run, after: Run, old: Sequence[ProcessResult], new: Sequence[ProcessResult], judged: Judged, margin: float
-) -> Difference:
-    figures = [[judged.figure_ns(process) for process in processes] for processes in (old, new)]
-    machines = comparable_facts(before.machine, after.machine, after.plan.device)
-    settings = _settings(old, new)
-    fed = what_was_fed(before, old, after, new)
-    regression = verdict.compare_runs(
-        *figures,
-        environment_before={**_environment(before, old, machines[0], settings[0]), **fed[0]},
-        environment_after={**_environment(after, new, machines[1], settings[1]), **fed[1]},
-        subject=_THE_QUESTION,
-        margin=margin,
-    )
+def _difference(found: Matched, margin: float) -> Difference:
+    old, new = found.old, found.new
+    figures = [[found.judged.figure_ns(process) for process in processes] for processes in (old, new)]
     versions = [Counter(process.version for process in processes).most_common(1)[0][0] for processes in (old, new)]
     medians = [_middle(values) for values in figures]
     return Difference(
         work_id=old[0].work_id,
-        work=before.plan.work_with(old[0].work_id).label,
-        data=(before.plan.data, after.plan.data),
+        work=found.work.label,
+        data=(found.before.plan.data, found.after.plan.data),
         conditions=old[0].conditions,
         before=old[0].contestant,
         after=new[0].contestant,
         versions=(versions[0], versions[1]),
         processes=(len(old), len(new)),
         medians_ns=(medians[0], medians[1]),
-        regression=regression,
+        regression=found.regression(figures[0], figures[1], margin=margin),
     )
 
 

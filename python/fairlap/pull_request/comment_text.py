@@ -55,27 +55,48 @@ def comment_text(
     max_slowdown: float | None,
     charts: str = "",
     table: str = "",
+    trades: Sequence[str] = (),
 ) -> str:
     """As long as a comment may be. All that a benchmark printed is written so that it is never markup.
 
     ``table`` is Markdown in place of that of the rows; ``max_slowdown`` is None where each finding has its own.
+    ``trades`` say what a faster side costs.
     """
     graver = sorted(findings, key=lambda each: each.status is not Status.SLOWER)
-    worst = _worst(findings)
     parts = [
         marker(name),
-        f"## Speed ({name}): {_HEADLINES[worst]}",
-        f"Slowdowns above {'its bound' if max_slowdown is None else quantity_text.share(max_slowdown, 3)} fail.",
+        f"## Speed ({name}): {_headline(findings)}",
+        " ".join(_rules(findings, max_slowdown)),
         *(f"- {each.word}: {as_code(each.text, most=400)}" for each in graver[:_MOST_FINDINGS]),
     ]
     if len(graver) > _MOST_FINDINGS:
         parts.append(f"- {quantity_text.count(len(graver) - _MOST_FINDINGS, 'further finding')}")
+    parts += [f"- trade: {as_code(each, most=400)}" for each in trades[:_MOST_FINDINGS]]
     foot = with_charts("", charts)
     head = "\n".join([*parts[:1], "", *parts[1:3], "", *parts[3:], ""])
     table = encode(rows).decode() if rows else table
     if len(head) + len(table) + len(foot) > MOST_CHARACTERS:
         table = "*The table is left out to fit the comment; the run file has it.*\n"
     return f"{head}\n{table}{foot}"
+
+
+def _headline(findings: Sequence[Finding]) -> str:
+    """Name what was found, and the requirements that are shown not to be met."""
+    worst = _worst(findings)
+    if worst is not Status.SLOWER:
+        return _HEADLINES[worst]
+    beyond = [each for each in findings if each.status is Status.SLOWER]
+    slower = [] if all(each.required for each in beyond) else [_HEADLINES[Status.SLOWER]]
+    unmet = dict.fromkeys(each.required for each in beyond if each.required)
+    return ", ".join([*slower, *(f"{as_code(each)} **is not met**" for each in unmet)])
+
+
+def _rules(findings: Sequence[Finding], max_slowdown: float | None) -> list[str]:
+    bound = "its bound" if max_slowdown is None else quantity_text.share(max_slowdown, 3)
+    required = dict.fromkeys(each.required for each in findings if each.required)
+    listed = ", ".join(map(as_code, required))
+    shared = ", with one 5 % error rate over all of them" if len(required) > 1 else ""
+    return [f"Slowdowns above {bound} fail.", *([f"Required: {listed}{shared}."] if required else [])]
 
 
 def without_base(name: str, reason: str, *, max_slowdown: float | None) -> str:

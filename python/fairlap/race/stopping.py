@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.race.counted_blocks import WorkBlocks, design_of, work_blocks
@@ -31,7 +31,7 @@ class Ending:
 
     ``target`` is the half-width wanted of every interval, as a share; the rule sees each block's figures sorted.
     Where neither it nor a budget is given, they are those of the plan. ``past_decision``: a decided race gets more
-    blocks, so that only its budget or its last block ends it.
+    blocks, so that only its budget or its last block ends it. ``also_decided``: what else a decided race waits for.
     A race until decided that was given no budget has the default one, or longer while it has too few blocks to claim
     anything: a large model compiles for most of a minute, and no verdict is of no use.
     """
@@ -43,13 +43,14 @@ class Ending:
         target: float | None = None,
         budget_s: float | None = None,
         past_decision: bool = False,
+        also_decided: Callable[[Sequence[ProcessResult]], bool] = lambda _: True,
     ) -> None:
         rounds = _rounds(plan, plan.blocks)
         target = plan.target if target is None else target
         budget_s = plan.budget_s if budget_s is None else budget_s
         self._plan = plan
         self._rule: verdict.StoppingRule | None = None
-        self._past_decision = past_decision
+        self._past_decision, self._also_decided = past_decision, also_decided
         if target is not None and not past_decision:
             self._rule = verdict.StoppingRule(target, minimum=MINIMUM_BLOCKS, cap=max(MINIMUM_BLOCKS, rounds))
         self._patient = plan.until_decided and budget_s is None
@@ -101,7 +102,7 @@ class Ending:
         if self._plan.until_decided and not self._past_decision:
             kinds = {block.conditions for block in self._plan.blocks}
             bases = {conditions: work_blocks(self._plan, processes, conditions) for conditions in kinds}
-            if self._decided(bases.values()):
+            if self._decided(bases.values()) and self._also_decided(processes):
                 return DECIDED
             if rounds >= _CHANCES and not any(map(_has_a_pair, bases[self._plan.headline])):
                 return "fewer than two contestants can be ranked"

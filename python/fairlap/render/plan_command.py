@@ -37,6 +37,7 @@ def command_of(plan: Plan) -> str:
 
 def _words(plan: Plan) -> Words:
     require_command(bool(plan.works) and bool(plan.blocks))
+    require_command(not plan.required)  # only `pull-request` races until requirements are decided
     kinds = {block.conditions for block in plan.blocks}
     conditions: Conditions | Literal["both"] = "both" if len(kinds) > 1 else plan.headline
     blocks = len(plan.blocks) // len(plan.works) // len(kinds)

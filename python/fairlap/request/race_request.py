@@ -309,7 +309,7 @@ _PARSED_SCHEMAS: dict[type, dict[str, Any]] = {
 }
 
 
-def schema_text(kind: type[RaceRequest] = RaceRequest) -> str:
+def schema_text(kind: type[msgspec.Struct] = RaceRequest) -> str:
     schema = msgspec.json.schema(kind, schema_hook=_PARSED_SCHEMAS.__getitem__)
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
 

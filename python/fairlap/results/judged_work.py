@@ -42,6 +42,7 @@ class JudgedQuantity(msgspec.Struct, frozen=True):
     comparisons: list[PrintedComparison]
     without: tuple[str, ...]  # contestants that lack this quantity
     why_not: str | None  # all have it, and it is not compared
+    quantity: str = ""  # as `fairlap gate --require` calls it
 
 
 class WelchTest(msgspec.Struct, frozen=True):
@@ -66,6 +67,7 @@ class JudgedWork(msgspec.Struct, frozen=True, kw_only=True):
     no_verdict_code: str | None
     comparisons: list[PrintedComparison]
     other_quantities: list[JudgedQuantity]
+    trades: list[str] = []  # what a faster contestant is shown to cost, such as "5 % faster for 20 % more peak memory"
     means: tuple[MeanAndSpread, ...] | None
     welch: list[WelchTest] | None
 
@@ -81,6 +83,7 @@ def judged_work(found: WorkResult, order_differs: tuple[tuple[str, ...], tuple[s
         no_verdict_code=found.basis.no_verdict_code or None,
         comparisons=[_comparison(each) for each in found.comparisons],
         other_quantities=[_quantity(each) for each in found.other_quantities],
+        trades=[text for each in found.comparisons if (text := found.trade(each.a, each.b))],
         means=None if found.table is None else verdict.means_and_spreads(found.table),
         welch=None if found.table is None else [WelchTest(**vars(each)) for each in verdict.welch(found.table)],
     )
@@ -88,7 +91,7 @@ def judged_work(found: WorkResult, order_differs: tuple[tuple[str, ...], tuple[s
 
 def _quantity(found: QuantityComparisons) -> JudgedQuantity:
     comparisons = [_comparison(each) for each in found.comparisons]
-    return JudgedQuantity(found.metric.name, comparisons, found.without, found.why_not or None)
+    return JudgedQuantity(found.metric.name, comparisons, found.without, found.why_not or None, found.metric.key)
 
 
 def _comparison(each: verdict.Comparison) -> PrintedComparison:

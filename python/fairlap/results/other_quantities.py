@@ -1,13 +1,14 @@
 """Besides the headline, every quantity that has one value per process is compared in the same way.
 
+Each is a family of its own, at the level of the run's last look; those that a gate requires share that level.
 Quantities of a device are compared only where every contestant has them: how long a device worked for some says nothing
 of what the others took.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fairlap import verdict
 from fairlap.models.modes import MODES
@@ -24,29 +25,42 @@ DEVICE_SPAN = verdict.Metric("device span", "ns")
 CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
-TIME_TO_FIRST_INFERENCE = verdict.Metric("time to first inference", "ns", is_speed=False)
+TIME_TO_FIRST_INFERENCE = verdict.TIME_TO_FIRST_INFERENCE
 _FIRST = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
 CPU_TIME = verdict.Metric("CPU time", "ns", is_speed=False)
-PEAK_MEMORY = verdict.Metric("peak memory", "B", is_speed=False)
-QUANTITIES_OF_RUNS = frozenset({CPU_TIME, PEAK_MEMORY})
-"""Compared where each call starts a program; of frameworks, rows have these figures."""
+PEAK_MEMORY = verdict.Metric("peak memory", "B", is_speed=False, given_key="memory_peak")
+PAGE_FAULTS = verdict.Metric("page faults per call", "", is_speed=False, given_key="page_faults")
+ENERGY = verdict.Metric("energy per item", "J", is_speed=False)
+_OF_RUNS = frozenset({CPU_TIME, PEAK_MEMORY})  # shown of programs; of frameworks, rows have these figures
+_FEWEST_FAULTS = 1.0
+"""Fewer in a call count as one: 0 has no ratio, and a fault in a thousand calls costs nothing."""
 
 
 @dataclass(frozen=True)
 class QuantityComparisons:
-    """One metric compared between all that have it. Each metric is a separate family."""
+    """One metric compared between all that have it."""
 
     metric: verdict.Metric
     comparisons: tuple[verdict.Comparison, ...]
     without: tuple[str, ...]  # contestants that lack this quantity
     why_not: str = ""  # all have it, and it is not compared
+    is_shown: bool = False  # also where people read
 
 
 def compare_other_quantities(
-    work: Work, processes_by_contestant: Mapping[str, Sequence[ProcessResult]], headline: verdict.Metric
+    work: Work,
+    processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
+    headline: verdict.Metric,
+    *,
+    level: float = verdict.ERROR_RATE,
+    required: Collection[str] = (),
 ) -> tuple[QuantityComparisons, ...]:
-    """``processes_by_contestant`` has one process for each block, in the blocks' order."""
+    """``processes_by_contestant`` has one process for each block, in the blocks' order.
+
+    ``required`` has the keys of the quantities that share the level.
+    """
     found = []
+    of_runs = any(process.work_in == "child" for own in processes_by_contestant.values() for process in own)
     asked = [each for each in quantities_of_scenarios() if _is_compared(each, headline, processes_by_contestant)]
     of_scenarios = [(each.metric, _values_of(each, processes_by_contestant)) for each in asked]
     of_calls = [(metric, _values(read, work, processes_by_contestant)) for metric, read in _METRICS.items()]
@@ -56,14 +70,18 @@ def compare_other_quantities(
             continue
         if metric == verdict.LATENCY and headline != verdict.REPORTED_TIME:  # compared as the time of a step, or not
             continue
-        if metric in QUANTITIES_OF_RUNS and not any(
-            process.work_in == "child" for own in processes_by_contestant.values() for process in own
-        ):
-            continue
         if metric in QUANTITIES_OF_A_DEVICE and not any(each is not None for own in values.values() for each in own):
             continue  # the race was on a CPU
-        found.append(_compared(metric, values, work, processes_by_contestant))
+        metric = _on(work, metric)
+        own_level = level / len(required) if metric.key in required else level
+        is_shown = metric in QUANTITIES_OF_A_DEVICE or is_of_a_scenario(metric) or (of_runs and metric in _OF_RUNS)
+        compared = _compared(metric, values, work, processes_by_contestant, own_level)
+        found.append(replace(compared, is_shown=is_shown))
     return tuple(found)
+
+
+def _on(work: Work, metric: verdict.Metric) -> verdict.Metric:
+    return _FIRST[MODES[work.mode].first_answer] if metric == TIME_TO_FIRST_INFERENCE else metric
 
 
 def is_of_a_scenario(metric: verdict.Metric) -> bool:
@@ -95,7 +113,8 @@ def _values(
     work: Work,
     processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
 ) -> Values:
-    return {name: [read(process, work) for process in own] for name, own in processes_by_contestant.items()}
+    """Read them; a figure of 0 has no ratio, and is as good as none."""
+    return {name: [read(process, work) or None for process in own] for name, own in processes_by_contestant.items()}
 
 
 def _compared(
@@ -103,19 +122,19 @@ def _compared(
     values: dict[str, list[float | None]],
     work: Work,
     processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
+    level: float,
 ) -> QuantityComparisons:
     why_not = ""
     without = tuple(name for name, own in values.items() if all(each is None for each in own))
     if metric == DEVICE_SPAN and not without:
         values, why_not = _held_alike(values, processes_by_contestant)
     have = {} if why_not else _in_common_blocks({name: own for name, own in values.items() if name not in without})
-    if metric == TIME_TO_FIRST_INFERENCE:
-        metric = _FIRST[MODES[work.mode].first_answer]
     comparisons: tuple[verdict.Comparison, ...] = ()
     enough = len(have) > 1 and (metric not in QUANTITIES_OF_A_DEVICE or not without)
     if enough and min(map(len, have.values())) > 1:
         figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
-        comparisons = verdict.judge([verdict.block_table(figures, metric=metric, workload=work.id)])
+        table = verdict.block_table(figures, metric=metric, workload=work.id)
+        comparisons = verdict.judge([table], alpha=level)
     return QuantityComparisons(metric, comparisons, without, why_not)
 
 
@@ -137,9 +156,20 @@ def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str,
     return {name: [block[place] for block in whole] for place, name in enumerate(values)}
 
 
+def metrics_of_processes(work: Work) -> dict[str, verdict.Metric]:
+    """Collect what can be read of one process without the others of its block, by key."""
+    return {metric.key: metric for metric in (_on(work, each) for each in _METRICS)}
+
+
+def quantity_keys() -> list[str]:
+    """List every quantity that may be compared besides the headline."""
+    metrics = [*_METRICS, *_FIRST.values(), *(each.metric for each in quantities_of_scenarios())]
+    return list(dict.fromkeys(each.key for each in metrics))
+
+
 def figure_of(metric: verdict.Metric, process: ProcessResult, work: Work) -> float | None:
     """Read the figure of one process that it is compared by."""
-    return _METRICS[metric](process, work)
+    return _METRICS[TIME_TO_FIRST_INFERENCE if metric in _FIRST.values() else metric](process, work)
 
 
 def _latency(process: ProcessResult, work: Work) -> float | None:
@@ -177,6 +207,20 @@ def _peak_memory(process: ProcessResult, work: Work) -> float | None:
     return None if peak is None else float(peak)
 
 
+def _page_faults(process: ProcessResult, work: Work) -> float | None:
+    faults = None if process.elsewhere else process.per_call.get("page_faults")
+    return None if faults is None else max(faults, _FEWEST_FAULTS)
+
+
+def _energy(process: ProcessResult, work: Work) -> float | None:
+    """By all sensors together, as rows have it; of ranks on other hosts nothing is known."""
+    if process.energy is None or not process.energy.calls or (work.scale is not None and work.scale.hosts):
+        return None
+    joules = [each.joules for each in process.energy.read]
+    known = [each for each in joules if each is not None]
+    return sum(known) / (process.energy.calls * work.batch) if known and len(known) == len(joules) else None
+
+
 def _device_span(process: ProcessResult, work: Work) -> float | None:
     return _median_of(process, "device_span_ns")
 
@@ -207,4 +251,6 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     verdict.COMPILE_TIME: _compiling,
     CPU_TIME: _cpu_time,
     PEAK_MEMORY: _peak_memory,
+    PAGE_FAULTS: _page_faults,
+    ENERGY: _energy,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ class Results:
     decision: Decision | None = None  # where requirements or a use were given
     scaling: tuple[ScalingSeries, ...] = ()  # of works that were raced at several scales
     max_slowdown: float = verdict.MAX_SLOWDOWN  # beyond it, a contestant is slower than the baseline for a job
+    required: tuple[verdict.RequiredChange, ...] = ()  # of other quantities, against that baseline
 
     def __repr__(self) -> str:
         """Show a line for each row in an interactive session, with its median and its verdict."""
@@ -131,21 +132,34 @@ def results_of(
     price: Price | None = None,
     samples: Samples | None = None,
     max_slowdown: float | None = None,
+    required: Sequence[verdict.RequiredChange] | None = None,
 ) -> Results:
     """Judge a run: one family of comparisons for all works under each kind of conditions.
 
-    A race with a gate has its baseline and its bound, unless others are given; neither changes an interval or a
-    verdict.
+    A race with a gate has its baseline and its bounds, unless others are given. Neither baseline nor slowdown changes
+    an interval or a verdict; quantities that are ``required`` share one error rate.
     """
     gate = run.plan.gate or verdict.Gate(baseline)
     baseline = baseline or gate.baseline
+    changes = run.plan.required if required is None else tuple(required)
+    quantities = tuple(dict.fromkeys(each.quantity for each in changes))
     found: list[WorkResult] = []
     for conditions in ("controlled", "as-found"):
         bases = work_blocks(run.plan, run.processes, conditions)
         tables = [basis.table for basis in bases if basis.table is not None]
         design = design_of(run.plan, tables) if tables else verdict.Design()
         comparisons = verdict.judge(tables, alpha=run.plan.alpha, design=design) if tables else ()
-        found += [replace(work_result_of(basis, comparisons), continued_after=run.continued_after) for basis in bases]
+        levels = verdict.levels_at_end(tables, alpha=run.plan.alpha, design=design)
+        by_work = {table.workload: level for table, level in zip(tables, levels, strict=True)}
+        found += [
+            replace(
+                work_result_of(basis, comparisons),
+                continued_after=run.continued_after,
+                level=by_work.get(basis.work.id, run.plan.alpha),
+                required=quantities,
+            )
+            for basis in bases
+        ]
     scaling = scaling_of(run.plan, found)
     return Results(
         run,
@@ -156,4 +170,5 @@ def results_of(
         samples,
         scaling=scaling,
         max_slowdown=gate.max_slowdown if max_slowdown is None else max_slowdown,
+        required=changes,
     )

@@ -138,6 +138,8 @@ class WorkResult:
     standing: verdict.Standing | None = None
     rows: tuple[Row, ...] = ()  # one for each contestant, in their order
     continued_after: tuple[int, ...] = ()  # blocks of the run, each time that it was continued after it had ended
+    level: float = verdict.ERROR_RATE  # of each other quantity
+    required: tuple[str, ...] = ()  # quantities that a gate requires, which share this level
 
     @property
     def work(self) -> Work:
@@ -217,10 +219,32 @@ class WorkResult:
 
     @cached_property
     def other_quantities(self) -> tuple[QuantityComparisons, ...]:
-        """Percentiles, throughput and times to the first answer, compared in the same blocks."""
+        """Percentiles, throughput, times to the first answer, memory and more, compared in the same blocks."""
         if self.table is None:
             return ()
-        return compare_other_quantities(self.work, self.basis.compared, self.basis.metric)
+        return compare_other_quantities(
+            self.work, self.basis.compared, self.basis.metric, level=self.level, required=self.required
+        )
+
+    def other_comparisons(self, name: str, baseline: str) -> dict[str, verdict.Comparison]:
+        """Collect those of the first with the second, by the key of the quantity."""
+        found = (each for other in self.other_quantities for each in other.comparisons)
+        pair = (each for each in found if {each.a, each.b} == {name, baseline})
+        return {each.metric.key: each if each.a == name else each.reversed() for each in pair}
+
+    def trade(self, name: str, baseline: str) -> str:
+        """Write what the better of the two is shown to cost; empty where it costs nothing.
+
+        All quantities that it may name share one level: the required ones, or else all of them.
+        """
+        judged = self.comparison(name, baseline)
+        others = self.other_comparisons(name, baseline)
+        prices = {key: each for key, each in others.items() if not each.metric.is_speed}
+        if self.required:
+            named = [each for key, each in prices.items() if key in self.required]
+        else:
+            named = [each for each in prices.values() if each.p_adjusted <= self.level / len(prices)]
+        return "" if judged is None else verdict.trade_sentence(judged, named)
 
     def with_rows(self) -> Iterator[tuple[ContestantResult, Row]]:
         return zip(self.contestants, self.rows, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -130,17 +131,29 @@ def findings_of(name: str, results: Results) -> list[Finding]:
     gate = results.run.plan.gate
     if gate is None:
         return []
-    found = findings_inside(results.run, gate.baseline, (), max_slowdown=gate.max_slowdown)
-    return [Finding(each.status, f"{name}: {each.text}", each.ratio, each.low, each.high) for each in found]
+    found = findings_inside(results, gate.baseline, (), max_slowdown=gate.max_slowdown)
+    return [replace(each, text=f"{name}: {each.text}") for each in found]
 
 
-_STATUSES = {"passed": Status.PASSED, "slower": Status.SLOWER, "inconclusive": Status.INCONCLUSIVE}
+_STATUSES = {
+    "passed": Status.PASSED,
+    "slower": Status.SLOWER,
+    "exceeded": Status.SLOWER,
+    "inconclusive": Status.INCONCLUSIVE,
+}
 
 
 def findings_in(races: Sequence[RaceDocument]) -> list[Finding]:
     """List those of all races, as a gate has them."""
     return [
-        Finding(_STATUSES.get(each.status, Status.NOT_COMPARABLE), each.text, each.ratio, each.low, each.high)
+        Finding(
+            _STATUSES.get(each.status, Status.NOT_COMPARABLE),
+            each.text,
+            each.ratio,
+            each.low,
+            each.high,
+            each.required,
+        )
         for race in races
         for each in race.findings
     ]

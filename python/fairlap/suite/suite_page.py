@@ -14,7 +14,7 @@ from fairlap.render.judged import RATIOS_OF_BLOCKS
 from fairlap.suite.ratio_chart import has_ratios, ratio_chart
 from fairlap.suite.suite_document import RacedContestant, RaceDocument, RacedWork, SuiteDocument
 
-_GRAVEST_FIRST = ("slower", "not comparable", "inconclusive", "passed")
+_GRAVEST_FIRST = ("slower", "exceeded", "not comparable", "inconclusive", "passed")
 _SIGNS = {"equivalent": " =", "inconclusive": " ?"}
 _MEANING = "= equivalent to the baseline, ? undecided; ratios are times as long as the baseline takes."
 _VERDICTS = "Verdicts"

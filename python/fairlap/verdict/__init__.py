@@ -61,6 +61,8 @@ from fairlap.verdict.gates.candidate_over_suite import mean_log_speedups as mean
 from fairlap.verdict.gates.regression import Change as Change
 from fairlap.verdict.gates.regression import Regression as Regression
 from fairlap.verdict.gates.regression import compare_runs as compare_runs
+from fairlap.verdict.gates.required_change import RequiredChange as RequiredChange
+from fairlap.verdict.gates.required_change import required_changes_of as required_changes_of
 from fairlap.verdict.gates.slowdown import MAX_SLOWDOWN as MAX_SLOWDOWN
 from fairlap.verdict.gates.slowdown import Gate as Gate
 from fairlap.verdict.gates.slowdown import Slowdown as Slowdown
@@ -71,14 +73,17 @@ from fairlap.verdict.judge import ERROR_RATE as ERROR_RATE
 from fairlap.verdict.judge import decided as decided
 from fairlap.verdict.judge import design_so_far as design_so_far
 from fairlap.verdict.judge import judge as judge
+from fairlap.verdict.judge import levels_at_end as levels_at_end
 from fairlap.verdict.judge import too_few_blocks as too_few_blocks
 from fairlap.verdict.metric import COMPILE_TIME as COMPILE_TIME
 from fairlap.verdict.metric import LATENCY as LATENCY
 from fairlap.verdict.metric import METRICS_OF_CALLS as METRICS_OF_CALLS
+from fairlap.verdict.metric import QUANTITIES_OF_A_START as QUANTITIES_OF_A_START
 from fairlap.verdict.metric import REPORTED_TIME as REPORTED_TIME
 from fairlap.verdict.metric import THROUGHPUT as THROUGHPUT
 from fairlap.verdict.metric import TIME_PER_REQUEST as TIME_PER_REQUEST
 from fairlap.verdict.metric import TIME_TO_FIRST_GRADIENT as TIME_TO_FIRST_GRADIENT
+from fairlap.verdict.metric import TIME_TO_FIRST_INFERENCE as TIME_TO_FIRST_INFERENCE
 from fairlap.verdict.metric import TIME_TO_SCORE as TIME_TO_SCORE
 from fairlap.verdict.metric import Metric as Metric
 from fairlap.verdict.noisy_blocks import GateLimits as GateLimits
@@ -106,6 +111,7 @@ from fairlap.verdict.sentence import blocks_to_decide as blocks_to_decide
 from fairlap.verdict.sentence import modes_sentence as modes_sentence
 from fairlap.verdict.sentence import needed_blocks as needed_blocks
 from fairlap.verdict.sentence import needed_text as needed_text
+from fairlap.verdict.sentence import required_sentence as required_sentence
 from fairlap.verdict.sentence import sentence as sentence
 from fairlap.verdict.sentence import slowdown_sentence as slowdown_sentence
 from fairlap.verdict.several_works import GeometricMean as GeometricMean
@@ -113,6 +119,7 @@ from fairlap.verdict.several_works import geometric_mean_ratio as geometric_mean
 from fairlap.verdict.standing import Place as Place
 from fairlap.verdict.standing import Standing as Standing
 from fairlap.verdict.standing import standing as standing
+from fairlap.verdict.trade import trade_sentence as trade_sentence
 from fairlap.verdict.warnings import StatisticalWarning as StatisticalWarning
 from fairlap.verdict.when_to_stop.late_share import LateShareTest as LateShareTest
 from fairlap.verdict.when_to_stop.looks import Design as Design

@@ -73,6 +73,17 @@ def judge(
     return tuple(found)
 
 
+def levels_at_end(
+    tables: Sequence[BlockTable], *, alpha: float = ERROR_RATE, margin: float = 0.02, design: Design = FIXED
+) -> tuple[float, ...]:
+    """Find at which level the look after all blocks of each table was, or that of the next one would have been.
+
+    At this level the run may be judged by another quantity too. Its verdict then rests on one look, whose number the
+    run chose by its times, and the levels of all looks that it could have been add up to no more than alpha.
+    """
+    return tuple(_Course(table, alpha / len(tables), margin, design).level_at_end for table in tables)
+
+
 def decided(tables: Sequence[BlockTable], *, alpha: float = ERROR_RATE, margin: float = 0.02, design: Design) -> bool:
     """Whether a run until decided may end after these blocks because every comparison asked for is decided.
 
@@ -182,11 +193,18 @@ class _Course:
         else:  # without its baseline there is nothing to ask
             design = replace(design, gate=None)
         self._looks = looks(looked_at, alpha=alpha, margin=margin, design=design)
-        self._seen = [_evidence(table.first(look.blocks), look.level, margin) for look in self._looks]
         self._ends_with_a_look = bool(self._looks) and self._looks[-1].blocks == table.blocks
         self._next_level = level_of_an_extra_look(self._looks, alpha)
         fastest = int(np.median(log_times, axis=0).argmin())
         self.asked = [i for i, pair in enumerate(self._pairs) if not design.only_winner or fastest in pair]
+
+    @cached_property
+    def _seen(self) -> list[_Evidence]:
+        return [_evidence(self._table.first(look.blocks), look.level, self._margin) for look in self._looks]
+
+    @property
+    def level_at_end(self) -> float:
+        return self._looks[-1].level if self._ends_with_a_look else self._next_level
 
     def _put_edges(self, gate: Gate) -> Floats:
         """Compute what to add to the log times, so that a contestant at the bound is equal to the baseline."""

@@ -1,5 +1,7 @@
 """What is compared: its name, its unit, and which way is better."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +19,12 @@ class Metric:
     better: Literal["lower", "higher"] = "lower"
     is_speed: bool = True
     inverse: str = ""  # what people know instead; the words are then about it
+    given_key: str = ""  # where options call it something else than its name
+
+    @property
+    def key(self) -> str:
+        """What options call it: ``cpu_time``."""
+        return self.given_key or self.name.lower().replace(" ", "_")
 
 
 LATENCY = Metric("latency", "ns")
@@ -28,4 +36,7 @@ TIME_TO_SCORE = Metric("time to score", "ns")
 TIME_PER_REQUEST = Metric("time per request at the largest rate", "ns", inverse="largest rate")
 THROUGHPUT = Metric("throughput", "items/s", better="higher")
 COMPILE_TIME = Metric("compile time", "ns", is_speed=False)
+TIME_TO_FIRST_INFERENCE = Metric("time to first inference", "ns", is_speed=False)
 TIME_TO_FIRST_GRADIENT = Metric("time to first gradient", "ns", is_speed=False)
+QUANTITIES_OF_A_START = frozenset({COMPILE_TIME, TIME_TO_FIRST_INFERENCE, TIME_TO_FIRST_GRADIENT})
+"""Known of processes that started alone."""

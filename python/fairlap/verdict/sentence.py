@@ -8,6 +8,7 @@ from math import ceil, isfinite, log, log1p
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.figures.modes import Modes
+from fairlap.verdict.gates.required_change import RequiredChange
 from fairlap.verdict.gates.slowdown import Slowdown, slowdown_of
 from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
 
@@ -42,7 +43,7 @@ def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText
 
     The better contestant is the subject, unless ``a_first`` keeps the first of the two there.
     """
-    compared = comparison if a_first else _from_the_better_side(comparison)
+    compared = comparison if a_first else from_the_better_side(comparison)
     claim, interval = _claim_and_interval(compared)
     if compared.evidence == "within one process":
         claim = f"in this process {claim}"
@@ -65,9 +66,28 @@ def slowdown_sentence(compared: Comparison, max_slowdown: float) -> str:
         claim = f"{what} of {compared.a} is {ratio} times that of {compared.b} {bounds}".rstrip()
     parts = [claim, f"{quantity_text.share(max_slowdown, 3)} allowed", *_blocks_and_doubts(compared)]
     if slowdown_of(compared, max_slowdown) is Slowdown.UNDECIDED:
-        too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
-        parts += too_few or [sensitivity(Verdict.INCONCLUSIVE, compared.detectable_effect)]
+        parts += _why_open(compared)
     return "; ".join(parts)
+
+
+def required_sentence(compared: Comparison, required: RequiredChange) -> str:
+    """Write what the first of the two needs against the second, and the requirement that the interval is compared with.
+
+    As tables show it.
+    """
+    ratio, bounds = quantity_text.ratio_and_bounds(
+        compared.ratio, compared.interval.low, compared.interval.high, apart_from=required.bound
+    )
+    claim = f"{compared.metric.name} of {compared.a} is {ratio} times that of {compared.b} {bounds}".rstrip()
+    parts = [claim, f"required {required.text}", *_blocks_and_doubts(compared)]
+    if required.outcome(compared.interval.low, compared.interval.high) is Slowdown.UNDECIDED:
+        parts += _why_open(compared)
+    return "; ".join(parts)
+
+
+def _why_open(compared: Comparison) -> list[str]:
+    too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
+    return too_few or [sensitivity(Verdict.INCONCLUSIVE, compared.detectable_effect)]
 
 
 def modes_sentence(modes: Modes) -> str:
@@ -156,7 +176,7 @@ def needed_text(blocks: int) -> str:
     return f"more than {_MOST_BLOCKS} blocks" if blocks > _MOST_BLOCKS else f"about {blocks} blocks"
 
 
-def _from_the_better_side(comparison: Comparison) -> Comparison:
+def from_the_better_side(comparison: Comparison) -> Comparison:
     """Make the contestant with the better figure the subject; where a difference is shown, that is the winner."""
     a_is_better = comparison.ratio == 1 or (comparison.ratio < 1) == (comparison.metric.better == "lower")
     return comparison if a_is_better else comparison.reversed()

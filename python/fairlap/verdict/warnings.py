@@ -51,7 +51,7 @@ class NoSpread(StatisticalWarning):
     """Noise that cannot be seen is not absent, so neither equality nor a small effect can be trusted."""
 
     code = "W_NO_SPREAD"
-    form = "every block gave exactly the same ratio; the clock is too coarse to show the noise"
+    form = "every block gave exactly the same ratio, so its noise cannot be seen"
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def test_an_outcome_is_what_the_gate_finds(
     change_ns: float, max_slowdown: float, blocks: int, outcome: str, status: Status
 ) -> None:
     shown = results({"base": 1e6, "change": change_ns}, max_slowdown=max_slowdown, blocks=blocks)
-    [found] = findings_inside(shown.run, "base", (), max_slowdown=max_slowdown)
+    [found] = findings_inside(shown, "base", (), max_slowdown=max_slowdown)
     assert found.status is status
     assert {each.row.contestant: each.outcome for each in job_outcomes(shown)}["change"] == outcome
 

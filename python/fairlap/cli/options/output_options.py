@@ -36,6 +36,12 @@ REQUIRE = click.option(
     metavar="COLUMN<LIMIT,...",
     help="Mark which qualify: latency_p99<20ms, memory<4GB, cost<0.02.",
 )
+REQUIRED_CHANGES = click.option(
+    "--require",
+    multiple=True,
+    metavar="QUANTITY<=+SHARE",
+    help="Bound another quantity by the baseline's: memory_peak<=+2%. Repeatable.",
+)
 FOR = click.option(
     "--for", "use", type=NAME, metavar="USE", help="Recommend a contestant for a use: edge, cloud or research."
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ from fairlap.request.fields.server_address import require_confirmed
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.prices import Price, price_named
+from fairlap.results.required_decided import are_required_decided
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.contract import require_settings
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
@@ -131,6 +133,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         target=output.options.target,
         budget_s=output.options.budget,
         past_decision=bool(had_ended) and not is_out_of_time(had_ended),
+        also_decided=partial(are_required_decided, plan),
     )
     progress = progress_for(plan, ending.longest_s, quiet=output.quiet)
     recorder = Recorder(run, resumed, progress) if output.store else None

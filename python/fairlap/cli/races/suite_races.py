@@ -25,6 +25,7 @@ from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
+from fairlap.race.planning.plan_required import with_required
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.suite import E_SUITE, Kind, LeftOut, RaceOfSuite, Selection, Suite, of_shard
 from fairlap.request.units import Seconds
@@ -37,7 +38,7 @@ from fairlap.suite.suite_document import (
     findings_of,
     works_of,
 )
-from fairlap.verdict import ERROR_RATE
+from fairlap.verdict import ERROR_RATE, RequiredChange
 
 _LEAST_BUDGET_S = 0.1
 _FIRST_SIGNAL = 128  # an exit status from here on is that of a signal
@@ -55,6 +56,7 @@ class SuiteOptions:
     store: bool = True
     quiet: bool = False
     pass_env: tuple[str, ...] = ()
+    required: tuple[RequiredChange, ...] = ()  # of every race between two sides
 
     @property
     def kind(self) -> Kind:
@@ -95,7 +97,7 @@ def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str])
         race = msgspec.structs.replace(race, trust=options.trust, pass_env=(*race.pass_env, *options.pass_env))
         try:
             request = request_between(race, options.sides) if options.sides else _request_alone(race)
-            plan = plan_of(request, _silent if options.quiet else print_note)
+            plan = with_required(plan_of(request, _silent if options.quiet else print_note), options.required)
             require_programs(plan.contestants)
         except NoBaseline as error:
             found.append(_Planned(race, race, None, str(error), error.code))

@@ -19,7 +19,7 @@ from fairlap.request.work import Conditions, Precision, Work
 from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
 from fairlap.scenarios.contract import Scenario, scenario_of
 from fairlap.scenarios.process_result import Started
-from fairlap.verdict import ERROR_RATE, Gate
+from fairlap.verdict import ERROR_RATE, Gate, RequiredChange
 
 PLAN_FORMAT = 2
 DATA_SEEDS = Scenario.data_seeds  # that take turns from block to block, where no scenario has others
@@ -87,6 +87,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     until_decided: bool = False  # ends as soon as all that was asked for is decided
     only_winner: bool = False  # only the fastest is compared with the others
     gate: Gate | None = None  # whether contestants are slower than its baseline by more than its bound is to be shown
+    required: tuple[RequiredChange, ...] = ()  # of quantities besides what is judged, against the baseline of the gate
     alpha: Annotated[float, Meta(gt=0, le=ERROR_RATE)] = (
         ERROR_RATE  # of any false claim; the races of a suite share one
     )

@@ -9,7 +9,7 @@ import msgspec
 from fairlap.render.ci_reports.outcomes import JobOutcome, job_outcomes
 from fairlap.results.results import Results
 
-_SEVERITIES = {"slower": "major", "failed": "critical"}
+_SEVERITIES = {"slower": "major", "exceeded": "major", "failed": "critical"}
 
 
 def encode(results: Results) -> bytes:

@@ -1,6 +1,7 @@
 """JUnit XML (``.junit.xml``): a test case for each row, which fails where it is slower than the named baseline.
 
-A failure is a slowdown, an error is a contestant that failed, and what is inconclusive or cannot run is skipped.
+A failure is a slowdown or a required quantity that is exceeded, an error is a contestant that failed, and what is
+inconclusive or cannot run is skipped.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fairlap.results.row import judged_time_ns
 
 _ELEMENTS: dict[Outcome, str] = {
     "slower": "failure",
+    "exceeded": "failure",
     "failed": "error",
     "inconclusive": "skipped",
     "unsupported": "skipped",

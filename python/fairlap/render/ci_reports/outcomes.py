@@ -1,6 +1,7 @@
 """What a row means for a job.
 
-It passes, it is slower than the baseline by more than is allowed, it failed, or nothing is known.
+It passes, it is slower than the baseline by more than is allowed, another required quantity is exceeded, it failed, or
+nothing is known.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
 from fairlap.verdict import Slowdown
 
-Outcome = Literal["passed", "slower", "inconclusive", "failed", "unsupported"]
+Outcome = Literal["passed", "slower", "exceeded", "inconclusive", "failed", "unsupported"]
 _NOT_HERE = ("unsupported", "not_installed")
 
 
@@ -40,6 +41,7 @@ _OUTCOMES: dict[Slowdown, Outcome] = {
     Slowdown.WITHIN: "passed",
     Slowdown.UNDECIDED: "inconclusive",
 }
+_GRAVEST_FIRST: tuple[Outcome, ...] = ("slower", "exceeded", "inconclusive", "passed")
 
 
 def _outcome(work_result: WorkResult, result: ContestantResult, results: Results) -> tuple[Outcome, str]:
@@ -52,4 +54,19 @@ def _outcome(work_result: WorkResult, result: ContestantResult, results: Results
     if comparison is None:
         return "inconclusive", work_result.why_no_verdict or f"{name} was not compared with {baseline}"
     text = verdict.slowdown_sentence(comparison, results.max_slowdown)
-    return _OUTCOMES[verdict.slowdown_of(comparison, results.max_slowdown)], text
+    of_time = _OUTCOMES[verdict.slowdown_of(comparison, results.max_slowdown)], text
+    found = [of_time, *_required(work_result, name, results)]
+    gravest = min((outcome for outcome, _ in found), key=_GRAVEST_FIRST.index)
+    return gravest, "; ".join(text for outcome, text in found if outcome == gravest)
+
+
+def _required(work_result: WorkResult, name: str, results: Results) -> Iterator[tuple[Outcome, str]]:
+    found = work_result.other_comparisons(name, results.baseline)
+    for each in results.required:
+        compared = found.get(each.quantity)
+        if compared is None:
+            yield "inconclusive", f"{each.text}: {each.quantity} was not compared"
+            continue
+        shown = each.outcome(compared.interval.low, compared.interval.high)
+        text = verdict.required_sentence(compared, each)
+        yield ("exceeded" if shown is Slowdown.EXCEEDED else _OUTCOMES[shown]), text

@@ -10,7 +10,7 @@ from fairlap.render.judged import judged_text, ratios_note
 from fairlap.render.report.markup import Markup, breaking, tag
 from fairlap.render.scenario_side import notes_on
 from fairlap.request.work import Work
-from fairlap.results.other_quantities import QUANTITIES_OF_RUNS, is_of_a_scenario
+from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import WorkResult
@@ -136,14 +136,16 @@ def sentences(standing: verdict.Standing | None, comparisons: Sequence[verdict.C
 
 
 def _further_quantities(work_result: WorkResult) -> Markup | None:
-    """By the time and the steps to a score, where one was asked for, and by what a program's runs used."""
+    """By the time and the steps to a score, by what a program's runs used; and what the fastest is shown to cost."""
+    first, *rest = work_result.contestants
     found = [
         f"By {other.metric.name}: {verdict.sentence(each)}"
         for other in work_result.other_quantities
-        if other.metric in QUANTITIES_OF_RUNS or is_of_a_scenario(other.metric)
+        if other.is_shown and other.metric not in QUANTITIES_OF_A_DEVICE
         for each in other.comparisons
         if each.ratio != 1.0
     ]
+    found += [f"Trade: {text}" for each in rest if (text := work_result.trade(first.contestant, each.contestant))]
     return tag("ul", (tag("li", text) for text in found), class_="verdicts") if found else None
 
 

@@ -20,7 +20,6 @@ from fairlap.render.text.works_table import MOST_IN_FULL, to_decide, works_lines
 from fairlap.request.names import with_version
 from fairlap.request.work import Work
 from fairlap.results.columns.compilation import found_for
-from fairlap.results.other_quantities import QUANTITIES_OF_A_DEVICE, QUANTITIES_OF_RUNS, is_of_a_scenario
 from fairlap.results.results import Results
 from fairlap.results.row import Row
 from fairlap.results.work_result import ContestantResult, WorkResult
@@ -193,12 +192,12 @@ def _compilation_lines(results: Results, work_result: WorkResult) -> list[str]:
 def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
     """Compare the fastest with the others by the quantities of a GPU, of a program's runs, and of training to a score.
 
-    Of those of a GPU none is what a user waits for.
+    Of those of a GPU none is what a user waits for. What the fastest is shown to cost follows.
     """
     first = work_result.contestants[0].contestant
     lines = []
     for other in work_result.other_quantities:
-        if other.metric not in QUANTITIES_OF_A_DEVICE | QUANTITIES_OF_RUNS and not is_of_a_scenario(other.metric):
+        if not other.is_shown:
             continue
         if other.why_not:
             lines.append(f"Not compared by {other.metric.name}, with launch gaps in some only: {other.why_not}.")
@@ -207,7 +206,8 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
             for each in other.comparisons
             if first in (each.a, each.b) and each.ratio != 1.0  # such as of steps, of which all took as many
         ]
-    return lines
+    trades = (work_result.trade(first, each.contestant) for each in work_result.contestants[1:])
+    return [*lines, *(f"Trade: {text}." for text in trades if text)]
 
 
 def _limits(work_result: WorkResult) -> list[str]:

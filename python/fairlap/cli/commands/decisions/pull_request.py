@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.commands.stored_runs.gate import GateCommand
-from fairlap.cli.options.output_options import WAIT, writable
+from fairlap.cli.options.output_options import REQUIRED_CHANGES, WAIT, writable
 from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN
 from fairlap.cli.output import print_error, print_note
 
 if TYPE_CHECKING:
     from fairlap.pull_request.event import Job
     from fairlap.race.run import Run
+    from fairlap.request.gate_file import GateRules
 
 _NOT_COMPARABLE = 3
 _BASE, _CHANGE = "base", "change"
 _SECTIONS = {
     "What to race": "command call suite base prepare pass-env same-output reported",
     "How": "threads budget blocks wait",
-    "When it fails": "baseline max-slowdown strict",
+    "When it fails": "baseline max-slowdown require strict",
     "The run and the comment": "output body post name charts author number comment",
     "Help": "h help",
 }
@@ -61,6 +62,7 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 @WAIT
 @click.option("--baseline", metavar="NAME", help=f"With RUN: its baseline contestant.  [default: {_BASE}]")
 @click.option("--max-slowdown", type=LARGEST_SLOWDOWN, help="Largest acceptable slowdown.  [default: 2%]")
+@REQUIRED_CHANGES
 @click.option("--strict", is_flag=True, help="Fail with status 2 when inconclusive.")
 @click.option(
     "-o", "--output", multiple=True, type=FILE, metavar="FILE", help="Write the run, as `fairlap compare` does."
@@ -84,10 +86,12 @@ def command(post: Path | None, comments: bool, number: int | None, author: str, 
     In GitHub Actions the pull request, the repository and the base are known from the job. The comment needs
     GITHUB_TOKEN; without it the text goes to the job's summary alone. A comment that fails changes no status.
 
-    The race goes on until it is shown whether the change is slower by more than --max-slowdown.
+    The race goes on until it is shown whether the change is slower by more than --max-slowdown, and whether it meets
+    --require. `gate.toml` in the current folder may hold both, and strict; options replace them.
 
-    Exit status: as of `fairlap gate`: 0 when the change is within it, or inconclusive, 1 when a larger slowdown is
-    shown, 2 when inconclusive with --strict, 3 when not comparable, for example because the base lacks the benchmark.
+    Exit status: as of `fairlap gate`: 0 when the change is within the bounds, or inconclusive, 1 when one is shown to
+    be exceeded, 2 when inconclusive with --strict, 3 when not comparable, for example because the base lacks the
+    benchmark.
     """
     from fairlap.errors import FairlapError
     from fairlap.pull_request.comment_text import marker
@@ -109,30 +113,34 @@ def command(post: Path | None, comments: bool, number: int | None, author: str, 
 
 
 def _judged(
-    job: Job, name: str, *, body: Path | None, suite: Path | None, max_slowdown: float | None, **given: Any
-) -> tuple[int, str]:
+    job: Job, name: str, *, body: Path | None, suite: Path | None, max_slowdown: float | None, require: tuple[str, ...],
+    strict: bool, **given: Any,
+) -> tuple[int, str]:  # fmt: skip
     """Judge the run or the suite, and return the exit status and the text of the comment."""
+    from fairlap.history.gate import require_known
     from fairlap.machine.files.atomic_files import write_output
     from fairlap.pull_request.checkouts import NoBaseline, NotPrepared
     from fairlap.pull_request.comment_text import without_base
-    from fairlap.verdict import MAX_SLOWDOWN
+    from fairlap.request.gate_file import gate_rules
 
-    usual = MAX_SLOWDOWN if max_slowdown is None else max_slowdown
+    rules = gate_rules(max_slowdown, strict=strict, require=require)
+    require_known(rules.required)
     try:
         if suite is not None:
-            status, text = _judged_suite(job, name, suite, max_slowdown=max_slowdown, **given)
+            status, text = _judged_suite(job, name, suite, rules, max_slowdown=max_slowdown, **given)
         else:
-            status, text = _judged_run(job, name, max_slowdown=usual, **given)
+            status, text = _judged_run(job, name, rules, **given)
     except (NoBaseline, NotPrepared) as error:
         print_error(str(error), error.code)
-        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=None if suite else usual)
+        bound = None if suite else rules.max_slowdown
+        status, text = _NOT_COMPARABLE, without_base(name, str(error), max_slowdown=bound)
     if body is not None:
         write_output(body, text.encode())
     return status, text
 
 
 def _judged_suite(
-    job: Job, name: str, suite: Path, *, charts: str, strict: bool, output: tuple[Path, ...], base: str | None,
+    job: Job, name: str, suite: Path, rules: GateRules, *, charts: str, output: tuple[Path, ...], base: str | None,
     prepared_by: str | None, pass_env: tuple[str, ...], budget: float | None, **others: Any,
 ) -> tuple[int, str]:  # fmt: skip
     """Race the suite, which has all that the other options say of one benchmark."""
@@ -152,7 +160,9 @@ def _judged_suite(
         raise InvalidRequest(f"a suite has its own races and bounds; leave {option} out", code="E_PULL_REQUEST")
     files, found = writable(output, only=SUFFIXES), read_suite(suite)
     with _both_sides(job, base, prepared_by, pass_env) as sides:
-        options = SuiteOptions(sides=sides, budget_s=budget, strict=strict, store=False, pass_env=pass_env)
+        options = SuiteOptions(
+            sides=sides, budget_s=budget, strict=rules.strict, store=False, pass_env=pass_env, required=rules.required
+        )
         result = run_suite(found, options)
     if result.exit_status > _NOT_COMPARABLE:  # Ctrl-C
         raise SystemExit(result.exit_status)
@@ -167,11 +177,10 @@ def _judged_suite(
 
 
 def _judged_run(
-    job: Job, name: str, *, baseline: str | None, charts: str, max_slowdown: float, strict: bool,
-    output: tuple[Path, ...], **given: Any,
+    job: Job, name: str, rules: GateRules, *, baseline: str | None, charts: str, output: tuple[Path, ...], **given: Any
 ) -> tuple[int, str]:  # fmt: skip
     """Judge the run, write its files, and return the exit status and the text of the comment."""
-    from fairlap.history.gate import findings_inside, overall
+    from fairlap.history.gate import findings_inside, overall, trades_inside
     from fairlap.pull_request.comment_text import comment_text
     from fairlap.render.outputs import UnknownFormat, write_all
     from fairlap.results.results import results_of
@@ -180,19 +189,20 @@ def _judged_run(
     for path, chosen in files:
         if chosen.content == "training":
             raise UnknownFormat(f"{path} logs training to a score, which has no part in a pull request; leave it out")
-    run, run_id = _run(job, output=output, max_slowdown=max_slowdown, **given)
-    findings = findings_inside(run, against, (), max_slowdown=max_slowdown)
-    results = results_of(run, run_id, baseline=against, max_slowdown=max_slowdown)
-    text = comment_text(name, findings, results.rows, max_slowdown=max_slowdown, charts=charts or job.page)
-    click.echo("\n".join(map(str, findings)))
+    run, run_id = _run(job, output=output, rules=rules, **given)
+    bound = rules.max_slowdown
+    results = results_of(run, run_id, baseline=against, max_slowdown=bound, required=rules.required or None)
+    findings, trades = findings_inside(results, against, (), max_slowdown=bound), trades_inside(results, against, ())
+    text = comment_text(name, findings, results.rows, max_slowdown=bound, charts=charts or job.page, trades=trades)
+    click.echo("\n".join([*map(str, findings), *(f"trade: {each}" for each in trades)]))
     for failure in write_all(files, results):
         print_error(failure, "E_FILE")
-    return int(overall(findings, strict=strict)), text
+    return int(overall(findings, strict=rules.strict)), text
 
 
 def _run(
     job: Job, *, run_name: str | None, run_command: str | None, call: str | None, base: str | None,
-    prepared_by: str | None, **options: Any,
+    prepared_by: str | None, rules: GateRules, **options: Any,
 ) -> tuple[Run, str]:  # fmt: skip
     """Load the run that was named, or race now."""
     from fairlap.errors import InvalidRequest
@@ -208,6 +218,7 @@ def _run(
             programs(run_command, sides, options["reported"] or "", options["pass_env"])
             if run_command is not None
             else callables(str(call), sides),
+            rules,
             **options,
         )
 
@@ -234,21 +245,24 @@ def _both_sides(
         yield {_BASE: folder, _CHANGE: change}
 
 
-def _raced(contestants: dict[str, Any], *, output: tuple[Path, ...], **options: Any) -> tuple[Run, str]:
+def _raced(
+    contestants: dict[str, Any], rules: GateRules, *, output: tuple[Path, ...], **options: Any
+) -> tuple[Run, str]:
     from fairlap.cli.races.run_race import checked_output, run_race
     from fairlap.machine.files.scratch_folder import ScratchFolder
     from fairlap.race.planning.plan_from_request import plan_of
+    from fairlap.race.planning.plan_required import with_required
     from fairlap.render.outputs import format_of
     from fairlap.request.race_request import RaceRequest
     from fairlap.store.runs.run_file import load_run
 
-    kept = {key: value for key, value in options.items() if value is not None}
+    kept = {key: value for key, value in options.items() if value is not None} | {"max_slowdown": rules.max_slowdown}
     with ScratchFolder() as scratch:
         file = scratch / "run.json"
         kept_on_the_way = [path for path in output if format_of(path).name == "json"]
         request = RaceRequest(**contestants, **kept, baseline=_BASE, output=(*kept_on_the_way, file))
         race_output = checked_output(request, request, store=False)
-        status = run_race(plan_of(request, print_note), race_output)
+        status = run_race(with_required(plan_of(request, print_note), rules.required), race_output)
         if status > 1:  # Ctrl-C
             raise SystemExit(status)
         return load_run(file), next((path.stem for path in output), _CHANGE)

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.output_options import JSON, OUTPUT_JSON
+from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, REQUIRED_CHANGES
 from fairlap.cli.options.values import RUN_OR_FILE, SHARE
 from fairlap.cli.output import print_result
 from fairlap.history.between_runs import Difference
+from fairlap.history.gate import GateFinding
 from fairlap.history.operators import OperatorsCompared
 from fairlap.history.ratios_between_runs import RatioCompared
 from fairlap.printed_document import PrintedDocument
@@ -24,6 +25,7 @@ class RunsDiffer(PrintedDocument, frozen=True, tag="fairlap.diff/1"):
     not_compared: tuple[str, ...]  # what only one of the runs holds
     machine: list[str]  # what differs between the machines
     code: list[str]  # files of the user, in modules that both import, which are not the same
+    required: tuple[GateFinding, ...] = ()  # what is shown of quantities that are required, as a gate judges them
 
 
 @click.command(
@@ -42,9 +44,12 @@ fairlap diff before.json after.json
     default="2%",
     help="Ignore differences below SHARE.  [default: 2%]",
 )
+@REQUIRED_CHANGES
 @OUTPUT_JSON
 @JSON
-def command(before: str, after: str, margin: float, output: tuple[Path, ...], as_json: bool) -> None:
+def command(
+    before: str, after: str, margin: float, require: tuple[str, ...], output: tuple[Path, ...], as_json: bool
+) -> None:
     """Compare two runs: ids of stored runs, or run files.
 
     First come the ratios between contestants, which are what a race claims. A ratio is refuted where its intervals
@@ -53,19 +58,24 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     The processes of two runs did not alternate, so a change of the code cannot be separated from one of the machine.
     Intervals are widened by what may have changed, and different work or processors are not compared.
     Where both runs have profiles, the operators that account for a difference follow, the largest first.
+    What --require, or the require of `gate.toml`, bounds is judged as `fairlap gate` does.
 
     Exit status: 1 when nothing could be compared, as when both are the same run.
     """
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
+    from fairlap.history.gate import require_known, required_between
     from fairlap.history.operators import compare_operators
     from fairlap.history.ratios_between_runs import compare_ratios
     from fairlap.history.text import operators_text, ratios_text, runs_text
     from fairlap.machine.differences import differences, differences_text
     from fairlap.race.planning.plan_modules import differing_code
+    from fairlap.request.gate_file import gate_rules
     from fairlap.results.results import results_of
     from fairlap.store.runs.run_sources import run_named
     from fairlap.verdict import Change
 
+    required = gate_rules(require=require).required
+    require_known(required)
     (old, old_id), (new, _) = run_named(before), run_named(after)
     if is_same_run(old, new):
         document = RunsDiffer(True, (), (), [], (), [], [])
@@ -77,9 +87,19 @@ def command(before: str, after: str, margin: float, output: tuple[Path, ...], as
     ratios = tuple(ratio for each in of_works for ratio in each.ratios)
     operators = compare_operators(old, new, compared, margin=margin)
     code = differing_code(old.plan.modules, new.plan.modules)
+    findings = required_between(old, new, required)
     of_machine = [str(each) for each in differences(old.machine, new.machine)]
-    document = RunsDiffer(False, ratios, compared.differences, operators, compared.unmatched, of_machine, code)
-    of_times = [runs_text(compared), *map(operators_text, operators)]
+    document = RunsDiffer(
+        same_run=False,
+        ratios=ratios,
+        differences=compared.differences,
+        operators=operators,
+        not_compared=compared.unmatched,
+        machine=of_machine,
+        code=code,
+        required=tuple(each.printed for each in findings),
+    )
+    of_times = [runs_text(compared), *map(str, findings), *map(operators_text, operators)]
     texts = [ratios_text(of_works), *of_times, differences_text(old.machine, new.machine)]
     texts.append(f"the code of the runs differs: {', '.join(code)} [W_CODE_CHANGED]" if code else "")
     text = "\n".join(filter(None, texts))

@@ -1,0 +1,25 @@
+"""A plan whose race also has to show whether requirements on other quantities than the judged one are met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fairlap.race.planning.plan import Plan
+from fairlap.verdict import QUANTITIES_OF_A_START, RequiredChange
+
+_OF_A_START = frozenset(each.key for each in QUANTITIES_OF_A_START)
+
+
+def with_required(plan: Plan, required: Sequence[RequiredChange]) -> Plan:
+    """Add requirements against the baseline of its gate.
+
+    For the times to get ready, all processes start alone, which is slower; side by side they would disturb each other.
+    """
+    plan = msgspec.structs.replace(plan, required=tuple(required))
+    if not any(each.quantity in _OF_A_START for each in required):
+        return plan
+    return msgspec.structs.replace(
+        plan, blocks=tuple(msgspec.structs.replace(block, started="alone") for block in plan.blocks)
+    )
