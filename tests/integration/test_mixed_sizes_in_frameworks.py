@@ -1,0 +1,227 @@
+"""Races over a mix of sizes agree with loops by hand over the same lengths, and count what compilers do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import fairlap
+import numpy as np
+import pytest
+from command_line import output, refusal
+from onnx_files import masked_lookup
+from small_transformer import by_hand, onnx_file, weights
+from transformers_folders import folder_of
+
+pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+
+LENGTHS = [16] * 6 + [40] * 9 + [96] * 3 + [200] * 2
+DISTINCT = len(set(LENGTHS))
+_WITHIN = 0.10  # on the two busy cores of a test machine; a process that draws bad memory alone makes 5 %
+
+
+@pytest.fixture
+def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    return _file(tmp_path / "lengths.csv", ("sequence",), [(length,) for length in LENGTHS])
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return onnx_file(tmp_path / "transformer.onnx")
+
+
+def _file(path: Path, names: tuple[str, ...], rows: list[tuple[int, ...]]) -> Path:
+    with path.open("w", newline="") as opened:
+        csv.writer(opened).writerows([names, *rows])
+    return path
+
+
+def _by_hand(framework: str, model: Path, lengths: Path) -> dict[str, Any]:
+    command = [sys.executable, str(Path(__file__).parents[1] / "support/lengths_by_hand.py"), framework]
+    limits = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        ["taskset", "-c", "0", *command, str(model), str(lengths)],
+        env={**os.environ, **limits},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _raced(model: Path, lengths: Path, on: list[str], **options: Any) -> dict[str, Any]:
+    usual = {"dims": "batch=1", "blocks": 1, "seconds": 0.4, "threads": 1}
+    results = fairlap.compare(str(model), on=on, shapes_from=str(lengths), **{**usual, **options})
+    return {row.contestant: row for row in results.rows}
+
+
+def test_the_transformer_by_hand_is_that_of_the_file(model: Path) -> None:
+    import onnxruntime
+
+    ids = np.random.default_rng(1).integers(0, 500, (2, 9))
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    exact = by_hand(np, {name: each.astype(np.float64) for name, each in weights().items()}, ids)
+    np.testing.assert_allclose(session.run(None, {"ids": ids})[0], exact, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_row_agrees_with_a_loop_by_hand_over_the_same_lengths(model: Path, lengths: Path) -> None:
+    apart = []
+    for _ in range(3):  # of which a disturbance hits one
+        row = _raced(model, lengths, ["onnxruntime"], blocks=2)["onnxruntime"]
+        expected = _by_hand("onnxruntime", model, lengths)
+        assert row.judged_by == "time of a call over the mix"
+        assert row.mix == f"{DISTINCT} sizes of sequence"
+        by_size = {each.size: each.call_ns.value for each in row.mix_by_size}
+        ratios = [row.judged.value / expected["call_ns"]]
+        ratios += [by_size[length] / ns for length, ns in expected["by_length"].items()]
+        apart.append(max(abs(ratio - 1) for ratio in ratios))
+        if apart[-1] < _WITHIN:
+            break
+    assert min(apart) < _WITHIN, apart
+    shares = [each.share for each in row.mix_by_size]
+    assert shares == pytest.approx([LENGTHS.count(length) / len(LENGTHS) for length in sorted(set(LENGTHS))])
+    weighted = sum(each.share * each.call_ns.value for each in row.mix_by_size)
+    assert row.judged.value == pytest.approx(weighted, rel=0.1)  # of medians over processes
+
+
+@pytest.mark.slow
+def test_jax_compiles_once_for_each_distinct_size_and_onnxruntime_never_again(model: Path, lengths: Path) -> None:
+    pytest.importorskip("jax", reason="`make test` installs it and runs this")
+    assert _by_hand("jax", model, lengths)["compiled"] == DISTINCT
+    rows = _raced(model, lengths, ["jax", "onnxruntime"])
+    assert {row.outcome for row in rows.values()} == {"finished"}, [row.message for row in rows.values()]
+    assert rows["jax"].mix_compiled == DISTINCT
+    assert rows["onnxruntime"].mix_compiled == 1
+    seen_later = [each for each in rows["jax"].mix_by_size if each.first_s is not None]
+    assert len(seen_later) == DISTINCT - 1
+    assert all(each.compiled == 1 for each in seen_later)
+    assert all(each.compiled == 0 for each in rows["onnxruntime"].mix_by_size if each.first_s is not None)
+    assert rows["jax"].mix_stall_share.value > 0.9
+    assert rows["jax"].mix_stalls_s.value > 10 * rows["onnxruntime"].mix_stalls_s.value
+    assert rows["jax"].error_relative < 1e-4
+
+
+@pytest.mark.slow
+def test_torch_compiles_the_graph_of_each_size(model: Path, lengths: Path) -> None:
+    pytest.importorskip("torch", reason="`make test` installs it and runs this")
+    many = _file(lengths, ("sequence",), [(length,) for length in range(8, 8 + 10)])  # more than PyTorch's limit
+    rows = _raced(model, many, ["torch:compile", "torch"], seconds=0.1)
+    assert {row.outcome for row in rows.values()} == {"finished"}, [row.message for row in rows.values()]
+    assert rows["torch:compile"].mix_compiled == 10
+    assert rows["torch"].mix_compiled is None
+    assert rows["torch:compile"].mix_stalls_s.value > rows["torch"].mix_stalls_s.value
+
+
+@pytest.mark.thorough
+def test_every_framework_that_reads_the_file_runs_the_mix(model: Path, lengths: Path) -> None:
+    for module in ("openvino", "tensorflow", "torch", "jax"):
+        pytest.importorskip(module, reason="`make test-thorough` installs it and runs this")
+    both = _file(lengths, ("batch", "sequence"), [(1, 16), (2, 16), (1, 40), (4, 8)])
+    on = ["onnxruntime", "openvino", "torch", "jax", "tensorflow:graph", "tensorflow:xla"]
+    rows = _raced(model, both, on, dims=None, seconds=0.05)
+    assert {row.outcome for row in rows.values()} == {"finished"}, [row.message for row in rows.values()]
+    assert rows["tensorflow:xla"].mix_compiled == 4
+    assert [each.size for each in rows["jax"].mix_by_size] == [
+        "batch=1,sequence=16",
+        "batch=1,sequence=40",
+        "batch=2,sequence=16",
+        "batch=4,sequence=8",
+    ]
+
+
+@pytest.mark.slow
+def test_a_contestant_that_takes_one_size_alone_is_unsupported(model: Path, lengths: Path) -> None:
+    rows = _raced(model, lengths, ["onnxruntime", "onnxruntime:over=http"], seconds=0.05)
+    assert rows["onnxruntime"].outcome == "finished"
+    assert (rows["onnxruntime:over=http"].outcome, rows["onnxruntime:over=http"].code) == (
+        "unsupported",
+        "E_UNSUPPORTED",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code"),
+    [
+        ("sequence\n6\n0\n", (), "E_SHAPES"),
+        ("sequence\n6\nsix\n", (), "E_SHAPES"),
+        ("sequence\n", (), "E_SHAPES"),
+        ("sequence\n6,7\n", (), "E_SHAPES"),
+        ("length\n6\n", (), "E_MODEL_DIMENSIONS"),
+        ("batch\n6\n", (), "E_SHAPES"),
+        ("sequence\n" + "".join(f"{size}\n" for size in range(1, 34)), (), "E_SHAPES"),
+        ("sequence\n6\n", ("--mode", "grad"), "E_SHAPES"),
+        ("sequence\n6\n", ("--shapes", "ids:1x6,mask:1x6"), "E_SHAPES"),
+        ("sequence\n6\n", ("--sandbox",), "E_SHAPES"),
+    ],
+)
+def test_a_mix_that_cannot_be_raced_is_one_line_with_a_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, options: tuple[str, ...], code: str
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    lengths = tmp_path / "lengths.csv"
+    lengths.write_text(text)
+    model = masked_lookup(tmp_path / "m.onnx")
+    asked = ("--dims", "batch=2", "--shapes-from", lengths, "--no-store", "--quiet")
+    refused = refusal("compare", model, "--on", "onnxruntime", *asked, *options)
+    assert refused.code == code
+    assert "\n" not in str(refused)
+
+
+def test_a_size_that_the_model_refuses_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its table of positions has 16 rows."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    nodes = [helper.make_node("Add", ["x", "table"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        "fixed table",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["sequence", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.ones((16, 4), np.float32), "table")],
+    )
+    file = tmp_path / "table.onnx"
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    made.ir_version = 9
+    onnx.save_model(made, file)
+    lengths = _file(tmp_path / "lengths.csv", ("sequence",), [(16,), (16,), (12,)])
+    refused = refusal("compare", file, "--on", "onnxruntime", "--shapes-from", lengths, "--no-store", "--quiet")
+    assert refused.code.startswith("E_")
+    assert "sequence 12" in str(refused)
+
+
+def test_built_in_models_have_fixed_inputs(lengths: Path) -> None:
+    refused = refusal("compare", "mlp", "--on", "onnxruntime", "--shapes-from", lengths, "--no-store", "--quiet")
+    assert refused.code == "E_SHAPES"
+
+
+def test_a_stored_race_is_planned_again_by_its_own_command(model: Path, lengths: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    asked = ("--dims", "batch=1", "--shapes-from", lengths, "--blocks", "2", "--seconds", "0.05")
+    first = output("compare", model, "--on", "onnxruntime", *asked, "--dry-run", "--save-plan", plan, "--json")
+    assert output("compare", "--plan", plan, "--dry-run", "--json") == first
+    [work] = json.loads(first)["works"]
+    assert work["source"]["mix"]["calls"] == [6, 9, 3, 2]
+
+
+@pytest.mark.thorough
+def test_pytorch_runs_a_model_of_transformers_at_every_size_and_makes_one_graph_for_any(
+    tmp_path: Path, lengths: Path
+) -> None:
+    for module in ("torch", "transformers", "jax"):
+        pytest.importorskip(module, reason="`make test-thorough` installs it and runs this")
+    many = _file(lengths, ("sequence",), [(length,) for length in (4, 6, 6, 9, 13, 20)])
+    folder = folder_of(tmp_path / "bert", "bert", weights=True)
+    rows = _raced(f"hf:{folder}", many, ["torch", "torch:compile", "jax"], dims="batch=2", seconds=0.05)  # type: ignore[arg-type]
+    assert {rows[name].outcome for name in ("torch", "torch:compile")} == {"finished"}, rows["torch"].message
+    assert rows["torch:compile"].mix_compiled < 5  # one for the first size, and one for any
+    assert rows["jax"].outcome == "unsupported"
