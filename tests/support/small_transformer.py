@@ -15,7 +15,8 @@ def weights() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(7)
 
     def drawn(*shape: int) -> np.ndarray:
-        return (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+        found: np.ndarray = (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+        return found
 
     found = {"words": drawn(WORDS, HIDDEN)}
     for layer in range(LAYERS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.mix import MOST_SIZES, mix_in
@@ -77,7 +78,7 @@ def test_a_mix_makes_another_work_wherever_its_file_is(tmp_path: Path) -> None:
     mix = mix_in(file_of(tmp_path, "sequence\n8\n9\n"))
     source = Source("m.onnx", "/m.onnx", dims=(("sequence", 9),), files=(("/m.onnx", "ab"),))
     fixed, mixed, moved, other = (
-        Work("m.onnx", 1, source=Source(**{**_fields(source), "mix": each}))
+        Work("m.onnx", 1, source=msgspec.structs.replace(source, mix=each))
         for each in (
             None,
             mix,
@@ -102,7 +103,3 @@ def test_a_source_is_split_into_one_for_each_size(tmp_path: Path) -> None:
     ]
     assert all(each.mix is None for each in source.at_each_size)
     assert source.at_each_size[mix.usual].dims == source.dims
-
-
-def _fields(source: Source) -> dict[str, object]:
-    return {name: getattr(source, name) for name in source.__struct_fields__}

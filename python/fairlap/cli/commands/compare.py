@@ -123,7 +123,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option(
     "--shapes-from",
     metavar="FILE.csv",
-    help="Race over a mix of its sizes: a row for each call, columns named as --dims names them.",
+    help="Race over sizes that change: a row a call, columns as in --dims.",
 )
 @click.option(
     "--reference",

@@ -30,9 +30,9 @@ class MixFromRequest(RaceSide):
         return request.shapes_from is not None
 
     def require(self, request: RaceRequest) -> None:
-        for name in _OF_ONE_SIZE:
-            if getattr(request, name):
-                option = "fairlap load" if name == "load" else f"--{name.replace('_', '-')}"
+        for field in _OF_ONE_SIZE:
+            if getattr(request, field):
+                option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
                 raise InvalidRequest(f"--shapes-from changes the size of each call; leave out {option}", code=CODE)
         if set(modes_asked(request)) != {"infer"}:
             raise InvalidRequest("--shapes-from is for inference; leave out --mode", code=CODE)
