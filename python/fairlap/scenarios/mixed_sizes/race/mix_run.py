@@ -103,16 +103,14 @@ class MixRun(AfterTurns):
             raise OtherWork(f"{len(times_ns)} times came of {len(request.sizes)} calls", "E_OUTPUT")
         for place, time_ns in zip(places, times_ns[unused:], strict=True):
             self._times_ns[place].append(float(time_ns))
+        for place in set(places):
+            self.samples[f"mix-{self._mix.label(place)}/wall_ns"] = np.array(self._times_ns[place])
         if drawn is not None:
             self._check_drawn(drawn, measured, process.result)
         self._measured_s += float(np.nansum(times_ns[unused:])) / 1e9
         self._place += len(places)
         self._turns += 1
         process.result.mix = self._found()
-
-    def end(self, process: OneProcess) -> None:
-        for place, times_ns in enumerate(self._times_ns):
-            self.samples[f"mix-{self._mix.label(place)}/wall_ns"] = np.array(times_ns)
 
     def _see(self, place: int, worker: WorkerProcess, result: ProcessResult) -> None:
         here = self._at_sizes[place]
