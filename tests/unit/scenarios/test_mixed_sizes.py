@@ -74,6 +74,7 @@ def test_few_blocks_have_a_break_even_without_an_interval_and_cold_caches_one_of
     [found] = break_evens([later, sooner])
     assert found.calls == pytest.approx(4000)
     assert (found.low, found.with_empty_caches) == (None, None)
+    assert break_evens([row("a", [5.0], [1e6], "cold"), row("b", [1.0], [2e6], "cold")])[0].with_empty_caches is None
     cold = [ReadyInBlock(9, ready, call, "cold") for ready, call in ((21.0, 1e6), (1.0, 2e6))]
     later.mix_by_block.append(cold[0])
     sooner.mix_by_block.append(cold[1])

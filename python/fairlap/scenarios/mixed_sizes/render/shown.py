@@ -53,9 +53,10 @@ def _stalls(row: Row) -> list[str]:
 
 
 def _break_even_text(found: BreakEven) -> str:
-    between = ""
+    blocks = quantity_text.count(found.blocks, "block")
+    between = f" ({blocks}: no interval)"
     if found.low is not None and found.high is not None:
-        between = f" ({_calls(found.low)} to {_calls(found.high)}, {found.blocks} blocks)"
+        between = f" ({_calls(found.low)} to {_calls(found.high)}, {blocks})"
     empty = ""
     if found.with_empty_caches is not None:
         empty = f"; {_calls(found.with_empty_caches)} where its compiler's caches are empty"

@@ -63,12 +63,13 @@ def _of_pair(later: Row, sooner: Row) -> BreakEven | None:
         low,
         high,
         len(used),
-        _with_empty_caches([pair for pair in common if all(each.caches == "cold" for each in pair)], gained_s),
+        _with_empty_caches([pair for pair in common if pair not in used], gained_s),
     )
 
 
 def _with_empty_caches(pairs: Sequence[tuple[ReadyInBlock, ReadyInBlock]], gained_s: np.ndarray) -> float | None:
-    """Take the time per call from all blocks: no cache changes it."""
+    """Take the time per call from the other blocks: no cache changes it."""
+    pairs = [pair for pair in pairs if all(each.caches == "cold" for each in pair)]
     if not pairs:
         return None
     longer_s = float(np.mean([slow.ready_s - quick.ready_s for slow, quick in pairs]))
