@@ -24,7 +24,6 @@ from fairlap.results.results import results_of
 from onnx_files import masked_lookup
 from small_races import run_race
 from small_transformer import by_hand, onnx_file, weights
-from transformers_folders import folder_of
 
 pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
 
@@ -237,17 +236,3 @@ def test_a_stored_race_is_planned_again_by_its_own_command(model: Path, lengths:
     assert output("compare", "--plan", plan, "--dry-run", "--json") == first
     [work] = json.loads(first)["works"]
     assert work["source"]["mix"]["calls"] == [6, 9, 3, 2]
-
-
-@pytest.mark.thorough
-def test_pytorch_runs_a_model_of_transformers_at_every_size_and_makes_one_graph_for_any(
-    tmp_path: Path, lengths: Path
-) -> None:
-    for module in ("torch", "transformers", "jax"):
-        pytest.importorskip(module, reason="`make test-thorough` installs it and runs this")
-    many = _file(lengths, ("sequence",), [(length,) for length in (4, 6, 6, 9, 13, 20)])
-    folder = folder_of(tmp_path / "bert", "bert", weights=True)
-    rows = _raced(f"hf:{folder}", many, ["torch", "torch:compile", "jax"], dims="batch=2", seconds=0.05)  # type: ignore[arg-type]
-    assert {rows[name].outcome for name in ("torch", "torch:compile")} == {"finished"}, rows["torch"].message
-    assert rows["torch:compile"].mix_compiled < 5  # one for the first size, and one for any
-    assert rows["jax"].outcome == "unsupported"

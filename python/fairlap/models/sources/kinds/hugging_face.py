@@ -19,7 +19,6 @@ from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
 
 class HuggingFace(SourceKind):
     title = "transformers"
-    names_dimensions = True
 
     @classmethod
     def recognises(cls, text: str) -> bool:

@@ -117,8 +117,6 @@ def implementation_of_module(
 
 
 class _Native:
-    takes_other_sizes = True
-
     def __init__(self, load: Callable[[], TorchSource], learnt: Source | None) -> None:
         self._load, self._learnt = load, learnt
 

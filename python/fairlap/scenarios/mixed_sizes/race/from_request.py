@@ -50,8 +50,7 @@ class MixFromRequest(RaceSide):
         kind = require_kind(source)
         if not kind.names_dimensions:
             raise InvalidRequest(
-                f"--shapes-from is for models whose dimensions have names, ONNX files and hf: ({source.shown} is "
-                f"{kind.title})",
+                f"--shapes-from is for ONNX files, whose dimensions have names ({source.shown} is {kind.title})",
                 code=CODE,
             )
         if twice := [name for name, _ in source.dims if name in mix.names]:
