@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, takes_other_sizes, weights_in
+from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
 from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
     CUDA,
     provider_of,
@@ -138,6 +139,9 @@ class OnnxRuntime(Framework):
             session = _session(onnxruntime, graph, options, place)
             held.update(_places_of_outputs(onnxruntime, work, place))
 
+        def any_size(inputs: Arrays) -> Callable[[], Any]:
+            return bind_any_size(work, session, inputs)
+
         def profiled_session(prefix: str) -> Any:
             own = _session_options(onnxruntime, wanted)
             own.enable_profiling, own.profile_file_prefix = True, prefix
@@ -151,11 +155,13 @@ class OnnxRuntime(Framework):
             weights=partial(dict, {} if made else weights_in(graph, work.weights)),
             in_force=_in_force(session) | (_integers_in(onnxruntime, made.file, options) if made else {}),
             quantization=made.quantization if made else None,
-            fed=Fed(operator.attrgetter("pointer"), _runner(work, session, held)) if place.stream is None else None,
+            fed=Fed(operator.attrgetter("pointer"), runner_on_slots(work, session, held))
+            if place.stream is None
+            else None,
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
             profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
             no_memory_because=_NO_MEMORY,
-            compilation=partial(_compilation, onnxruntime, work, made, wanted, place, bind),
+            compilation=partial(_compilation, onnxruntime, work, made, wanted, place, bind, any_size),
         )
 
     def version(self) -> str:
@@ -206,6 +212,7 @@ def _compilation(
     wanted: Settings,
     place: _Place,
     bind: Callable[[Arrays], Callable[[], Any]],
+    any_size: Callable[[Arrays], Callable[[], Any]],
 ) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.onnx_compilation import compilation_of_session
 
@@ -216,7 +223,9 @@ def _compilation(
             graph, options, providers=[place.provider], provider_options=[place.provider_options]
         )
 
-    return compilation_of_session(graph_of(work, work.weights) if made is None else str(made.file), session, bind)
+    graph = graph_of(work, work.weights) if made is None else str(made.file)
+    open_sizes = takes_other_sizes(work) and place.stream is None and made is None
+    return compilation_of_session(graph, session, bind, any_size if open_sizes else None)
 
 
 def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
@@ -288,33 +297,9 @@ def _bind(session: Any, held: Mapping[str, Any], place: _Place, inputs: Arrays) 
     return partial(session.run_with_iobinding, binding, place.run_options)
 
 
-def _runner(work: Workload, session: Any, held: Mapping[str, Any]) -> Callable[[Mapping[str, int]], None]:
-    """Run the session on a feeder's slots: they are few, so each address is bound once.
-
-    The caller keeps the batch alive.
-    """
-    bindings: dict[tuple[int, ...], Any] = {}
-
-    def bound_to(addresses: Mapping[str, int]) -> Any:
-        binding = session.io_binding()
-        for tensor in work.spec.inputs:
-            kind, shape = np.dtype(tensor.dtype).type, tensor.sized(work.batch)
-            binding.bind_input(tensor.name, "cpu", 0, kind, shape, addresses[tensor.name])
-        for name, value in held.items():
-            binding.bind_ortvalue_output(name, value)
-        return binding
-
-    def run(addresses: Mapping[str, int]) -> None:
-        key = tuple(addresses.values())
-        binding = bindings.get(key)
-        if binding is None:
-            binding = bindings[key] = bound_to(addresses)
-        session.run_with_iobinding(binding)
-
-    return run
-
-
-def _answers(work: Workload, held: Mapping[str, Any], _result: None) -> Answers:
+def _answers(work: Workload, held: Mapping[str, Any], binding: Any) -> Answers:
+    if binding is not None:  # of any size
+        return answers_in(work, binding)
     return named_outputs(work.spec, [held[tensor.name].numpy().copy() for tensor in work.spec.outputs])
 
 

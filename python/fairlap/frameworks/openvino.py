@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.generation.openvino_generation import generation, with_states
-from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, takes_other_sizes, weights_in
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
@@ -114,7 +114,7 @@ class OpenVino(Framework):
             fed=Fed(operator.attrgetter("pointer"), _runner(work, compiled)),
             profiler=_profiler(lambda: core.compile_model(model, "CPU", {**properties, "PERF_COUNT": True})),
             compilation=partial(
-                _compilation, core, graph if made is None else made.file, compiled, partial(_bind, compiled)
+                _compilation, work, core, graph if made is None else made.file, compiled, partial(_bind, compiled)
             ),
         )
 
@@ -132,11 +132,12 @@ def _profiler(compile_counted: Callable[[], Any]) -> Profiler:
 
 
 def _compilation(
-    core: Any, graph: bytes | str | Path, compiled: Any, bind: Callable[[Arrays], Callable[[], Any]]
+    work: Workload, core: Any, graph: bytes | str | Path, compiled: Any, bind: Callable[[Arrays], Callable[[], Any]]
 ) -> Compilation:
     from fairlap.frameworks.adapter_parts.compilation.onnx_compilation import compilation_of_openvino
 
-    return compilation_of_openvino(core.read_model(graph), compiled, bind)
+    any_size = bind if takes_other_sizes(work) else None
+    return compilation_of_openvino(core.read_model(graph), compiled, bind, any_size)
 
 
 def _bind(compiled: Any, inputs: Arrays) -> Callable[[], Any]:

@@ -15,6 +15,7 @@ from fairlap.models.spec import Spec
 from fairlap.plugins import class_at
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import DATA_SEEDS, Plan
+from fairlap.request.fields.source import Source
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.contract import Scenario, scenarios
@@ -38,6 +39,10 @@ class RaceSide:
 
     def require_unasked(self, request: RaceRequest) -> None:
         """Refuse options that are for this scenario in a request that does not ask for it."""
+
+    def with_source(self, request: RaceRequest, source: Source) -> Source:
+        """Add to a model of the user's what is asked of it, before it is opened."""
+        return source
 
     def with_data(self, request: RaceRequest, model: Model, offered: Offered, notify: Callable[[str], None]) -> Offered:
         """Add the data that works of a built-in model need; the model may take other sizes from them."""

@@ -217,9 +217,12 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
         require_command(shapes_in(text) == each)
         words += ["--shapes", text] if text else []
     require_command(all(shapes) or len(shapes) == 1)
-    dims = ",".join(f"{name}={size}" for name, size in first.dims)
-    require_command(dims_in(dims) == first.dims)
+    changing = () if first.mix is None else first.mix.names
+    fixed = tuple((name, size) for name, size in first.dims if name not in changing)
+    dims = ",".join(f"{name}={size}" for name, size in fixed)
+    require_command(dims_in(dims) == fixed)
     words += ["--dims", dims] if dims else []
+    words += ["--shapes-from", first.mix.file] if first.mix is not None else []
     for name, low, high in first.ranges:
         require_command(range_in(f"{name}:{low}..{high}") == (name, low, high))
         words += ["--range", f"{name}:{low}..{high}"]
@@ -230,7 +233,8 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
 
 
 def _bound(source: Source) -> tuple[object, ...]:
-    return source.folder, source.dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
+    dims = source.dims, source.mix
+    return source.folder, dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
 
 
 def _training(plan: Plan) -> Words:

@@ -169,6 +169,13 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         tuple[str, ...], _about('Of the inputs of your own model, "ids:8x128,mask:8x128"; each item races separately.')
     ] = ()
     dims: Annotated[str | None, _about('Sizes of named dimensions of your own model: "batch=8,sequence=128".')] = None
+    shapes_from: Annotated[
+        str | None,
+        _about(
+            "Of your own model: a CSV file with a row for each call, whose columns are named dimensions; the race is "
+            "over this mix of sizes."
+        ),
+    ] = None
     inputs: Annotated[
         str | None,
         _about(

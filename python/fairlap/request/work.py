@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairlap.request.fields.load import Load
+from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
 from fairlap.request.fields.source import Source
 from fairlap.request.fields.training import Training
@@ -79,12 +80,18 @@ class Work(msgspec.Struct, frozen=True):
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
         load = "" if self.load is None else f" · load {self.load.text}"
         scale = "" if self.scale is None else f" · {self.scale.text}"
-        return f"{mode} · {', '.join(self.precisions)} · batch {self.batch}{scale}{start}{on}{load}"
+        batch = f"batch {self.batch}" if self.mix is None else self.mix.text
+        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}"
 
     @property
     def is_model(self) -> bool:
         """Rather than callables or commands, which compute whatever they do."""
         return self.model != CALLABLE if self.source is None else not self.source.of_callables
+
+    @property
+    def mix(self) -> Mix | None:
+        """The sizes of its calls, where they change from call to call."""
+        return None if self.source is None else self.source.mix
 
     @property
     def sizes(self) -> ItemSizes | None:

@@ -29,6 +29,7 @@ Better = Literal["lower", "higher"]
 Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
+    "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",
     "fairlap.scenarios.load.scenario:LoadScenario",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",
     "fairlap.scenarios.calls.calls_scenario:Calls",  # of everything that no other one is asked for

@@ -18,6 +18,7 @@ from fairlap.request.work import Conditions
 from fairlap.scenarios.calls.latency_messages import Feeding
 from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
+from fairlap.scenarios.mixed_sizes.mix_messages import MixFound
 from fairlap.scenarios.ranks.ranks_messages import RanksFound
 
 Outcome = Literal[
@@ -144,6 +145,7 @@ class ProcessResult(msgspec.Struct):
     scores: dict[str, Score] = {}  # by metric, of the answers to the user's data
     learning: LearningCurve | None = None  # of training to a score
     load: LoadFound | None = None  # of a race of load
+    mix: MixFound | None = None  # of a race over a mix of sizes
     ranks: RanksFound | None = None  # where several processes shared its steps
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept

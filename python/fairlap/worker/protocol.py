@@ -21,6 +21,7 @@ from fairlap.scenarios.calls.latency_messages import Fed, Feed, Measure, Measure
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
+from fairlap.scenarios.mixed_sizes.mix_messages import MeasureMix, MixMeasured, SeeSize, SizeSeen
 from fairlap.scenarios.ranks.ranks_messages import (
     CollectiveTimed,
     PrepareCollectives,
@@ -126,6 +127,8 @@ Request = (
     | Measure
     | OfferLoad
     | LoadGenRun
+    | SeeSize
+    | MeasureMix
     | Epoch
     | Restore
     | ProfileCalls
@@ -190,6 +193,8 @@ Reply = (
     | Measured
     | LoadTrial
     | LoadGenResult
+    | SizeSeen
+    | MixMeasured
     | EpochTrained
     | Restored
     | Profiled
@@ -218,10 +223,10 @@ def request_in(line: bytes) -> Request:
 def reply_in(line: bytes) -> Reply:
     """Raise msgspec.MsgspecError for anything but a reply, also for numbers that contradict each other."""
     reply = _replies.decode(line)
-    if isinstance(reply, Measured | LoadTrial):
+    if isinstance(reply, Measured | LoadTrial | MixMeasured):
         reply.require_consistent()
     return reply
 
 
 def raw_bytes_after(reply: Reply) -> int:
-    return reply.bytes if isinstance(reply, Measured | LoadTrial) else 0
+    return reply.bytes if isinstance(reply, Measured | LoadTrial | MixMeasured) else 0

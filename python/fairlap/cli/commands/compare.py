@@ -121,6 +121,11 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
 @source_options
 @click.option(
+    "--shapes-from",
+    metavar="FILE.csv",
+    help="Race over sizes that change: a row a call, columns as in --dims.",
+)
+@click.option(
     "--reference",
     metavar="MODULE:NAME",
     help="Check callables by it; --inputs MODULE:NAME draws their arguments.",

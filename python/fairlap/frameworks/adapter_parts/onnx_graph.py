@@ -27,6 +27,11 @@ def graph_of(work: Workload, weights: Arrays, reader: str = "onnx") -> bytes | s
     return graph
 
 
+def takes_other_sizes(work: Workload) -> bool:
+    """Whether the graph has open sizes, as that of a user's model whose calls change theirs."""
+    return bool(getattr(work.implementation("onnx"), "takes_other_sizes", False))
+
+
 def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
     """Find the file that a framework reads a user's model from, and a second one if it holds the weights."""
     file: Path | None = getattr(work.implementation(reader), "file", None)

@@ -126,4 +126,10 @@ def compiled_by_torch(forward: Any, options: Mapping[str, str]) -> Any:
         from torch._inductor import config
 
         config.freezing = options["freezing"] == "on"
-    return torch.compile(forward, mode=mode)
+    graphs = getattr(forward, "graphs_by_size", 0)
+    if not graphs:
+        return torch.compile(forward, mode=mode)
+    from torch._dynamo import config
+
+    config.recompile_limit = max(config.recompile_limit, graphs + 1)  # beyond it PyTorch would stop compiling
+    return torch.compile(forward, mode=mode, dynamic=False)

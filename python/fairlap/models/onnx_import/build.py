@@ -75,6 +75,11 @@ class ImportedModel:
                 del values[name]
         return {name: values[found] for name, found in self._outputs}
 
+    def takes_weights_of(self, other: ImportedModel) -> bool:
+        """Whether weights that the other one prepared are all that this one needs, in its layout."""
+        same_layout = (self._turned, self._kernels) == (other._turned, other._kernels)
+        return same_layout and self.graph.weights.keys() <= other.graph.weights.keys()
+
     def prepare(self, weights: Mapping[str, Array]) -> dict[str, Any]:
         """NumPy arrays as the file has them, made into arrays of the library in its own layout.
 

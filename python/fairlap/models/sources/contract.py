@@ -149,6 +149,7 @@ class SourceKind(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
+    names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
 
     @classmethod
     def recognises(cls, text: str) -> bool:

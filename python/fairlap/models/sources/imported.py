@@ -23,6 +23,7 @@ from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
 from fairlap.models.onnx_import.operators.table import EXACT
 from fairlap.models.sources.contract import Forward, RightAnswers
+from fairlap.models.sources.graphs_by_size import GraphsBySize, OtherSizes
 from fairlap.request.work import Precision
 
 _DRAWS_OF_ROUNDINGS = 3
@@ -102,19 +103,26 @@ def own_types(graph: Graph) -> tuple[str, ...]:
 class OnnxOnDisk:
     """For frameworks that read ONNX themselves."""
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, file: Path, *, takes_other_sizes: bool = False) -> None:
+        self.file, self.takes_other_sizes = file, takes_other_sizes
 
 
 class Imported:
     """``conversion_s`` grows while the graph is read and built; importing the framework is not part of it.
 
     ``own`` is for a graph that was converted, whose weights have other names than the model's. ``weight_names`` are
-    the model's names by those of the graph, where they are known; other arrays of the graph are then constants.
+    the model's names by those of the graph, where they are known; other arrays of the graph are then constants. With
+    ``other_sizes``, calls may have those too.
     """
 
     def __init__(
-        self, file: Path, framework: Any, *, own: bool = False, weight_names: Mapping[str, str] | None = None
+        self,
+        file: Path,
+        framework: Any,
+        *,
+        own: bool = False,
+        weight_names: Mapping[str, str] | None = None,
+        other_sizes: OtherSizes | None = None,
     ) -> None:
         began_s = time.monotonic()
         self._graph = load_graph(file)
@@ -123,14 +131,22 @@ class Imported:
         self._names = [tensor.name for tensor in self._graph.outputs]
         self._framework = framework
         self._floats = "float32"
+        self._other_sizes = other_sizes
+        self._by_size: GraphsBySize | None = None
         self._model: ImportedModel | None = None
         self._constants: dict[str, Any] | None = None
         self.conversion_s = time.monotonic() - began_s
+
+    @property
+    def takes_other_sizes(self) -> bool:
+        return self._other_sizes is not None
 
     def _built(self) -> ImportedModel:
         if self._model is None:
             began_s = time.monotonic()
             self._model = build(self._graph, self._framework, floats=self._floats)
+            if self._other_sizes is not None:
+                self._by_size = self._other_sizes.graphs(self._model, self._framework, self._floats)
             self.conversion_s += time.monotonic() - began_s
         return self._model
 
@@ -143,7 +159,9 @@ class Imported:
         held = self.params(weights)
         function = self._function()
         if self._framework == "torch":
-            return torch_module(function, held, [each.name for each in self._graph.inputs], self._names)
+            module = torch_module(function, held, [each.name for each in self._graph.inputs], self._names)
+            module.graphs_by_size = 0 if self._by_size is None else len(self._by_size)
+            return module
         return _tensorflow_module(function, held, self._names)
 
     def params(self, weights: Arrays) -> dict[str, Any]:
@@ -170,7 +188,7 @@ class Imported:
         """Take weights by the names that the model has for them."""
         model, names = self._built(), self._weight_names
         if names is None:
-            return model
+            return model if self._by_size is None else self._by_size
         constants = self._constants or {}
 
         def function(held: Mapping[str, Any], inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -96,6 +96,8 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         metrics=_metrics(request),
         labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
     )
+    for side in sides_asked(request):
+        whole = side.with_source(request, whole)
     shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
     return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.mix import Mix
 
 CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
@@ -41,6 +42,7 @@ class Source(msgspec.Struct, frozen=True):
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
     peer: str = ""  # the contestant that serves as the reference of callables where the user named none
     checkout: str = ""  # the absolute path of the folder in which that contestant is found first
+    mix: Mix | None = None  # the sizes of its calls, where they change from call to call; ``dims`` has the usual one
 
     @property
     def shown(self) -> str:
@@ -66,6 +68,15 @@ class Source(msgspec.Struct, frozen=True):
         )
 
     @property
+    def at_each_size(self) -> tuple[Source, ...]:
+        """The same model at each size of its calls, one size each; empty where they have one."""
+        if self.mix is None:
+            return ()
+        fixed = {name: size for name, size in self.dims if name not in self.mix.names}
+        dims = ({**fixed, **dict(self.mix.dims(place))} for place in range(len(self.mix.sizes)))
+        return tuple(msgspec.structs.replace(self, dims=tuple(each.items()), mix=None) for each in dims)
+
+    @property
     def of_callables(self) -> bool:
         """Whether it is no model: callables, whose answers are compared with those of a reference."""
         return self.path.startswith(PREFIX_OF_CALLABLES)
@@ -76,7 +87,8 @@ class Source(msgspec.Struct, frozen=True):
         if self.of_callables:
             return f"{self.text}[{','.join([self.inputs, *(f'{name}={size}' for name, size in self.dims)])}]"
         bound = [f"{name}:{'x'.join(map(str, sizes))}" for name, sizes in self.shapes]
-        bound += [f"{name}={size}" for name, size in self.dims]
+        changing = () if self.mix is None else self.mix.names
+        bound += [f"{name}={size}" for name, size in self.dims if name not in changing]
         bound += [] if self.batch is None else [f"batch={self.batch}"]
         return f"{self.text}[{','.join(bound)}]" if bound else self.text
 

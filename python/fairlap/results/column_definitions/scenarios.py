@@ -10,9 +10,11 @@ import msgspec
 from fairlap.results.column_definitions.about import about
 from fairlap.results.column_definitions.answers import Answers
 from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.scenarios.process_result import CompileCaches
 
 _learning = partial(about, group="learning")
 _load = partial(about, group="load")
+_mix = partial(about, group="mix")
 _scaling = partial(about, group="scaling")
 _scenario = partial(about, group="scenario")
 
@@ -27,6 +29,25 @@ class LatencyAtRate(msgspec.Struct, frozen=True):
     p99_ns: float
     requests: int
     first_token_p99_ns: float | None = None
+
+
+class CallAtSize(msgspec.Struct, frozen=True):
+    """The medians over processes at one size of a mix."""
+
+    size: str  # of the dimension; ``batch=4,sequence=37`` of several
+    share: float  # of the calls
+    call_ns: Estimate
+    first_s: float | None = None  # its first call; None where the contestant was prepared for this size
+    compiled: float | None = None  # graphs that the first call compiled; None where nothing counts them
+
+
+class ReadyInBlock(msgspec.Struct, frozen=True):
+    """One process of a race over a mix."""
+
+    block: int
+    ready_s: float  # until it was ready for every size: its first answer, and the stalls at the other sizes
+    call_ns: float
+    caches: CompileCaches  # of its compiler, on disk, when it began
 
 
 class Scenarios(Answers, frozen=True, kw_only=True):
@@ -109,6 +130,20 @@ class Scenarios(Answers, frozen=True, kw_only=True):
     latency_by_rate: Annotated[
         list[LatencyAtRate], _load("Latency by rate, from trials of a fixed length; at rate 0 lone requests.")
     ]
+
+    mix: Annotated[str, _mix("The sizes that change from call to call; empty where calls have one.")]
+    mix_stalls_s: Annotated[
+        Estimate | None,
+        _mix("How much longer first calls at the other sizes than its first take than later ones, all of them."),
+    ]
+    mix_stall_share: Annotated[Estimate | None, _mix("How much of the time of these first calls that is.")]
+    mix_compiled: Annotated[float | None, _mix("Graphs that were compiled for all sizes, the median over processes.")]
+    mix_ready_s: Annotated[
+        Estimate | None,
+        _mix("From the start of a process until it is ready for every size, without converting the model."),
+    ]
+    mix_by_size: Annotated[list[CallAtSize], _mix("Time by size, in the order of the sizes.")]
+    mix_by_block: Annotated[list[ReadyInBlock], _mix("Of each process: what a break-even is computed from.")]
 
     speed_up: Annotated[
         Estimate | None, _scaling("How many times the items per second of the same contestant at the smallest scale.")

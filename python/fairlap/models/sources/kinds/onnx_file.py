@@ -17,6 +17,7 @@ from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
 from fairlap.models.sources.contract import Bundle, Forward, Opened, RightAnswers, Route, SourceKind, known_dtype
+from fairlap.models.sources.graphs_by_size import OPEN, OtherSizes
 from fairlap.models.sources.imported import (
     IMPORTED,
     Imported,
@@ -56,6 +57,7 @@ _DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Ran
 class OnnxFile(SourceKind):
     title = "ONNX"
     no_gradients = ""
+    names_dimensions = True
     suffixes = (".onnx",)
 
     @classmethod
@@ -73,13 +75,15 @@ class OnnxFile(SourceKind):
         model = bound_model(source, shapes_of(given, [value.name for value in values], source))
         if source.loss:
             give_statistics_their_own_arrays(model)
+        if source.mix is not None:
+            save_model(_with_open_sizes(model, values), folder / OPEN)
         found = opened_graph(model, source, folder, Route("native"), values)
         names = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
         return replace(found, dims=tuple(name for name, _ in source.dims if name in names))
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        return implementation_of_graph(folder, framework)
+        return implementation_of_graph(folder, framework, bundle.source)
 
     @classmethod
     def learner(cls, source: Source, folder: Path) -> Learner:
@@ -95,12 +99,17 @@ def _as_it_loads(model: Any, declared: list[Any]) -> Any:
     """
     if not any(map(graphs_in, model.graph.node)):
         return model
-    by_name = {value.name: value for value in declared}
-    with_open_sizes = type(model)()
-    with_open_sizes.CopyFrom(model)
-    for value in with_open_sizes.graph.input:
-        value.CopyFrom(by_name.get(value.name, value))
+    with_open_sizes = _with_open_sizes(model, declared)
     return model if _loads(model) or not _loads(with_open_sizes) else with_open_sizes
+
+
+def _with_open_sizes(model: Any, declared: list[Any]) -> Any:
+    by_name = {value.name: value for value in declared}
+    found = type(model)()
+    found.CopyFrom(model)
+    for value in found.graph.input:
+        value.CopyFrom(by_name.get(value.name, value))
+    return found
 
 
 def _loads(model: Any) -> bool:
@@ -146,9 +155,14 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     )
 
 
-def implementation_of_graph(folder: Path, framework: str) -> Any:
-    file = folder / BOUND
-    return OnnxOnDisk(file) if framework in ("onnx", "openvino") else Imported(file, framework)
+def implementation_of_graph(folder: Path, framework: str, source: Source) -> Any:
+    reads_files, sizes = framework in ("onnx", "openvino"), source.at_each_size
+    if not sizes:
+        return OnnxOnDisk(folder / BOUND) if reads_files else Imported(folder / BOUND, framework)
+    if reads_files:
+        return OnnxOnDisk(folder / OPEN, takes_other_sizes=True)
+    others = [dict(each.dims) for each in sizes if each.dims != source.dims]
+    return Imported(folder / BOUND, framework, other_sizes=OtherSizes(folder / OPEN, others))
 
 
 def require_no_drawing(model: Any) -> None:

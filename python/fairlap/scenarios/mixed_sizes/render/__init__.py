@@ -1,0 +1,1 @@
+"""How a race over a mix of sizes is shown."""

@@ -1,0 +1,1 @@
+"""The columns of a race over a mix of sizes."""
