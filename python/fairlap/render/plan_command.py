@@ -220,6 +220,7 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     dims = ",".join(f"{name}={size}" for name, size in first.dims)
     require_command(dims_in(dims) == first.dims)
     words += ["--dims", dims] if dims else []
+    words += ["--generate", "{}:{}".format(*first.generate)] if first.generate else []
     for name, low, high in first.ranges:
         require_command(range_in(f"{name}:{low}..{high}") == (name, low, high))
         words += ["--range", f"{name}:{low}..{high}"]
@@ -230,7 +231,8 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
 
 
 def _bound(source: Source) -> tuple[object, ...]:
-    return source.folder, source.dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
+    found = source.folder, source.dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
+    return *found, source.generate
 
 
 def _training(plan: Plan) -> Words:

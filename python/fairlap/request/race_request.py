@@ -169,6 +169,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         tuple[str, ...], _about('Of the inputs of your own model, "ids:8x128,mask:8x128"; each item races separately.')
     ] = ()
     dims: Annotated[str | None, _about('Sizes of named dimensions of your own model: "batch=8,sequence=128".')] = None
+    generate: Annotated[
+        str | None,
+        _about('Let your own model of transformers answer: tokens of the prompt and of the answer, "128:32".'),
+    ] = None
     inputs: Annotated[
         str | None,
         _about(

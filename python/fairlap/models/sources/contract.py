@@ -140,6 +140,8 @@ class Opened:
     precisions: tuple[Precision, ...] = get_args(Precision)
     own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
     items: int | None = None  # in one call, where the sizes of inputs do not say
+    continuation: str = ""  # as in ``Spec``
+    read_weights: int | None = None  # as in ``Spec``
 
 
 class SourceKind(ABC):
@@ -149,6 +151,7 @@ class SourceKind(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
+    generates: ClassVar[bool] = False  # whether its models can answer token by token
 
     @classmethod
     def recognises(cls, text: str) -> bool:
