@@ -90,7 +90,7 @@ def test_mistakes_with_a_cache_are_disqualified(tmp_path: Path, monkeypatch: pyt
         Work(source.name, 2, source=source),
         measuring=Measuring(seconds=0.05),
     )
-    found = {process.contestant.text: process for process in run_race(plan).processes}
+    found = {process.contestant: process for process in run_race(plan).processes}
     assert found["spoilt"].outcome == "finished", found["spoilt"].message
     for mistake in MISTAKES:
         assert (found[f"spoilt:{mistake}"].outcome, found[f"spoilt:{mistake}"].code) == ("disqualified", "E_OUTPUT")

@@ -45,7 +45,7 @@ def answers_of(folder: Path, out: Path, *contestants: str, precision: Precision 
     for each in contestants:
         name = contestant_named(each)
         variables = framework_named(name.framework).environment_for(Settings(1, name.variant))
-        called = [sys.executable, __file__, folder, out, precision, each]
+        called: list[str | Path] = [sys.executable, __file__, folder, out, precision, each]
         done = subprocess.run(called, env={**os.environ, **variables}, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr[-3000:])

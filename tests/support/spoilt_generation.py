@@ -76,9 +76,8 @@ MISTAKES = tuple(_MISTAKES)
 class Spoilt(Torch):
     name = "spoilt"
     implementation = "torch"
-    variants: ClassVar = ("", *MISTAKES)
+    variants = ("", *MISTAKES)  # type: ignore[assignment]  # other ones than those of PyTorch
     options_of: ClassVar = {}
-    rank_launcher = ""
 
     def _generating(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
         if wanted.variant:

@@ -253,8 +253,8 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
             "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
             code="E_METRIC",
         )
-    options = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs, "range": request.ranges}
-    options |= {"generate": request.generate, "trust": request.trust}
+    options: dict[str, object] = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs}
+    options |= {"range": request.ranges, "generate": request.generate, "trust": request.trust}
     if given := [name for name, value in options.items() if value]:
         raise InvalidRequest(
             f"--{given[0]} is for a model of your own; built-in models have fixed inputs", code="E_SHAPES"
