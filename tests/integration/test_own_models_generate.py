@@ -129,7 +129,7 @@ def test_a_race_shows_when_tokens_came_and_how_the_model_got_there(tmp_path: Pat
         ("gpt2", {}, ("--generate", "8:4", "--shapes", "input_ids:2x6"), "E_SHAPES"),
         ("gpt2", {}, ("--generate", "8:4", "--dims", "sequence=6"), "E_SHAPES"),
         ("gpt2", {}, ("--generate", "8:4", "--range", "input_ids:0..40"), "E_SHAPES"),
-        ("gpt2", {}, ("--generate", "8:4", "--mode", "grad"), "E_LOSS"),
+        ("gpt2", {}, ("--generate", "8:4", "--mode", "grad"), "E_NO_GRADIENTS"),
     ],
 )
 def test_what_cannot_answer_is_refused_in_one_line(

@@ -153,7 +153,7 @@ def test_works_of_one_file_have_names_of_their_own() -> None:
         Source("m.onnx", "/m.onnx", batch=2),
     ]
     assert plain.name == "m.onnx"
-    assert len({each.name for each in (plain, *bound)}) == 5
+    assert len({each.name for each in (plain, *bound)}) == 6
 
 
 def test_what_is_left_out_has_its_usual_value() -> None:

@@ -35,12 +35,12 @@ _FUTURE = 1e-5  # of the largest logit: what a later token may change in earlier
 
 
 def require_nothing_else(source: Source) -> None:
-    """Refuse what decides the inputs too, or is not done with answers."""
-    given = {"shapes": source.shapes, "inputs": source.inputs, "loss": source.loss, "metric": source.metrics}
+    """Refuse what decides the inputs too, and what scores answers to them."""
+    given = {"shapes": source.shapes, "inputs": source.inputs, "metric": source.metrics}
     given["dims"] = [name for name, _ in source.dims if name != _BATCH and not source.among_others]
     if refused := [name for name, value in given.items() if value]:
         raise SourceError(
-            f"{source.shown}: --generate draws the tokens, and nothing is learnt or scored; leave out --{refused[0]}",
+            f"{source.shown}: --generate draws the tokens, and nothing is scored; leave out --{refused[0]}",
             code="E_SHAPES",
         )
 
