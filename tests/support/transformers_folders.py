@@ -28,6 +28,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "eos_token_id": 0,
     },
     "qwen2": {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], **_SMALL, "num_key_value_heads": 1},
+    "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], **_SMALL, "num_key_value_heads": 1},
     "vit": {
         "model_type": "vit",
         "architectures": ["ViTForImageClassification"],

@@ -272,7 +272,7 @@ class Torch(Framework):
             **on_device(wanted.device),
             profiler=Profiler("torch.profiler", _record),
             in_thread=partial(modes_of_a_thread, work, wanted.device),
-            shared_by_threads=True,
+            shared_by_threads=wanted.variant != "compile" or not getattr(model, "has_one_static_cache", False),
         )
 
     def _bind_to_profile(

@@ -176,6 +176,10 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
             "over this mix of sizes."
         ),
     ] = None
+    generate: Annotated[
+        str | None,
+        _about('Let your own model of transformers answer: tokens of the prompt and of the answer, "128:32".'),
+    ] = None
     inputs: Annotated[
         str | None,
         _about(

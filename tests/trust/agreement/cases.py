@@ -127,6 +127,13 @@ CASES = (
     ),
     Case("generation", ("compare", "characters_generate"), value("latency_p50_ns"), model_file="characters.onnx"),
     Case(
+        "generation of a model of transformers",
+        ("compare", f"hf:{BY_HAND / 'small_llama'}", "--generate", "64:32"),
+        value("latency_p50_ns"),
+        contestants=("torch",),
+        scenario="own_generation",
+    ),
+    Case(
         "load at half of the largest rate",
         LOAD,
         lambda row: middle_rate(row)["p50_ns"],

@@ -157,6 +157,18 @@ def test_of_a_plan_that_no_options_give_there_is_no_command(changes: dict[str, A
     assert command_of(msgspec.structs.replace(plan, **changes)) == ""
 
 
+@pytest.mark.slow
+def test_a_model_that_answers_is_named_with_its_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers", reason="`make test` installs it and runs this")
+    from own_generators import generating_folder
+
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    folder = generating_folder(tmp_path / "m", "gpt2")
+    plan = planned(f"hf:{folder}", "--generate", "7:4", "--on", "torch", "--batch", "2,1", "--blocks", 2)
+    assert [work.source.generate for work in plan.works if work.source] == [(7, 4), (7, 4)]
+    assert again(plan) == plan
+
+
 def test_combinations_that_are_not_all_raced_have_no_command() -> None:
     plan = planned("mlp", "convnet", "--on", "torch", "--batch", "4,2", "--blocks", 2)
     assert command_of(msgspec.structs.replace(plan, works=plan.works[:-1])) == ""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import LoadRequest, load_of
-from fairlap.request.fields.source import Source, dims_in, range_in, shapes_in
+from fairlap.request.fields.source import Source, answer_in, dims_in, range_in, shapes_in
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training, optimizer_in, schedule_in
 from fairlap.request.names import Device
 from fairlap.request.units import LargestSlowdown, Seconds, Share, array_sizes_in
@@ -124,6 +124,18 @@ def test_what_is_no_dimension_is_refused(text: str) -> None:
     assert refused.value.code == "E_SHAPES"
 
 
+def test_answers() -> None:
+    assert answer_in("128:32") == (128, 32)
+    assert answer_in(" 1:2 ") == (1, 2)
+
+
+@pytest.mark.parametrize("text", ["", "128", "128:", ":32", "0:4", "4:1", "4:0", "-1:4", "4:2:1", "9999999999999:2"])
+def test_what_is_no_answer_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        answer_in(text)
+    assert refused.value.code == "E_SHAPES"
+
+
 @pytest.mark.parametrize("text", ["ids", "ids:5", "ids:5..3", "ids:a..b", ":0..3"])
 def test_what_is_no_range_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
@@ -137,10 +149,11 @@ def test_works_of_one_file_have_names_of_their_own() -> None:
         Source("m.onnx", "/m.onnx", shapes=shapes_in("x:2x3")),
         Source("m.onnx", "/m.onnx", shapes=shapes_in("x:4x3")),
         Source("m.onnx", "/m.onnx", dims=dims_in("n=2")),
+        Source("m.onnx", "/m.onnx", generate=(8, 4)),
         Source("m.onnx", "/m.onnx", batch=2),
     ]
     assert plain.name == "m.onnx"
-    assert len({each.name for each in (plain, *bound)}) == 5
+    assert len({each.name for each in (plain, *bound)}) == 6
 
 
 def test_what_is_left_out_has_its_usual_value() -> None:

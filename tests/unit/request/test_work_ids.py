@@ -63,6 +63,7 @@ def work(**changes: object) -> Callable[[Work], Work]:
         (OWN, with_field("source", shapes=(("x", (4, 3)),))),
         (OWN, with_field("source", ranges=(("ids", 0, 9),))),
         (OWN, with_field("source", loss="cross_entropy")),
+        (OWN, with_field("source", generate=(128, 32))),
         (Work(SUMS.name, 1, source=SUMS), with_field("source", dims=(("n", 65),))),
         (Work(SUMS.name, 1, source=SUMS), with_field("source", inputs="kernels:draw_others")),
     ],

@@ -11,7 +11,7 @@ from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.added_options import added_options
 from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, SECONDS, race_options
 from fairlap.cli.options.scale_options import scale_options
-from fairlap.cli.options.source_options import source_options
+from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.options.values import (
     COMMAND,
     CONTESTANTS,
@@ -120,6 +120,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @click.option("--data", metavar="synthetic|PATH", help="Feed the calls from drawn data, a .npy file or a folder.")
 @source_options
+@GENERATE
 @click.option(
     "--shapes-from",
     metavar="FILE.csv",

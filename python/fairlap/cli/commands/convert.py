@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.source_options import source_options
+from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.output import print_json, print_line, print_note
 
 
@@ -30,6 +30,7 @@ fairlap convert model.onnx --for torch --batch 8
 )
 @click.option("--batch", type=click.IntRange(min=1), help="The batch of every input that leaves it open.")
 @source_options
+@GENERATE
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 def command(source: str, framework: str, folder: Path | None, as_json: bool, **given: Any) -> None:
     """Convert your own model for a framework, and prove that it gives the same answers.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairlap.cli.options.source_options import source_options
+from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.output import print_json, print_line, print_note
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def frameworks(as_json: bool) -> None:
 @click.argument("source", metavar="FILE")
 @click.option("--batch", type=int, help="The batch of every input that leaves it open.")
 @source_options
+@GENERATE
 @_AS_JSON
 def routes(source: str, as_json: bool, **given: Any) -> None:
     """List the frameworks that can run your own model, how it gets there, and why it does not."""

@@ -9,7 +9,7 @@ import click
 
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
-from fairlap.cli.options.source_options import source_options
+from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.options.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.errors import InvalidRequest
@@ -78,6 +78,7 @@ fairlap load convnet --on torch,jax --scenario offline
     help="fp32, fp16, bf16, autocast, int8.  [default: fp32]",
 )
 @source_options
+@GENERATE
 @click.option("--threads", type=int, help="Threads of every contestant's framework.  [default: all cores]")
 @click.option(
     "--budget",

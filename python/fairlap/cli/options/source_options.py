@@ -33,3 +33,9 @@ _OPTIONS = (
 
 
 source_options = grouped(_OPTIONS)
+
+GENERATE = click.option(
+    "--generate",
+    metavar="PROMPT:ANSWER",
+    help="Let a model of transformers answer token by token: 128:32.",
+)

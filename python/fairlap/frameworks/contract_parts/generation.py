@@ -20,7 +20,7 @@ from fairlap.models.workload import Workload
 if TYPE_CHECKING:
     from fairlap.engine.token_stamps import Step, TokenStamps
 
-Tokens = npt.NDArray[np.int32]
+Tokens = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,8 @@ class Opened:
     precisions: tuple[Precision, ...] = get_args(Precision)
     own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
     items: int | None = None  # in one call, where the sizes of inputs do not say
+    continuation: str = ""  # as in ``Spec``
+    read_weights: int | None = None  # as in ``Spec``
 
 
 class SourceKind(ABC):
@@ -150,6 +152,7 @@ class SourceKind(ABC):
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
     names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
+    generates: ClassVar[bool] = False  # whether its models can answer token by token
 
     @classmethod
     def recognises(cls, text: str) -> bool:

@@ -74,6 +74,8 @@ from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Te
 from fairlap.models.task_metrics import require_labels
 from fairlap.request.fields.source import Source
 
+_NOT_GENERATING = "{}: --generate is for causal language models of transformers, such as hf:FOLDER"
+
 
 class Order(msgspec.Struct, frozen=True):
     source: Source
@@ -92,6 +94,8 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
     source = order.source
     kind = require_kind(source)
     _require_file(source)
+    if source.generate and not kind.generates:
+        raise SourceError(_NOT_GENERATING.format(source.shown), code="E_SHAPES")
     kind.check(source)
     hashes = hashes_of(source)
     name = Path(source.path.rpartition(":")[2] or source.path).stem or "model"
@@ -283,6 +287,8 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
         modes=("infer",),
         precisions=found.precisions,
         default_batch=_batch_of(found),
+        continuation=found.continuation,
+        read_weights=found.read_weights,
     )
 
 

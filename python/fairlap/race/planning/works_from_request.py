@@ -29,7 +29,7 @@ from fairlap.race.scenario_side import Offered, data_seeds_of, sides_asked
 from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.loss import loss_in
 from fairlap.request.fields.scale import Scale
-from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source, dims_in, range_in, shapes_in
+from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source, answer_in, dims_in, range_in, shapes_in
 from fairlap.request.fields.training import Training, optimizer_in, schedule_in
 from fairlap.request.race_request import (
     MOST_BATCH,
@@ -95,6 +95,7 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         among_others=len(request.models) > 1,
         metrics=_metrics(request),
         labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
+        generate=None if request.generate is None else answer_in(request.generate),
     )
     for side in sides_asked(request):
         whole = side.with_source(request, whole)
@@ -254,8 +255,9 @@ def _require_use_of_bindings(request: RaceRequest, works: Sequence[Work]) -> Non
             "--metric scores a model of your own on your data, or what a built-in one learns with --to-score",
             code="E_METRIC",
         )
-    options = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs, "range": request.ranges}
-    if given := [name for name, value in {**options, "trust": request.trust}.items() if value]:
+    options: dict[str, object] = {"shapes": request.shapes, "dims": request.dims, "inputs": request.inputs}
+    options |= {"range": request.ranges, "generate": request.generate, "trust": request.trust}
+    if given := [name for name, value in options.items() if value]:
         raise InvalidRequest(
             f"--{given[0]} is for a model of your own; built-in models have fixed inputs", code="E_SHAPES"
         )

@@ -15,9 +15,11 @@ PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
 PREFIX_OF_CALLABLES = "callable:"  # then the reference of callables, module:function
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MOST_SIZE = 2**31
+_LEAST_ANSWER = 2  # tokens: the first comes of the prompt, so there is nothing between tokens before
 _SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*\]|(?<=[:=])\d+(?:x\d+)*)\s*(?:,|$)")
 _NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"(?P<name>.+?)[:=](?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
+_ANSWER = re.compile(r"\s*(\d+):(\d+)\s*")
 
 Shape = tuple[str, tuple[int, ...]]
 Range = tuple[str, int | float, int | float]
@@ -43,6 +45,7 @@ class Source(msgspec.Struct, frozen=True):
     peer: str = ""  # the contestant that serves as the reference of callables where the user named none
     checkout: str = ""  # the absolute path of the folder in which that contestant is found first
     mix: Mix | None = None  # the sizes of its calls, where they change from call to call; ``dims`` has the usual one
+    generate: tuple[int, int] | None = None  # how many tokens it reads at first, and then answers with one by one
 
     @property
     def shown(self) -> str:
@@ -90,6 +93,7 @@ class Source(msgspec.Struct, frozen=True):
         changing = () if self.mix is None else self.mix.names
         bound += [f"{name}={size}" for name, size in self.dims if name not in changing]
         bound += [] if self.batch is None else [f"batch={self.batch}"]
+        bound += [] if self.generate is None else ["generate={}:{}".format(*self.generate)]
         return f"{self.text}[{','.join(bound)}]" if bound else self.text
 
 
@@ -147,6 +151,21 @@ def range_in(text: str) -> Range:
     if match is None or _number(match["low"]) > _number(match["high"]):
         raise InvalidRequest(f"{text!r} is not a range such as ids:0..30521 or pixels:0..1", code=CODE)
     return match["name"], _number(match["low"]), _number(match["high"])
+
+
+def answer_in(text: str) -> tuple[int, int]:
+    """``128:32``: tokens of a prompt, and of the answer to it."""
+    match = _ANSWER.fullmatch(text)
+    if match is None:
+        raise InvalidRequest(f"{text!r} is not a prompt and an answer in tokens, such as 128:32", code=CODE)
+    prompt, answer = _size(match[1], text), _size(match[2], text)
+    if answer < _LEAST_ANSWER:
+        raise InvalidRequest(
+            f"{text}: an answer has at least {_LEAST_ANSWER} tokens; race the model without --generate to time a "
+            "prompt alone",
+            code=CODE,
+        )
+    return prompt, answer
 
 
 def _number(text: str) -> int | float:

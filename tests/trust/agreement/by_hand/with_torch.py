@@ -3,6 +3,7 @@
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -205,6 +206,26 @@ def generation():
         time_calls(answer)
 
 
+def own_generation():
+    """Time an answer of a model of transformers through its own cache: a prompt of 64 tokens and 32 more."""
+    from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache
+
+    config = AutoConfig.from_pretrained(Path(__file__).with_name("small_llama"))
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval().to(DEVICE)
+    prompt = torch.randint(config.vocab_size, (1, 64), device=DEVICE)
+
+    def answer():
+        cache = DynamicCache(config=config)
+        tokens = prompt
+        for _ in range(32):
+            logits = model(tokens, cache=cache, use_cache=True, logits_to_keep=1).logits
+            tokens = torch.tensor([[logits[0, -1].argmax().item()]], device=DEVICE)
+        return tokens
+
+    with torch.inference_mode():
+        time_calls(answer)
+
+
 def ranks():
     """Time a step that two processes of DistributedDataParallel share."""
     import torch.distributed as dist
@@ -218,5 +239,5 @@ def ranks():
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
-    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
+    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, own_generation, ranks)
     run({each.__name__: each for each in scenarios})

@@ -16,8 +16,10 @@ def generation(session: Any) -> Generation:
     import onnxruntime
 
     (ids, *past), (logits, *caches) = session.get_inputs(), session.get_outputs()
-    batch, heads, _, head = past[0].shape
-    nothing = onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((batch, heads, 0, head), np.float32))
+    nothing = [
+        onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((batch, heads, 0, head), np.float32))
+        for batch, heads, _, head in (each.shape for each in past)
+    ]
     places, outputs = [each.name for each in past], [logits.name, *(each.name for each in caches)]
 
     def following(state: Any, tokens: Tokens) -> tuple[list[int], Any, Any]:
@@ -32,6 +34,6 @@ def generation(session: Any) -> Generation:
         return found.numpy().argmax(axis=1).tolist(), found, grown
 
     def first(prompt: Tokens) -> tuple[list[int], Any, Any]:
-        return following([nothing] * len(places), prompt)
+        return following(nothing, prompt)
 
     return Generation(first, following, lambda logits: logits.numpy())

@@ -27,7 +27,9 @@ def growing(model: Any, device: str) -> Generation:
 def of_fixed_shape(work: Workload, model: Any, device: str, compiled: Callable[[Any], Any]) -> Generation:
     import torch
 
-    prefill, decode = compiled(model.first_of_fixed_shape), compiled(model.following_of_fixed_shape)
+    prefill, decode = model.first_of_fixed_shape, compiled(model.following_of_fixed_shape)
+    if getattr(model, "compiles_prompt", True):
+        prefill = compiled(prefill)
     places = [torch.tensor([place], device=device) for place in range(model.positions)]
     read = model.positions - work.spec.tokens_of_an_answer + 1
 

@@ -11,6 +11,11 @@ from typing import Any
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
+from fairlap.models.sources.python_models.generating_models import (
+    implementation_of_generating,
+    opened_generating,
+    require_nothing_else,
+)
 from fairlap.models.sources.python_models.hugging_face_models import DIMS, LocalModel, example_inputs, module_of
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module
 from fairlap.models.sources.python_models.torch_source import TorchSource
@@ -19,6 +24,7 @@ from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
 
 class HuggingFace(SourceKind):
     title = "transformers"
+    generates = True
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -33,8 +39,16 @@ class HuggingFace(SourceKind):
         return LocalModel(source).readable()
 
     @classmethod
+    def check(cls, source: Source) -> None:
+        if source.generate:
+            require_nothing_else(source)
+
+    @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         from dataclasses import replace
+
+        if source.generate:
+            return opened_generating(source, folder)
 
         local = LocalModel(source)
         module, drawn = module_of(local, with_weights=True)
@@ -48,6 +62,8 @@ class HuggingFace(SourceKind):
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
         """Make the implementation, whose weights are those that were read or drawn when the model was opened."""
+        if bundle.source.generate:
+            return implementation_of_generating(bundle, folder, framework)
 
         def load() -> TorchSource:
             module, _ = module_of(LocalModel(bundle.source), with_weights=False)

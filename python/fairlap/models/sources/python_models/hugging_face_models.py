@@ -37,6 +37,7 @@ class LocalModel:
     def __init__(self, source: Source) -> None:
         path = Path(source.path.removeprefix(PREFIX_OF_TRANSFORMERS))
         self.name, self.trust = source.text, source.trust
+        self.auto = "AutoModelForCausalLM" if source.generate else "AutoModel"
         self.config_file = path / _CONFIG if path.is_dir() else path
         self.folder = self.config_file.parent if path.is_dir() else None
         if not self.config_file.is_file():
@@ -145,13 +146,13 @@ def _class_and_config(local: LocalModel, transformers: Any) -> tuple[Any, Any]:
     for part in {id(part): part for part in (config, config.get_text_config())}.values():
         if hasattr(part, "use_cache"):
             part.use_cache = False  # a cache is for calls that follow, and there are none
-    own_class = next((own[key] for key in own if key.startswith("AutoModel")), None)
+    own_class = next((own[key] for key in (local.auto, *own) if key in own and key.startswith("AutoModel")), None)
     if own_class is not None:
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
         return get_class_from_dynamic_module(own_class, local.folder, local_files_only=True), config
     if not names:
-        return transformers.AutoModel._model_mapping[type(config)], config
+        return getattr(transformers, local.auto)._model_mapping[type(config)], config
     found = getattr(transformers, str(names[0]), None)
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         raise SourceError(f"{local.name}: transformers {transformers.__version__} has no model {names[0]}")
@@ -189,13 +190,13 @@ def example_inputs(module: Any, source: Source) -> tuple[dict[str, Any], dict[st
     for name, shape in sorted(shapes.items(), key=lambda item: accepted.index(item[0])):
         dtype: Dtype = "int64" if name.endswith(("_ids", "mask", "labels")) else "float32"
         tensors[name] = torch.zeros(shape, dtype=getattr(torch, dtype))
-        known = rows(_rows(module.config, name)) if dtype == "int64" else None
+        known = rows(rows_in(module.config, name)) if dtype == "int64" else None
         largest = int(given[0][name].max(initial=1)) if given and name in given[0] and dtype == "int64" else None
         fills[name] = fill_of(name, dtype, known, source, largest)
     return tensors, fills
 
 
-def _rows(config: Any, name: str) -> int | None:
+def rows_in(config: Any, name: str) -> int | None:
     """How many values an input of integers may take; None where the configuration does not say."""
     if not name.endswith("_ids"):
         return None

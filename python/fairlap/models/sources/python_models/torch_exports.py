@@ -44,22 +44,24 @@ def exported(found: TorchSource, outputs: list[str], folder: Path, *, learns: bo
         return dict.fromkeys(("onnx", "openvino", "jax", "tensorflow"), none)
     exported_s = time.monotonic() - began_s
     inputs = list(found.example)
-    onnx = _converted(lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE, fold=not learns), exported_s)
+    onnx = converted_route(
+        lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE, fold=not learns), exported_s
+    )
     if learns:
         imported = onnx if onnx.why_not else _importable(onnx, folder)
         if not imported.why_not and (missing := write_weight_names(found.module, folder)):
             imported = Route(why_not=f"PyTorch's export of it has no array {missing}")
-        route = _named(imported, f"{IMPORTED}, {EXPORTED}")
+        route = named_route(imported, f"{IMPORTED}, {EXPORTED}")
         return dict.fromkeys(("jax", "tensorflow"), msgspec.structs.replace(route, holds_weights=True))
-    openvino = _converted(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
-    routes = {"onnx": _named(onnx, EXPORTED), "openvino": _named(openvino, _OPENVINO)}
+    openvino = converted_route(lambda: _to_openvino(program, inputs, outputs, folder / OPENVINO_FILE), exported_s)
+    routes = {"onnx": named_route(onnx, EXPORTED), "openvino": named_route(openvino, _OPENVINO)}
     if openvino.why_not and not onnx.why_not:
         routes["openvino"] = routes["onnx"]
     imported = onnx if onnx.why_not else _importable(onnx, folder)
-    return routes | dict.fromkeys(("jax", "tensorflow"), _named(imported, f"{IMPORTED}, {EXPORTED}"))
+    return routes | dict.fromkeys(("jax", "tensorflow"), named_route(imported, f"{IMPORTED}, {EXPORTED}"))
 
 
-def _converted(write: Callable[[], int], before_s: float) -> Route:
+def converted_route(write: Callable[[], int], before_s: float) -> Route:
     began_s = time.monotonic()
     try:
         size = write()
@@ -70,7 +72,7 @@ def _converted(write: Callable[[], int], before_s: float) -> Route:
     return Route("converted", conversion_s=before_s + time.monotonic() - began_s, conversion_bytes=size)
 
 
-def _named(route: Route, name: str) -> Route:
+def named_route(route: Route, name: str) -> Route:
     if route.why_not:
         return Route(why_not=route.why_not)
     return Route(name, "", route.conversion_s, route.conversion_bytes, holds_weights=False)

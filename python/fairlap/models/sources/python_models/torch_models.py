@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         raise SourceError("the model has no inputs, so nothing could show that it computes", code="E_SOURCE_INPUTS")
     require_known_ranges(list(found.example), source)
     module = found.module
-    _require_float32(module)
+    require_float32(module)
     with torch.set_grad_enabled(bool(source.loss)):
         returned = found(found.example)
         named = flattened(returned)
@@ -89,7 +90,7 @@ def _require_loss(found: TorchSource, returned: Any, outputs: Mapping[str, Any],
     require_loss_on(found, returned, labels_of(source, spec, {"example": 0}).get("example"), source)
 
 
-def _require_float32(module: Any) -> None:
+def require_float32(module: Any) -> None:
     """At once, not once in each contestant."""
     import torch
 
@@ -116,21 +117,25 @@ def implementation_of_module(
     return Imported(folder / ONNX_FILE, framework, own=True)
 
 
+def hold_weights(module: Any, weights: Arrays) -> None:
+    """Give the module the weights that all contestants have, also where it draws its own."""
+    import torch
+
+    held = {name: torch.tensor(array) for name, array in weights.items()}
+    missing = set(held) - set(module.state_dict())
+    if missing:
+        raise SourceError(f"the model has no {min(missing)} any more; does it change between calls?")
+    module.load_state_dict(held, strict=False)
+
+
 class _Native:
     def __init__(self, load: Callable[[], TorchSource], learnt: Source | None) -> None:
         self._load, self._learnt = load, learnt
 
     def build(self, weights: Arrays) -> Any:
-        """With the weights that all contestants have, also where the module draws its own."""
-        import torch
-
+        """With the weights that all contestants have."""
         found = self._load()
-        module = found.module
-        held = {name: torch.tensor(array) for name, array in weights.items()}
-        missing = set(held) - set(module.state_dict())
-        if missing:
-            raise SourceError(f"the model has no {min(missing)} any more; does it change between calls?")
-        module.load_state_dict(held, strict=False)
+        hold_weights(found.module, weights)
         if self._learnt is None:
             return wrapped(found)
         from fairlap.models.sources.learning.torch_learner import trainable
@@ -186,6 +191,20 @@ def in_double() -> Any:
     return InDouble()
 
 
+@contextmanager
+def computing_in_double() -> Iterator[None]:
+    """Compute without gradients, and in float64 what code makes or casts to another type."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad(), in_double():
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
     import torch
     from torch.func import functional_call
@@ -195,13 +214,8 @@ def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
     def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
         held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
         given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
-        try:
-            with torch.no_grad(), in_double():
-                found = flattened(functional_call(double, held, source.places(given), source.named(given)))
-        finally:
-            torch.set_default_dtype(before)
+        with computing_in_double():
+            found = flattened(functional_call(double, held, source.places(given), source.named(given)))
         return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
 
     return forward

@@ -20,7 +20,19 @@ from fairlap.request.work import Work
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import works_of_sizes
 from fairlap.worker.process_options import process_options_in
 
-_OF_ONE_SIZE = ("load", "data", "shapes", "inputs", "batch", "recompile", "max_batch", "processes", "hosts", "sandbox")
+_OF_ONE_SIZE = (
+    "load",
+    "data",
+    "generate",
+    "shapes",
+    "inputs",
+    "batch",
+    "recompile",
+    "max_batch",
+    "processes",
+    "hosts",
+    "sandbox",
+)
 
 
 class MixFromRequest(RaceSide):
