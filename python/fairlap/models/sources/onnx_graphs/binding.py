@@ -15,7 +15,6 @@ from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.request.fields.source import Source
 
-DATA_FILE = "model.onnx.data"
 _MOST_INLINE_BYTES = 2**30
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 _COPIES = 3  # of the weights at once: as read, in float64
@@ -108,7 +107,7 @@ def save_model(model: Any, file: Path) -> None:
     import onnx
 
     large = model.ByteSize() > _MOST_INLINE_BYTES
-    onnx.save_model(model, file, save_as_external_data=large, location=DATA_FILE if large else None)
+    onnx.save_model(model, file, save_as_external_data=large, location=f"{file.name}.data" if large else None)
 
 
 def input_values(model: Any) -> list[Any]:
