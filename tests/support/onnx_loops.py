@@ -113,7 +113,7 @@ def _scanned(inputs: Arrays) -> Arrays:
 
 
 def _slope_of_scanned(inputs: Arrays) -> np.ndarray:
-    """The row at a place is multiplied by the matrix once for each of those before it, which are read later."""
+    """Multiply the row at a place by the matrix once for each of those before it, which are read later."""
     columns = [np.broadcast_to(_power(place).sum(1), (2, 3)) for place in range(5)]
     return np.stack(columns, 1)
 

@@ -261,7 +261,7 @@ def _quantized_model() -> ModelProto:
 
 
 def _loop_model() -> ModelProto:
-    """A branch that data choose, a hundred trips, and a scan."""
+    """Build a branch that data choose, a hundred trips, and a scan."""
     model = parser.parse_model(_LOOPS)
     model.graph.initializer.append(numpy_helper.from_array(np.eye(3, dtype=np.float32), "w"))
     return model

@@ -53,7 +53,7 @@ class Graph:
     opset: int
 
     def graphs(self) -> Iterator[Graph]:
-        """This one, and the bodies inside of its nodes."""
+        """Walk through this one, and the bodies inside of its nodes."""
         yield self
         for node in self.nodes:
             for body in bodies_of(node):

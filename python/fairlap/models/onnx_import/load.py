@@ -9,9 +9,9 @@ from typing import Any
 
 from fairlap.errors import described
 from fairlap.models.onnx_import.assembly import refuse_types, weights_and_constants
+from fairlap.models.onnx_import.contrib.expansion import expand_contrib
 from fairlap.models.onnx_import.control_flow.bodies import Scope
 from fairlap.models.onnx_import.control_flow.branches import take_known_branches
-from fairlap.models.onnx_import.contrib.expansion import expand_contrib
 from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of

@@ -82,7 +82,7 @@ def computes_in(graph: Graph) -> tuple[str, ...]:
     Weights that are held in few bits and made float32 before anything is computed are none.
     """
     floats, steps = set(), set()
-    for each, node in ((each, node) for each in graph.graphs() for node in each.nodes):
+    for each, node in ((own, node) for own in graph.graphs() for node in own.nodes):
         types = {each.values[name].dtype for name in node.outputs if name in each.values}
         if node.operator in ROUNDING:
             steps |= types.intersection(LIMITS)

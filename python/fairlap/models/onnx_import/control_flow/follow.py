@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairlap.models.onnx_import.control_flow.bodies import size_of
-from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported, SizesDoNotFit
 from fairlap.models.onnx_import.control_flow.following import (
     Body,
     body_of,
@@ -28,8 +27,9 @@ from fairlap.models.onnx_import.control_flow.following import (
     single,
     stack,
 )
-from fairlap.models.onnx_import.graph import Array, Node, Tensor
 from fairlap.models.onnx_import.control_flow.scans import follow_scan
+from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported, SizesDoNotFit
+from fairlap.models.onnx_import.graph import Array, Node, Tensor
 
 if TYPE_CHECKING:
     from fairlap.models.onnx_import.folding import Folding
@@ -72,7 +72,7 @@ def _follow_if(folding: Folding, proto: Any, node: Node) -> None:
 
 
 def _fitting(folding: Folding, branch: Any) -> Body | SizesDoNotFit:
-    """Some files have a branch for each size of their inputs: none but the one that fits can ever be taken."""
+    """Fold a branch, if it can compute these sizes: some files have a branch for each size, and take no other."""
     try:
         return body_of(folding, branch, (), {})
     except SizesDoNotFit as error:
@@ -87,9 +87,9 @@ def _follow_loop(folding: Folding, proto: Any, node: Node) -> None:
     require_single(folding, node, condition, "bool")
     most, goes_on = single(folding, trip), single(folding, condition)
     starts = True if not condition else goes_on
-    if (most is not None or not trip) and starts is not None:
-        if _unrolled(folding, graph, node, states, most, starts):
-            return
+    are_known = (most is not None or not trip) and starts is not None
+    if are_known and _unrolled(folding, graph, node, states, most, starts):
+        return
     truth = _truth(folding, condition)
     number = Tensor(graph.input[0].name, "int64", _shape_of_number(graph))
     going = Tensor(graph.input[1].name, "bool", truth.shape)
@@ -121,9 +121,7 @@ def _follow_loop(folding: Folding, proto: Any, node: Node) -> None:
     emit(folding, node, (*ends, *states, *body.captured), results, attributes)
 
 
-def _unrolled(
-    folding: Folding, graph: Any, node: Node, states: Sequence[str], most: int | None, goes_on: bool
-) -> bool:
+def _unrolled(folding: Folding, graph: Any, node: Node, states: Sequence[str], most: int | None, goes_on: bool) -> bool:
     """Put all trips one after the other, or nothing if they are many or data decide how many."""
     if most is not None:
         copies = min(most, MOST_UNROLLED) * size_of(graph)

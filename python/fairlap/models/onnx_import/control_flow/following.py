@@ -42,9 +42,7 @@ class Body:
         used = {name for node in folded.nodes for name in (*node.inputs, *node.outputs) if name}
         values = {name: folded.values[name] for name in used.union(self.constants)}
         values |= {each.name: each for each in (*own, *outside, *self.outputs)}
-        return Graph(
-            (*own, *outside), self.outputs, tuple(folded.nodes), {}, self.constants, values, folding.opset
-        )
+        return Graph((*own, *outside), self.outputs, tuple(folded.nodes), {}, self.constants, values, folding.opset)
 
 
 def graph_of(proto: Any, node: Node, name: str, inputs: int, outputs: int) -> Any:
@@ -163,9 +161,7 @@ def require_same(node: Node, before: Sequence[Tensor], after: Sequence[Tensor]) 
 
 def require_few(node: Node, trips: int) -> None:
     if trips > MOST_TRIPS:
-        raise ModelFileInvalid(
-            f"{node.operator} {node.name!r} runs {trips:,} times, over the limit of {MOST_TRIPS:,}"
-        )
+        raise ModelFileInvalid(f"{node.operator} {node.name!r} runs {trips:,} times, over the limit of {MOST_TRIPS:,}")
 
 
 def emit(folding: Folding, node: Node, inputs: Sequence[str], results: Sequence[Kind], attributes: Any) -> None:

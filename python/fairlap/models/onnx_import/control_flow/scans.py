@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.control_flow.following import (
     body_of,
     emit,
@@ -15,6 +14,7 @@ from fairlap.models.onnx_import.control_flow.following import (
     require_few,
     require_same,
 )
+from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.graph import Node, Tensor
 
 if TYPE_CHECKING:

@@ -14,9 +14,7 @@ Ways = Sequence[tuple[int, bool]]  # an axis, and whether it is walked backwards
 
 
 @operator("If", folds=False)
-def if_(
-    library: Any, condition: Any, *captured: Any, then_branch: Body | None, else_branch: Body | None
-) -> Any:
+def if_(library: Any, condition: Any, *captured: Any, then_branch: Body | None, else_branch: Body | None) -> Any:
     if then_branch is None or else_branch is None:  # the other one does not fit the sizes of the inputs
         library.expect(condition, else_branch is None)
         return (then_branch or else_branch)(*captured)  # type: ignore[misc]
