@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fairlap.models.onnx_import import Graph, build, load_graph
 from fairlap.models.onnx_import.build import LibraryName
 from fairlap.models.onnx_import.operators.table import OPERATORS, claimed
+from fairlap.models.onnx_import.subgraphs import names_read_by
 from onnx import ModelProto, TensorProto, numpy_helper
 
 Array = npt.NDArray[Any]
@@ -131,7 +132,7 @@ def _known_inputs(model: ModelProto) -> set[str]:
             found.add(name)
             producer = producers.get(name)
             if producer is not None and producer.op_type not in ("Shape", "Size"):
-                waiting += producer.input
+                waiting += names_read_by(producer)
     return found
 
 

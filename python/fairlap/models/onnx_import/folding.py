@@ -103,11 +103,13 @@ class Folding:
         types, data = {}, {}
         for name in filter(None, node.inputs):
             tensor = self.result.values[name]
+            if node.operator == "Range" and tensor.size == 1:
+                tensor = replace(tensor, shape=())
             types[name] = helper.make_tensor_type_proto(
                 helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype)), tensor.shape
             )
             if name in self.result.known and self.result.known[name].size <= 1024:
-                data[name] = numpy_helper.from_array(self.result.known[name])
+                data[name] = numpy_helper.from_array(self.result.known[name].reshape(tensor.shape))
         for attribute in [each for each in proto.attribute if each.name == DYNAMIC_STEPS]:
             proto.attribute.remove(attribute)
         try:
