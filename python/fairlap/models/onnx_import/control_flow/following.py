@@ -139,7 +139,7 @@ def require_single(folding: Folding, node: Node, name: str, dtype: str) -> None:
     if name:
         tensor = folding.result.values[name]
         if tensor.size != 1 or tensor.dtype != dtype:
-            raise ModelFileInvalid(f"{name!r}, which {node.operator} {node.name!r} reads, is no single {dtype}")
+            raise ModelFileInvalid(f"{node.operator} {node.name!r} needs {name!r} to be one number of type {dtype}")
 
 
 def formals_of(folding: Folding, node: Node, given: Sequence[str], inputs: Sequence[Any]) -> list[Tensor]:
