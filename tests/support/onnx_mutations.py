@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
-from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper, parser
 
 _SIZES = (-1, 0, 1, 2, 3, 7, 255, 65536, 2**31 - 1, 2**31, 2**40, 2**62, -(2**63))
 
 
 def valid_models() -> list[ModelProto]:
-    """Small models that together use convolutions, attention, shapes that are computed, and quantization."""
-    return [_image_model(), _attention_model(), _shape_model(), _quantized_model()]
+    """Small models that together use convolutions, attention, computed shapes, quantization and control flow."""
+    return [_image_model(), _attention_model(), _shape_model(), _quantized_model(), _loop_model()]
 
 
 def mutated(model: ModelProto, random: Random) -> bytes:
@@ -258,3 +258,25 @@ def _quantized_model() -> ModelProto:
         "low": np.float32(0),
     }
     return _model(nodes, {"x": (TensorProto.FLOAT, [2, 3])}, weights)
+
+
+def _loop_model() -> ModelProto:
+    """Build a branch that data choose, a hundred trips, and a scan."""
+    model = parser.parse_model(_LOOPS)
+    model.graph.initializer.append(numpy_helper.from_array(np.eye(3, dtype=np.float32), "w"))
+    return model
+
+
+_LOOPS = """<ir_version: 8, opset_import: ["" : 17]> loops (float[2,3] x) => (float[2,3] y)
+<int64 trips = {100}, float zero = {0}> {
+  most = ReduceMax <keepdims = 0> (x)
+  positive = Greater (most, zero)
+  chosen = If (positive) <
+    then_branch = a () => (float[2,3] then) { then = MatMul (x, w) },
+    else_branch = b () => (float[2,3] else) { else = Neg (x) }>
+  repeated = Loop (trips, "", chosen) <body = c (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
+    d = Identity (c)  t = MatMul (s, w) }>
+  row = ReduceMax <keepdims = 0, axes = [0]> (repeated)
+  last, y = Scan (row, repeated) <num_scan_inputs = 1, body = e (float[3] s, float[3] r) => (float[3] t, float[3] u) {
+    t = Add (s, r)  u = Mul (s, t) }>
+}"""

@@ -67,7 +67,7 @@ MARK = "FAIRLAP_TEST_OF_ENDLESS_MODELS"
 
 
 def endless(file: Path) -> Path:
-    """Write a loop that adds the input to itself."""
+    """Write a loop that adds the input to itself, with an operator that fairlap's importer lacks and would refuse."""
     import onnx
     from onnx import TensorProto, helper
 
@@ -81,11 +81,13 @@ def endless(file: Path) -> Path:
     constants = [
         helper.make_tensor("steps", TensorProto.INT64, [], [STEPS]),
         helper.make_tensor("true", TensorProto.BOOL, [], [True]),
+        helper.make_tensor("rows", TensorProto.BOOL, [2], [True, True]),
     ]
-    loop = helper.make_node("Loop", ["steps", "true", "x"], ["y"], body=body)
+    loop = helper.make_node("Loop", ["steps", "true", "x"], ["sum of all"], body=body)
+    kept = helper.make_node("Compress", ["sum of all", "rows"], ["y"], axis=0)
     inputs, outputs = [value("x", 1, [2, 4])], [value("y", 1, [2, 4])]
     model = helper.make_model(
-        helper.make_graph([loop], "endless", inputs, outputs, constants),
+        helper.make_graph([loop, kept], "endless", inputs, outputs, constants),
         opset_imports=[helper.make_opsetid("", 18)],
         ir_version=8,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,29 +43,38 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
 
 
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:
-    """Read the weights by name, from initializers and constants, also of branches.
+    """Read the weights by name, from initializers and constants, also of branches and loops.
 
+    Several of these may use one name, to which the importer adds a number: then their content decides which is which.
     One that equals its weight in value becomes that weight, to avoid a second copy in memory.
     """
     import onnx
 
     model = onnx.load_from_string(graph) if isinstance(graph, bytes) else onnx.load_model(graph)
+    own = {name for name, _ in _arrays_in(model.graph)}
+    sharing: dict[str, list[str]] = {}
+    for name in given:
+        sharing.setdefault(name if name in own else name.rpartition("/")[0], []).append(name)
     held: dict[str, Any] = {}
-    for name, array in _arrays_in(model.graph):
-        if name in given and name not in held:
-            held[name] = given[name] if np.array_equal(array, given[name]) else array
+    for own_name, read in _arrays_in(model.graph):
+        for name in (each for each in sharing.get(own_name, ()) if held.get(each) is not given[each]):
+            array = read()
+            if np.array_equal(array, given[name]):
+                held[name] = given[name]
+            else:
+                held.setdefault(name, array)
     return held
 
 
-def _arrays_in(graph: Any) -> Iterator[tuple[str, Any]]:
+def _arrays_in(graph: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from onnx import numpy_helper
 
     for inner in graphs_under(graph):
         for initializer in inner.initializer:
-            yield initializer.name, numpy_helper.to_array(initializer)
+            yield initializer.name, partial(numpy_helper.to_array, initializer)
         for node in (each for each in inner.node if each.op_type == "Constant"):
             for attribute in node.attribute:
                 if attribute.name == "value":
-                    yield node.output[0], numpy_helper.to_array(attribute.t)
+                    yield node.output[0], partial(numpy_helper.to_array, attribute.t)
                 elif attribute.name == "value_floats":
-                    yield node.output[0], np.array(attribute.floats, np.float32)
+                    yield node.output[0], partial(np.array, attribute.floats, np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,10 +26,10 @@ class ImportedModel:
     """A pure function of weights and inputs, both by name. It traces as plain calls of the library.
 
     Weights are passed as `prepare` gives them: by the names that the file gives them, in the layout that the library
-    computes in.
+    computes in. A body of control flow gets weights as inputs, of which some may be ``turned`` to that layout.
     """
 
-    def __init__(self, graph: Graph, library: Library) -> None:
+    def __init__(self, graph: Graph, library: Library, turned: Set[str] = frozenset()) -> None:
         self.graph, self.library = graph, library
         known = dict(graph.constants)
         nodes = _without_known(graph, graph.nodes, known)
@@ -37,15 +37,12 @@ class ImportedModel:
         if library.name != "numpy":  # the reference computes the graph as the file has it
             nodes, values = fused(nodes, graph, known)
         only_turned = turned_weights(nodes, graph.weights)
-        self._turned = only_turned if library.channels_last else set()
+        self._turned = turned | (only_turned if library.channels_last else set())
         self._kernels = {name for name in only_turned if graph.weights[name].ndim > 2}
         plan = LayoutPlan(library, values, self._turned)
         for node in nodes:
             attributes, inputs = attributes_of(node, known, values, graph.opset)
-            held = {
-                name: library.constant(value) if isinstance(value, np.ndarray) else value
-                for name, value in attributes.items()
-            }
+            held = {name: _held(value, library, self._turned) for name, value in attributes.items()}
             plan.add(node, OPERATORS[node.operator], held, inputs)
         self._outputs = tuple((tensor.name, plan.in_file(tensor.name)) for tensor in graph.outputs)
         steps = plan.steps if library.leave is None else [_rounding(step, library, values) for step in plan.steps]
@@ -61,11 +58,16 @@ class ImportedModel:
     def __call__(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         enter = self.library.enter
         self.library.begin()
-        values = dict(self._constants)
-        for name in self.graph.weights:
-            values[name] = enter(weights[name])
-        for tensor in self.graph.inputs:
-            values[tensor.name] = enter(inputs[tensor.name])
+        values = {name: enter(weights[name]) for name in self.graph.weights}
+        values |= {tensor.name: enter(inputs[tensor.name]) for tensor in self.graph.inputs}
+        return dict(zip((name for name, _ in self._outputs), self._computed(values), strict=True))
+
+    def of_arrays(self, *arrays: Any) -> tuple[Any, ...]:
+        """Compute a body of control flow: inputs and outputs are the library's, by place."""
+        return self._computed(dict(zip((tensor.name for tensor in self.graph.inputs), arrays, strict=True)))
+
+    def _computed(self, values: dict[str, Any]) -> tuple[Any, ...]:
+        values |= self._constants
         for step, finished in zip(self.steps, self._last_uses, strict=True):
             results = step.function(*[values[name] if name else None for name in step.inputs])
             if not isinstance(results, (tuple, list)):
@@ -73,7 +75,7 @@ class ImportedModel:
             values.update(zip(step.outputs, results, strict=False))
             for name in finished:
                 del values[name]
-        return {name: values[found] for name, found in self._outputs}
+        return tuple(values[found] for _, found in self._outputs)
 
     def takes_weights_of(self, other: ImportedModel) -> bool:
         """Whether weights that the other one prepared are all that this one needs, in its layout."""
@@ -124,6 +126,14 @@ def in_type_of_file(array: Array, dtype: np.dtype[Any]) -> Array:
     if array.dtype != np.float32 or dtype.itemsize >= array.dtype.itemsize:
         return array
     return array.astype(dtype)
+
+
+def _held(value: Any, library: Library, turned: Set[str]) -> Any:
+    """Make arrays the library's, and bodies functions of it."""
+    if isinstance(value, Graph):
+        own = turned & {tensor.name for tensor in value.inputs}
+        return ImportedModel(value, library, own).of_arrays
+    return library.constant(value) if isinstance(value, np.ndarray) else value
 
 
 def _rounding(step: Step, library: Library, values: Mapping[str, Tensor]) -> Step:

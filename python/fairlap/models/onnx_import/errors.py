@@ -21,3 +21,7 @@ class OperatorsUnsupported(FairlapError, NotImplementedError):
     """The importer lacks operators, attributes or types that the model uses."""
 
     code = "E_MODEL_OPERATOR"
+
+
+class SizesDoNotFit(ModelFileInvalid):
+    """A node of the model cannot compute values of these sizes."""

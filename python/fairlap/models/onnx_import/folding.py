@@ -6,15 +6,19 @@ results whose size depends on data.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from fairlap.errors import FairlapError, described
-from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
+from fairlap.models.onnx_import.assembly import MOST_ELEMENTS
+from fairlap.models.onnx_import.control_flow.bodies import Scope
+from fairlap.models.onnx_import.control_flow.follow import FOLLOWED, follow
+from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported, SizesDoNotFit
 from fairlap.models.onnx_import.evaluation import evaluate
 from fairlap.models.onnx_import.graph import Array, Node, Tensor
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
@@ -22,7 +26,7 @@ from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.table import OPERATORS
 
 MOST_FOLDED = 2**22  # elements of a result that is computed while loading
-MOST_ELEMENTS = 2**36  # of any value of a model
+MOST_KNOWN = 2**16  # elements of an array of the file that takes part in computing shapes
 _SHAPE_OF_INPUT = ("GroupNormalization", "MeanVarianceNormalization")  # operators for which onnx infers no shape
 
 
@@ -33,14 +37,20 @@ class Folded:
     known: dict[str, Array] = field(default_factory=dict)
     computed: set[str] = field(default_factory=set)  # floating-point results that are known here but stay in the graph
 
+    def copied(self) -> Folded:
+        return Folded(list(self.nodes), dict(self.values), dict(self.known), set(self.computed))
+
 
 class Folding:
-    def __init__(self, opsets: Mapping[str, int], ir_version: int) -> None:
+    """``result`` grows, and is set back where loops are tried in several ways."""
+
+    def __init__(self, opsets: Mapping[str, int], ir_version: int, scope: Scope) -> None:
         from onnx import helper
 
         self.opsets = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
         self.opset, self.ir_version = opsets[""], ir_version
         self.library = NumPyLibrary(wide=False)
+        self.scope, self.depth = scope, 0
         self.result = Folded()
 
     def enter(self, tensor: Tensor, array: Array | None = None) -> None:
@@ -48,8 +58,29 @@ class Folding:
         if array is not None:
             self.result.known[tensor.name] = array
 
+    def require(self, name: str) -> bool:
+        """Find a value, or read it where it is an array of the file. Report whether there is one."""
+        if name not in self.result.values:
+            array = self.scope.array(name)
+            if array is None:
+                return False
+            self.enter(Tensor(name, str(array.dtype), array.shape), array if array.size <= MOST_KNOWN else None)
+        return True
+
+    def inside(self) -> Self:
+        """Make one for a graph inside of a node, which sees what is known here."""
+        inner = copy.copy(self)
+        inner.result = self.result.copied()
+        inner.result.nodes = []
+        inner.depth += 1
+        return inner
+
     def fold(self, nodes: Iterable[tuple[Any, Node]]) -> Folded:
         for proto, node in nodes:
+            self._require_inputs(node)
+            if node.operator in FOLLOWED:
+                follow(self, proto, node)
+                continue
             for tensor in self._types(proto, node):
                 self.result.values[tensor.name] = tensor
             if node.operator == "CastLike":  # the other value matters only for its type, which is known
@@ -59,22 +90,26 @@ class Folding:
                 self.result.nodes.append(node)
         return self.result
 
-    def _types(self, proto: Any, node: Node) -> list[Tensor]:
-        from onnx import helper, numpy_helper, shape_inference
-
-        missing = [name for name in node.inputs if name and name not in self.result.values]
+    def _require_inputs(self, node: Node) -> None:
+        missing = [name for name in node.inputs if name and not self.require(name)]
         if missing:
             raise ModelFileInvalid(
                 f"{node.operator} {node.name!r} uses {missing[0]!r}, which nothing computes before it"
             )
+
+    def _types(self, proto: Any, node: Node) -> list[Tensor]:
+        from onnx import helper, numpy_helper, shape_inference
+
         types, data = {}, {}
         for name in filter(None, node.inputs):
             tensor = self.result.values[name]
+            if node.operator == "Range" and tensor.size == 1:
+                tensor = replace(tensor, shape=())
             types[name] = helper.make_tensor_type_proto(
                 helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype)), tensor.shape
             )
             if name in self.result.known and self.result.known[name].size <= 1024:
-                data[name] = numpy_helper.from_array(self.result.known[name])
+                data[name] = numpy_helper.from_array(self.result.known[name].reshape(tensor.shape))
         for attribute in [each for each in proto.attribute if each.name == DYNAMIC_STEPS]:
             proto.attribute.remove(attribute)
         try:
@@ -83,7 +118,7 @@ class Folding:
                 schema, proto, types, data, opset_imports=self.opsets, ir_version=self.ir_version
             )
         except Exception as error:
-            raise ModelFileInvalid(f"{node.operator} {node.name!r} is not valid: {described(error)}") from error
+            raise SizesDoNotFit(f"{node.operator} {node.name!r} is not valid: {described(error)}") from error
         return [self._tensor(node, name, inferred.get(name)) for name in filter(None, node.outputs)]
 
     def _schema(self, proto: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,3 +51,15 @@ class Graph:
     constants: dict[str, Array]
     values: Mapping[str, Tensor]  # the type of every value by name: inputs, weights, constants, results
     opset: int
+
+    def graphs(self) -> Iterator[Graph]:
+        """Walk through this one, and the bodies inside of its nodes."""
+        yield self
+        for node in self.nodes:
+            for body in bodies_of(node):
+                yield from body.graphs()
+
+
+def bodies_of(node: Node) -> list[Graph]:
+    """Of control flow. What a body reads from outside is among its inputs, and among those of the node."""
+    return [each for each in node.attributes.values() if isinstance(each, Graph)]

@@ -6,12 +6,12 @@ without a certain order, and are turned back where an operator needs the order o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fairlap.models.onnx_import.graph import Node, Tensor
+from fairlap.models.onnx_import.graph import Node, Tensor, bodies_of
 from fairlap.models.onnx_import.operators.table import EXACT, OPERATORS, Operator
 
 
@@ -37,20 +37,32 @@ def kernel_order(rank: int) -> tuple[int, ...]:
 
 def turned_weights(nodes: Iterable[Node], weights: Iterable[str]) -> set[str]:
     """Weights that are only kernels or turned matrices: they are turned once, when they are prepared."""
+    as_kernel, otherwise = _uses(nodes)
+    return (as_kernel - otherwise).intersection(weights)
+
+
+def _uses(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
+    """Names that are read as kernels, and as anything else, also inside of bodies."""
     as_kernel: set[str] = set()
     otherwise: set[str] = set()
     for node in nodes:
-        for place, name in enumerate(node.inputs):
+        captured = 0
+        for body in bodies_of(node):
+            inside, otherwise_inside = _uses(body.nodes)
+            as_kernel |= inside
+            otherwise |= otherwise_inside.union(tensor.name for tensor in body.outputs)
+            captured = sum(tensor.name in node.inputs for tensor in body.inputs)  # they come last, and keep their names
+        for place, name in enumerate(node.inputs[: len(node.inputs) - captured]):
             kernel = place in OPERATORS[node.operator].kernels
             turned = node.operator == "Linear" and place == 1 and node.attributes.get("turned")
             (as_kernel if kernel or turned else otherwise).add(name)
-    return (as_kernel - otherwise).intersection(weights)
+    return as_kernel, otherwise
 
 
 class LayoutPlan:
     """Add nodes in order; ``steps`` is what to compute."""
 
-    def __init__(self, library: Any, values: Mapping[str, Tensor], turned: set[str]) -> None:
+    def __init__(self, library: Any, values: Mapping[str, Tensor], turned: Set[str]) -> None:
         self.library, self.values, self.turned = library, values, turned
         self.steps: list[Step] = []
         self._last: set[str] = set()  # values with channels last

@@ -14,7 +14,7 @@ import numpy as np
 from fairlap.errors import NotAvailable, described
 from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Array
-from fairlap.models.onnx_import.subgraphs import graphs_in, names_read_by
+from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under, names_read_by
 
 MOST_BYTES = 2**31  # protobuf's own limit; larger models have external data
 MOST_EXTERNAL_BYTES = 2**38
@@ -133,10 +133,12 @@ def _check_names(model: Any, path: Path) -> None:
     """Text that is not UTF-8 arrives as bytes."""
     graph = model.graph
     texts = [each.domain for each in model.opset_import]
-    for node in (*graph.node, *(node for function in model.functions for node in function.node)):
+    graphs = [each for outer in (graph, *model.functions) for each in graphs_under(outer)]
+    for node in (node for each in graphs for node in each.node):
         texts += [node.op_type, node.domain, node.name, *node.input, *node.output]
         texts += [each.name for each in node.attribute]
-    for each in (*graph.input, *graph.output, *graph.initializer):
+    inner = [each for each in graphs if hasattr(each, "initializer")]  # functions have none
+    for each in (value for own in inner for value in (*own.input, *own.output, *own.initializer)):
         texts.append(each.name)
     for each in graph.input:
         texts += [dim.dim_param for dim in each.type.tensor_type.shape.dim]

@@ -83,8 +83,8 @@ def computes_in(graph: Graph) -> tuple[str, ...]:
     Weights that are held in few bits and made float32 before anything is computed are none.
     """
     floats, steps = set(), set()
-    for node in graph.nodes:
-        types = {graph.values[name].dtype for name in node.outputs if name in graph.values}
+    for each, node in ((own, node) for own in graph.graphs() for node in own.nodes):
+        types = {each.values[name].dtype for name in node.outputs if name in each.values}
         if node.operator in ROUNDING:
             steps |= types.intersection(LIMITS)
         if node.attributes.get(DYNAMIC_STEPS):

@@ -1,4 +1,4 @@
-"""An If whose condition follows from the sizes is the branch that it takes."""
+"""An If whose condition follows from the sizes is the branch that it takes; others are followed by each library."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from fairlap.frameworks.adapter_parts.onnx_graph import weights_in
 from fairlap.models.onnx_import import build, load_graph
-from fairlap.models.onnx_import.errors import OperatorsUnsupported
-from margins import by_onnxruntime
+from margins import by_onnxruntime, by_torch
 from onnx_files import drawn
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
@@ -97,8 +96,14 @@ def test_weights_of_branches_keep_their_names_and_are_found_in_the_file(tmp_path
     assert not np.array_equal(weights_in(model.SerializeToString(), changed)["second.kernel"], changed["second.kernel"])
 
 
-def test_a_branch_that_data_choose_is_refused(tmp_path: Path) -> None:
-    chosen(tmp_path / "m.onnx", by_data=True)
-    with pytest.raises(OperatorsUnsupported) as refused:
-        load_graph(tmp_path / "m.onnx")
-    assert refused.value.code == "E_MODEL_OPERATOR"
+@pytest.mark.parametrize("sign", [1, -1])
+def test_data_choose_a_branch_which_has_another_inside(tmp_path: Path, sign: int) -> None:
+    model, inputs = chosen(tmp_path / "m.onnx", by_data=True)
+    inputs = {"x": (sign * np.abs(inputs["x"])).astype(np.float32)}
+    graph = load_graph(tmp_path / "m.onnx")
+    assert set(graph.weights) == {"kernel", "second.kernel"}
+    hidden = inputs["x"] @ drawn(4, 3)
+    by_hand = -hidden if sign > 0 else np.tanh(hidden @ drawn(3, 3, seed=1))
+    np.testing.assert_allclose(build(graph, "numpy")(graph.weights, inputs)["y"], by_hand, rtol=1e-5)
+    np.testing.assert_allclose(by_onnxruntime(model, inputs)["y"], by_hand, rtol=1e-5)
+    np.testing.assert_allclose(by_torch(model, inputs, tmp_path)["y"], by_hand, rtol=1e-5)

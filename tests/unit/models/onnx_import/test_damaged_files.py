@@ -21,7 +21,7 @@ from onnx_mutations import mutated, valid_models
 _COUNT = int(os.environ.get("FAIRLAP_FUZZ_FILES", "400"))
 
 
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(5))
 def test_the_models_that_are_damaged_are_valid(tmp_path: Path, place: int) -> None:
     (tmp_path / "m.onnx").write_bytes(valid_models()[place].SerializeToString())
     graph = load_graph(tmp_path / "m.onnx")

@@ -81,10 +81,13 @@ def test_a_model_without_cancellation_keeps_its_bounds(tmp_path: Path) -> None:
     assert bundle.tolerances["fp32"]["logits"].relative < 1e-4
 
 
-def chosen(path: Path) -> Path:
-    """Choose a branch by a rate of 8; neither the importer nor onnx.reference has its LSTM in this form."""
+def chosen(path: Path, *, lacking: bool = True) -> Path:
+    """Choose a branch by a rate of 8, if wanted with an operator that the importer lacks."""
     helper = onnx.helper
     then = [helper.make_node("MatMul", ["x", "weight"], ["product"]), helper.make_node("Tanh", ["product"], ["then"])]
+    if lacking:
+        then[1].output[0] = "tanh"
+        then.append(helper.make_node("Compress", ["tanh", "all"], ["then"], axis=0))
     branches = {
         "then_branch": helper.make_graph(then, "then", [], [helper.make_tensor_value_info("then", FLOAT, None)]),
         "else_branch": helper.make_graph(
@@ -96,10 +99,20 @@ def chosen(path: Path) -> Path:
         helper.make_node("If", ["is eight"], ["out"], **branches),
     ]
     inputs = {"x": (FLOAT, [2, 4]), "rate": (INT64, [])}
-    return saved(path, nodes, inputs, {"eight": np.int64(8), "weight": drawn(4, 4)})
+    return saved(path, nodes, inputs, {"eight": np.int64(8), "weight": drawn(4, 4), "all": np.ones(2, bool)})
 
 
-def test_a_branch_that_an_input_chooses_is_computed_by_onnx_reference(tmp_path: Path) -> None:
+def test_a_branch_that_an_input_chooses_is_followed_by_the_importer(tmp_path: Path) -> None:
+    folder, bundle = opened(source_of(chosen(tmp_path / "m.onnx", lacking=False)), tmp_path)
+    inputs = safetensors.read(inputs_file(folder, "inputs"))
+    assert inputs["rate"] == 8
+    expected = np.tanh(inputs["x"].astype(np.float64) @ drawn(4, 4).astype(np.float64))
+    np.testing.assert_allclose(safetensors.read(reference_file(folder, "inputs"))["out"], expected, rtol=1e-12)
+    assert "importer" in bundle.reference
+    assert not any(route.why_not for route in bundle.routes.values())
+
+
+def test_an_operator_that_the_importer_lacks_in_a_branch_is_computed_by_onnx_reference(tmp_path: Path) -> None:
     folder, bundle = opened(source_of(chosen(tmp_path / "m.onnx")), tmp_path)
     inputs = safetensors.read(inputs_file(folder, "inputs"))
     assert inputs["rate"] == 8
@@ -160,10 +173,11 @@ def test_answers_that_differ_on_the_same_inputs_are_those_of_a_model_that_draws(
     assert refused.value.code == "E_SOURCE_RANDOM"
 
 
-def test_a_branch_that_is_not_taken_need_not_fit_the_bound_sizes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lacking", [False, True])
+def test_a_branch_that_is_not_taken_need_not_fit_the_bound_sizes(lacking: bool, tmp_path: Path) -> None:
     """As silero-vad's, whose other branch is for another rate, and for other sizes of its input."""
     onnxruntime = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
-    model = onnx.load(chosen(tmp_path / "m.onnx"))
+    model = onnx.load(chosen(tmp_path / "m.onnx", lacking=lacking))
     model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "width"
     for attribute in model.graph.node[1].attribute:
         if attribute.name == "else_branch":
@@ -173,6 +187,7 @@ def test_a_branch_that_is_not_taken_need_not_fit_the_bound_sizes(tmp_path: Path)
     (tmp_path / "two.onnx").write_bytes(model.SerializeToString())
     folder, bundle = opened(source_of(tmp_path / "two.onnx", "width=4"), tmp_path)
     assert bundle.spec.inputs[0].shape == (2, 4)
+    assert bool(bundle.routes["torch"].why_not) == lacking
     session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
     (answer,) = session.run(None, safetensors.read(inputs_file(folder, "inputs")))
     expected = safetensors.read(reference_file(folder, "inputs"))["out"]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairlap.models.onnx_import.graph import Array
+from fairlap.models.onnx_import.libraries.control import PythonControl
 from fairlap.models.onnx_import.libraries.functions import FUNCTIONS
 
 
-class Library:
+class Library(PythonControl):
     """Array functions under common names. Arguments and results are the library's own arrays.
 
     Axes are never negative. Shapes are tuples of integers, known when tracing.

@@ -9,12 +9,13 @@ import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import ArrayModule
+from fairlap.models.onnx_import.libraries.control import JaxControl
 
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod"}
 _SCATTERS = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min"}
 
 
-class JaxLibrary(ArrayModule):
+class JaxLibrary(JaxControl, ArrayModule):
     name = "jax"
     channels_last = True
 

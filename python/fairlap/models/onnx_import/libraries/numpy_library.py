@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import ArrayModule
 from fairlap.models.onnx_import.libraries.windows import kernel_positions
@@ -42,6 +43,10 @@ class NumPyLibrary(ArrayModule):
 
     def is_floating(self, value: Array) -> bool:
         return is_floating(value.dtype)
+
+    def expect(self, condition: Array, wanted: bool) -> None:
+        if bool(np.all(condition)) is not wanted:
+            raise ModelFileInvalid("these inputs choose the branch of an If that their own sizes do not fit")
 
     # The table of functions finds these before those of NumPy.
     @staticmethod

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.base import Library
+from fairlap.models.onnx_import.libraries.control import TensorFlowControl
 from fairlap.models.tensorflow_edges import with_edges
 
 _REDUCTIONS = {
@@ -21,7 +22,7 @@ _REDUCTIONS = {
 _SCATTERS = {"none": "update", "add": "add", "max": "max", "min": "min"}
 
 
-class TensorFlowLibrary(Library):
+class TensorFlowLibrary(TensorFlowControl, Library):
     name = "tensorflow"
     channels_last = True
 

@@ -34,6 +34,9 @@ class TorchLibrary(Library):
             return self.torch.tensor(array.astype(np.float32), dtype=self.torch.bfloat16, device=self.device)
         return self.torch.tensor(np.array(array), device=self.device)
 
+    def whole(self, number: int) -> Any:
+        return self.torch.tensor(number, dtype=self.torch.int64, device=self.device)
+
     def kernel(self, array: Array) -> Any:
         """PyTorch's layout with channels last, in which its CPU convolutions are faster."""
         tensor = self.constant(array)

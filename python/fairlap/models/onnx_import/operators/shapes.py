@@ -106,7 +106,8 @@ def constant_of_shape(library: Any, *, shape: Any, value: Any = None) -> Any:
 
 @operator("Range", operands={"start": 0, "limit": 1, "delta": 2})
 def range_(library: Any, *, start: Any, limit: Any, delta: Any, dtype: str) -> Any:
-    return library.constant(np.arange(start, limit, delta).astype(dtype))
+    first, end, step = (np.asarray(each).reshape(()).item() for each in (start, limit, delta))  # or arrays of one
+    return library.constant(np.arange(first, end, step).astype(dtype))
 
 
 @operator("EyeLike")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlap.models.onnx_import.operators import (
     activations,
+    control,
     elementwise,
     indexing,
     linear_algebra,
@@ -29,13 +30,15 @@ FAMILIES = (
     resize,
     quantization,
     recurrent,
+    control,
 )
 INTERNAL = frozenset(("Linear", "FusedAttention"))
 REWRITTEN = frozenset(("CastLike",))  # made another operator while loading
-EXACT = frozenset(("Identity", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "Where", "MaxPool", "GlobalMaxPool")) | {
+_CHOOSING = ("Identity", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "Where", "MaxPool", "GlobalMaxPool")
+EXACT = frozenset((*_CHOOSING, "If", "Loop", "Scan")) | {
     name for name, each in OPERATORS.items() if each.compute.__module__ in (shapes.__name__, indexing.__name__)
 }
-"""Operators that move or choose values, so that nothing is rounded."""
+"""Operators that move or choose values, so that nothing is rounded, or whose bodies round for themselves."""
 CONTROL_FLOW = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 
 __all__ = ["CONTROL_FLOW", "EXACT", "FAMILIES", "INTERNAL", "OPERATORS", "Operator", "claimed"]

@@ -50,6 +50,7 @@ from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
 
 BOUND = "model.onnx"
+IMPORTED_FROM = "bound.onnx"  # where the other one has open sizes
 _AGREES = 1e-3  # relative to the largest output: what another model would exceed
 _DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
@@ -89,7 +90,7 @@ class OnnxFile(SourceKind):
     def learner(cls, source: Source, folder: Path) -> Learner:
         from fairlap.models.sources.learning.graph_learner import learner_of_graph
 
-        return learner_of_graph(folder / BOUND, kind_of_loss(source.loss))
+        return learner_of_graph(_imported_from(folder), kind_of_loss(source.loss))
 
 
 def _as_it_loads(model: Any, declared: list[Any]) -> Any:
@@ -132,7 +133,9 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     loaded = _as_it_loads(model, declared)
     save_model(loaded, file)
     inputs = tensors_of(model, source)
-    found, missing = _reference(loaded, file, inputs, source)
+    if loaded is not model:
+        save_model(model, folder / IMPORTED_FROM)
+    found, missing = _reference(loaded, _imported_from(folder), inputs, source)
     counted = counted_work(model)
     imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions)
     native = msgspec.structs.replace(native, precisions=found.precisions)
@@ -158,11 +161,16 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
 def implementation_of_graph(folder: Path, framework: str, source: Source) -> Any:
     reads_files, sizes = framework in ("onnx", "openvino"), source.at_each_size
     if not sizes:
-        return OnnxOnDisk(folder / BOUND) if reads_files else Imported(folder / BOUND, framework)
+        return OnnxOnDisk(folder / BOUND) if reads_files else Imported(_imported_from(folder), framework)
     if reads_files:
         return OnnxOnDisk(folder / OPEN, takes_other_sizes=True)
     others = [dict(each.dims) for each in sizes if each.dims != source.dims]
-    return Imported(folder / BOUND, framework, other_sizes=OtherSizes(folder / OPEN, others))
+    return Imported(_imported_from(folder), framework, other_sizes=OtherSizes(folder / OPEN, others))
+
+
+def _imported_from(folder: Path) -> Path:
+    bound = folder / IMPORTED_FROM
+    return bound if bound.is_file() else folder / BOUND
 
 
 def require_no_drawing(model: Any) -> None:
@@ -195,7 +203,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     except OperatorsUnsupported as error:
         missing = str(error)
     else:
-        require_room(max(tensor.size for tensor in graph.values.values()), source.text)
+        require_room(max(tensor.size for each in graph.graphs() for tensor in each.values.values()), source.text)
         how = "the ONNX graph in NumPy float64 by fairlap's importer"
         weights = {name: in_float32_exactly(array) for name, array in graph.weights.items()}
         own = own_types(graph)

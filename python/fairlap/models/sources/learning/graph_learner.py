@@ -28,7 +28,8 @@ _BY_BATCH = {"BatchNormalization", "Dropout"}
 def learner_of_graph(file: Path, kind: Loss) -> Learner:
     """All floating-point arrays of the file are trained, but for the averages of its batch normalisation."""
     graph = load_graph(file)
-    averages = {name for node in graph.nodes if node.operator == "BatchNormalization" for name in node.inputs[3:5]}
+    nodes = [node for each in graph.graphs() for node in each.nodes]
+    averages = {name for node in nodes if node.operator == "BatchNormalization" for name in node.inputs[3:5]}
     trained = tuple(name for name, array in graph.weights.items() if name not in averages and array.dtype == np.float32)
     how = "torch.autograd through fairlap's importer in float64"
     slopes = _SlopesOfGraph(graph, kind, trained)
@@ -45,7 +46,7 @@ def require_named_loss(source: Source) -> None:
 
 
 def _why_not_train(graph: Graph) -> str:
-    found = sorted({node.operator for node in graph.nodes} & _BY_BATCH)
+    found = sorted({node.operator for each in graph.graphs() for node in each.nodes} & _BY_BATCH)
     if not found:
         return ""
     return f"its {' and '.join(found)} would compute something else in training, and the file has them for inference"

@@ -51,7 +51,7 @@ def _replace(graph: Any, place: int, branch: Any) -> None:
     own = [*_made_in(branch)]
     names = {name: _free(name, taken) for name in own if name in taken}
     before, after = list(graph.node[:place]), list(graph.node[place + 1 :])
-    inside = [_renamed(each, names) for each in branch.node]
+    inside = [renamed(each, names) for each in branch.node]
     ends = [
         helper.make_node("Identity", [names.get(result.name, result.name)], [outer])
         for result, outer in zip(branch.output, node.output, strict=True)
@@ -80,15 +80,15 @@ def _free(name: str, taken: set[str]) -> str:
     return f"{name}/{number}"
 
 
-def _renamed(node: Any, names: Mapping[str, str]) -> Any:
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
     copy = type(node)()
     copy.CopyFrom(node)
     if names:
-        _rename(copy, names)
+        rename(copy, names)
     return copy
 
 
-def _rename(node: Any, names: Mapping[str, str]) -> None:
+def rename(node: Any, names: Mapping[str, str]) -> None:
     """Of what it reads and makes, and of what the graphs inside of it read from outside."""
     for field in (node.input, node.output):
         field[:] = [names.get(name, name) for name in field]
@@ -96,6 +96,6 @@ def _rename(node: Any, names: Mapping[str, str]) -> None:
         own = {*_made_in(inner), *(each.name for each in inner.input)}
         outside = {name: new for name, new in names.items() if name not in own}
         for each in inner.node:
-            _rename(each, outside)
+            rename(each, outside)
         for result in inner.output:
             result.name = outside.get(result.name, result.name)
