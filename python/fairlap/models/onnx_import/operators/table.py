@@ -30,7 +30,7 @@ FAMILIES = (
     quantization,
     recurrent,
 )
-INTERNAL = frozenset(("Linear", "FusedAttention"))
+INTERNAL = frozenset(("Linear", "FusedAttention", "BatchNormalizationInTraining"))
 REWRITTEN = frozenset(("CastLike",))  # made another operator while loading
 EXACT = frozenset(("Identity", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "Where", "MaxPool", "GlobalMaxPool")) | {
     name for name, each in OPERATORS.items() if each.compute.__module__ in (shapes.__name__, indexing.__name__)

@@ -79,7 +79,7 @@ class OnnxFile(SourceKind):
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        return implementation_of_graph(folder, framework)
+        return implementation_of_graph(folder, framework, learns=bool(bundle.source.loss))
 
     @classmethod
     def learner(cls, source: Source, folder: Path) -> Learner:
@@ -125,7 +125,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     inputs = tensors_of(model, source)
     found, missing = _reference(loaded, file, inputs, source)
     counted = counted_work(model)
-    imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions)
+    imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions, in_training=True)
     native = msgspec.structs.replace(native, precisions=found.precisions)
     return Opened(
         inputs=tuple(inputs),
@@ -146,9 +146,9 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     )
 
 
-def implementation_of_graph(folder: Path, framework: str) -> Any:
+def implementation_of_graph(folder: Path, framework: str, *, learns: bool) -> Any:
     file = folder / BOUND
-    return OnnxOnDisk(file) if framework in ("onnx", "openvino") else Imported(file, framework)
+    return OnnxOnDisk(file) if framework in ("onnx", "openvino") else Imported(file, framework, by_batch=learns)
 
 
 def require_no_drawing(model: Any) -> None:
