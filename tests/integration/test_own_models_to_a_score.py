@@ -70,7 +70,7 @@ def images(*, channels_last: bool = False) -> Arrays:
     """Of three classes, each of which is brighter in one channel."""
     rng = np.random.default_rng(5)
     labels = rng.integers(0, CLASSES, ITEMS)
-    pixels = rng.standard_normal((ITEMS, 3, 12, 12)) + 0.8 * np.eye(3)[labels][:, :, None, None]
+    pixels = rng.standard_normal((ITEMS, 3, 12, 12)) + 0.4 * np.eye(3)[labels][:, :, None, None]
     pixels = pixels.transpose(0, 2, 3, 1) if channels_last else pixels
     return {"image": pixels.astype(np.float32), "labels": labels}
 
@@ -162,16 +162,16 @@ def sgd(module: Any) -> Any:
 def adamw(module: Any) -> Any:
     import torch
 
-    return torch.optim.AdamW(module.parameters(), lr=0.01)
+    return torch.optim.AdamW(module.parameters(), lr=0.003)
 
 
 LOSS = {"cross_entropy": (cross_entropy, top1), "mse": (squares, r_squared)}
-OPTIMIZER = {"sgd:lr=0.05,momentum=0.9": sgd, "adamw:lr=0.01": adamw}
+OPTIMIZER = {"sgd:lr=0.05,momentum=0.9": sgd, "adamw:lr=0.003": adamw}
 BY_HAND = [
-    ("own_nets:normalised", images, "cross_entropy", "sgd:lr=0.05,momentum=0.9", 0.9, "torch"),
-    ("own_nets:convolutional", images, "cross_entropy", "adamw:lr=0.01", 0.9, "torch,jax,tensorflow:graph"),
-    ("own_nets:transformer", tokens, "cross_entropy", "adamw:lr=0.01", 0.6, "torch,jax,tensorflow:graph"),
-    ("own_values:build", values, "mse", "sgd:lr=0.05,momentum=0.9", 0.95, "torch,jax"),
+    ("own_nets:normalised", images, "cross_entropy", "sgd:lr=0.05,momentum=0.9", 0.6, "torch"),
+    ("own_nets:convolutional", images, "cross_entropy", "adamw:lr=0.003", 0.9, "torch,jax,tensorflow:graph"),
+    ("own_nets:transformer", tokens, "cross_entropy", "adamw:lr=0.003", 0.25, "torch,jax,tensorflow:graph"),
+    ("own_values:build", values, "mse", "sgd:lr=0.05,momentum=0.9", 0.975, "torch,jax"),
 ]
 
 
@@ -189,7 +189,7 @@ def test_a_module_reaches_the_score_after_the_epochs_of_a_loop_by_hand(
     assert steps > ITEMS * 4 // 5 // BATCH  # more than an epoch, so that their order counts
     for name, row in rows.items():
         assert row["steps_to_score"] == steps, name
-        assert row["best_score"] == pytest.approx(score, abs=1e-3), name
+        assert row["best_score"] == pytest.approx(score, abs=1e-6 if name == "torch" else 0.03), name
         assert row["evaluation_to_score_s"]["value"] > 0
         [file] = [each for each in (tmp_path / "kept").iterdir() if each.stem.endswith(name.replace(":", "-"))]
         kept = safetensors.read(file)

@@ -17,7 +17,7 @@ def _images() -> np.ndarray:
 
 
 class Net(linen.Module):  # type: ignore[misc]
-    @linen.compact
+    @linen.compact  # type: ignore[untyped-decorator]
     def __call__(self, image: Any, train: bool = False) -> Any:
         states = linen.Conv(8, (3, 3))(image)
         states = linen.gelu(linen.BatchNorm(use_running_average=not train, momentum=0.9)(states))
