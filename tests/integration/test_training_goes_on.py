@@ -21,17 +21,20 @@ from fairlap.models.spec import LABELS
 from fairlap.models.training.reference import STEP, WEIGHT
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import UNSEEN, Materials
+from fairlap.request.fields.source import Source
 from fairlap.request.fields.training import AdamW, Schedule, Sgd, Training
 from fairlap.request.names import contestant_named
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.training_messages import Epoch, Restore
 from fairlap.worker.protocol import Prepare
 from framework_python import python_with, skip_unless_available
+from learning_sources import SUPPORT
 from machine_marks import needs_package
 
 pytestmark = [pytest.mark.timeout(600), needs_package("sklearn")]
 
 BATCH, ITEMS = 16, 64
+OWN_BATCH = 4  # of the models in tests/support
 TRAININGS = {
     "sgd": Training(Sgd(lr=0.05, momentum=0.9, decay=0.0005)),
     "adamw": Training(AdamW(lr=0.01), Schedule("cosine", warmup=3, steps=12)),
@@ -58,7 +61,7 @@ def prepared(name: str, materials: Materials) -> Iterator[WorkerProcess]:
     request = Prepare(
         framework=contestant.framework,
         workload=materials.package,
-        batch=BATCH,
+        batch=work.batch,
         threads=1,
         weights=str(materials.weights_file),
         inputs=inputs,
@@ -99,7 +102,40 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("name", "training"), CASES)
 def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str, training: str, folder: Path) -> None:
     skip_unless_available(name)
-    materials = materials_for(Work("digits", BATCH, "train", training=TRAININGS[training]), 0)
+    require_training_goes_on(
+        name, materials_for(Work("digits", BATCH, "train", training=TRAININGS[training]), 0), folder
+    )
+
+
+OWN = [
+    ("own_nets:normalised", ("torch", "torch:compile")),
+    ("own_nets:transformer", ("torch", "jax", "tensorflow:graph")),
+    ("own_keras_nets:normalised", ("torch", "jax", "tensorflow:graph")),
+    ("own_jax_nets:normalised", ("jax", "tensorflow:graph")),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "name"), [(model, name) for model, names in OWN for name in names])
+def test_so_they_do_for_a_model_of_one_s_own(
+    model: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("torch", "onnxscript", "jax", "optax", "tensorflow", "keras"):
+        pytest.importorskip(package, reason="`make test` installs it and runs this")
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT), prepend=os.pathsep)
+    source = Source(model, model, str(SUPPORT), loss="cross_entropy")
+    work = Work(model, OWN_BATCH, "train", source=source, training=TRAININGS["adamw"])
+    materials = materials_for(work, 0)
+    [tensor], rng = materials.spec.inputs, np.random.default_rng(0)
+    labels, shape = materials.workload("inputs").labels, (ITEMS, *tensor.sized(OWN_BATCH)[1:])
+    assert labels is not None
+    drawn = rng.standard_normal(shape) if tensor.dtype == "float32" else rng.integers(0, 20, shape)
+    classes = rng.integers(0, 10, (ITEMS, *labels.shape[1:])).astype(np.int32)
+    safetensors.write(folder / "items", {tensor.name: drawn.astype(tensor.dtype), LABELS: classes})
+    require_training_goes_on(name, materials, folder)
+
+
+def require_training_goes_on(name: str, materials: Materials, folder: Path) -> None:
     with prepared(name, materials) as worker:
         after = [train(worker, folder, number) for number in range(3)]
     with prepared(name, materials) as worker:
@@ -109,7 +145,11 @@ def test_three_epochs_end_where_one_and_two_more_in_another_process_do(name: str
         assert hash_of(safetensors.read(folder / "back")) == hash_of(after[0])
         second, third = train(worker, folder, 1), train(worker, folder, 2)
     kinds = {name.partition("/")[0] for name in third}
-    assert kinds == {"weight", STEP, *(["buffer"] if training == "sgd" else ["mean", "square"])}
+    assert kinds == {
+        "weight",
+        STEP,
+        *(["buffer"] if materials.work.training == TRAININGS["sgd"] else ["mean", "square"]),
+    }
     for got, expected, before in ((second, after[1], after[0]), (third, after[2], after[1])):
         assert set(got) == set(expected)
         for key in expected:

@@ -45,6 +45,7 @@ def test_gradients_and_steps_of_a_torch_module_are_right_everywhere(
         *(("own_keras_nets:normalised", each) for each in ("tensorflow", "tensorflow:xla", "jax", "torch")),
         ("own_keras_nets:louder", "jax"),
         *(("own_jax_nets:recurrent", each) for each in ("jax", "tensorflow:graph", "tensorflow:xla")),
+        *(("own_jax_nets:normalised", each) for each in ("jax", "tensorflow", "tensorflow:graph", "tensorflow:xla")),
     ],
 )
 def test_gradients_and_steps_of_a_keras_model_and_a_jax_function_are_right_everywhere(
@@ -53,6 +54,13 @@ def test_gradients_and_steps_of_a_keras_model_and_a_jax_function_are_right_every
     """In a process for each, since Keras has one backend in a process."""
     use_backend("tensorflow")
     require_right(opened_here(source, "cross_entropy", tmp_path), Training(Sgd(lr=0.1)), tmp_path, contestant)
+
+
+def test_batch_normalisation_of_a_file_is_by_the_batch_everywhere(tmp_path: Path) -> None:
+    file = opened_here("own_nets:normalised", "cross_entropy", tmp_path).folder / "exported.onnx"
+    opened = opened_here(str(file), "cross_entropy", tmp_path)
+    assert sum(not weight.trained for weight in opened.bundle.spec.weights) == 2
+    require_right(opened, Training(Sgd(lr=0.1, momentum=0.9)), tmp_path, *CONTESTANTS, "tensorflow:xla")
 
 
 @pytest.mark.parametrize("contestant", ["tensorflow:graph", "jax", "torch"])

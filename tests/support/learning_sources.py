@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, filled_batches, joined_items
 from fairlap.models.sources.bundle import bundle_in, inputs_file, weights_file
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.learning.learner import Learner
@@ -34,6 +34,10 @@ class SlopesHere(OwnSlopes):
     def slopes(self, weights: Mapping[str, Any], batch: Batch, *, training: bool) -> Slopes:
         found = self.learner.slopes(weights, batch, training)
         return Slopes(found.loss, {name: found.gradients[name] for name in self.trained}, found.averages)
+
+    def outputs(self, weights: Mapping[str, Any], inputs: Mapping[str, Any], batch: int) -> dict[str, Any]:
+        answers = [self.learner.outputs(weights, each) for each in filled_batches(inputs, batch)]
+        return joined_items(answers, len(next(iter(inputs.values()))))
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,38 @@ def with_averages() -> Any:
     return forward, {"params": _parameters(), "batch_stats": {"normalised": stats}}, _images()
 
 
+MOMENTUM, EPSILON = 0.9, 1e-3
+
+
+def _normalised(stats: Any, image: Any) -> Any:
+    return (image - stats["mean"]) / jnp.sqrt(stats["var"] + EPSILON)
+
+
+def normalised() -> Any:
+    """Normalise images by the averages, and in training by the batch, whose statistics move the averages."""
+
+    def forward(variables: Any, image: Any) -> Any:
+        return _convolutional(variables["params"], _normalised(variables["averages"], image))
+
+    def training(variables: Any, image: Any) -> Any:
+        of_batch = {"mean": image.mean((0, 1, 2)), "var": image.var((0, 1, 2))}
+        moved = jax.tree.map(lambda old, new: MOMENTUM * old + (1 - MOMENTUM) * new, variables["averages"], of_batch)
+        return _convolutional(variables["params"], _normalised(of_batch, image)), {"averages": moved}
+
+    averages = {"mean": np.full(3, 0.1, np.float32), "var": np.full(3, 2.0, np.float32)}
+    return forward, {"params": _parameters(), "averages": averages}, _images(), training
+
+
+def moves_what_it_lacks() -> Any:
+    forward, variables, images, training = normalised()
+    return forward, variables, images, lambda held, image: (training(held, image)[0], {"other": image.mean()})
+
+
+def moves_nothing() -> Any:
+    forward, variables, images, training = normalised()
+    return forward, variables, images, lambda held, image: training(held, image)[0]
+
+
 def casting() -> Any:
     return lambda params, image: _convolutional(params, image).astype(jnp.float32), _parameters(), _images()
 

@@ -107,3 +107,7 @@ def unused() -> Returned:
 
 def smoothed(outputs: Any, labels: Any) -> Any:
     return nn.functional.cross_entropy(outputs, labels, label_smoothing=0.1)
+
+
+def unlabelled(outputs: Any, labels: Any) -> Any:
+    return outputs.square().mean()

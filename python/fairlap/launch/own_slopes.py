@@ -1,4 +1,4 @@
-"""The gradients of a user's model, computed in a process of their own: the reference of its training."""
+"""The gradients and outputs of a user's model, computed in a process of their own: the reference of its training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import subprocess
 import weakref
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,15 @@ class SlopesOfSource(OwnSlopes):
 
     def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
         """Ask the process; raise NotComputed where it fails."""
+        found = as_slopes(self._answered(weights, batch, partial(Ask, training=training)))
+        return Slopes(found.loss, {name: found.gradients[name] for name in self._trained}, found.averages)
+
+    def outputs(self, weights: Mapping[str, Array], inputs: Mapping[str, Array], batch: int) -> dict[str, Array]:
+        return self._answered(weights, Batch(inputs, None), partial(Ask, batch=batch))
+
+    def _answered(
+        self, weights: Mapping[str, Array], batch: Batch, asked: Callable[[str, str], Ask]
+    ) -> dict[str, Array]:
         given, answer = (
             self._scratch.path / f"{name}-{next(self._numbers)}.safetensors" for name in ("given", "answer")
         )
@@ -48,13 +57,13 @@ class SlopesOfSource(OwnSlopes):
         if batch.labels is not None:
             arrays[LABELS] = batch.labels
         safetensors.write(given, arrays)
-        outcome = self._computed(Ask(str(given), str(answer), training))
+        outcome = self._computed(asked(str(given), str(answer)))
         if outcome.error:
             raise NotComputed(f"the reference of {self._bundle.source.text} failed: {outcome.error}")
-        found = as_slopes({name: np.array(array) for name, array in safetensors.read(answer).items()})
+        found = {name: np.array(array) for name, array in safetensors.read(answer).items()}
         for file in (given, answer):
             file.unlink()
-        return Slopes(found.loss, {name: found.gradients[name] for name in self._trained}, found.averages)
+        return found
 
     def _computed(self, ask: Ask) -> Computed:
         process = self._started()

@@ -33,3 +33,18 @@ def hash_of(arrays: Arrays) -> str:
         digest.update(f"{name} {little.dtype.str} {list(array.shape)}\n".encode())
         digest.update(little.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def filled_batches(items: Arrays, batch: int) -> list[dict[str, npt.NDArray[Any]]]:
+    """Split all items into batches of one size, so that nothing compiles again.
+
+    The last batch is filled up from the first item on.
+    """
+    count = len(next(iter(items.values())))
+    places = np.resize(np.arange(count), (-(-count // batch), batch))
+    return [{name: array[rows] for name, array in items.items()} for rows in places]
+
+
+def joined_items(batches: Sequence[Arrays], count: int) -> dict[str, npt.NDArray[Any]]:
+    """Join what belongs to the items of ``filled_batches``, without what belongs to those that filled up the last."""
+    return {name: np.concatenate([each[name] for each in batches])[:count] for name in batches[0]}

@@ -45,7 +45,7 @@ class RaceSide:
         return source
 
     def with_data(self, request: RaceRequest, model: Model, offered: Offered, notify: Callable[[str], None]) -> Offered:
-        """Add the data that works of a built-in model need; the model may take other sizes from them."""
+        """Add the data that works of a model need; a built-in model may take other sizes from them."""
         return offered
 
     def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:

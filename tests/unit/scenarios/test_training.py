@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from fairlap.frameworks.contract import Contestant, TrainingState
 from fairlap.models.array_files import safetensors
+from fairlap.models.arrays import filled_batches, joined_items
 from fairlap.scenarios.learning import training
-from fairlap.scenarios.learning.training import Epochs, filled_batches, joined
+from fairlap.scenarios.learning.training import Epochs
 from fairlap.scenarios.learning.training_messages import Epoch
 
 BATCH = 2
@@ -148,4 +149,4 @@ def test_every_item_is_answered_once_and_in_order_whatever_the_batch(items: int,
     assert {len(each["image"]) for each in batches} == {batch}
     assert len(batches) == -(-items // batch)
     answers = [{"logits": 10 * each["image"]} for each in batches]
-    np.testing.assert_array_equal(joined(answers, items)["logits"], 10 * inputs["image"])
+    np.testing.assert_array_equal(joined_items(answers, items)["logits"], 10 * inputs["image"])

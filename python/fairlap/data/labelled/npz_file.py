@@ -1,7 +1,7 @@
 """Read a .npz file: the array ``labels``, and one array for each input of the model.
 
-Labels of a whole-number type are the numbers of classes, texts are their names, and other numbers are values. Images
-whose pixels are bytes are scaled to 0..1.
+Labels of a whole-number type are the numbers of classes, of which an item may have several, as a text has one for each
+token; texts are their names, and other numbers are values. Images whose pixels are bytes are scaled to 0..1.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Array = npt.NDArray[Any]
 _NUMBERS, _WHOLE, _TEXT = "biuf", "biu", "U"
 _IMAGE_AXES = 3
 _BRIGHTEST = 255.0
+_MOST_CLASSES = 2**20
 
 
 def npz_items(path: Path, _labels: str) -> Items:
@@ -35,9 +36,9 @@ def npz_items(path: Path, _labels: str) -> Items:
         raise InvalidRequest(f"{path} has {LABELS!r} alone; the inputs are needed too", code=CODE)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.ndim != 1:
+    if labels.ndim != 1 and (labels.dtype.kind not in _WHOLE or 0 in labels.shape[1:] or not labels.ndim):
         raise InvalidRequest(
-            f"{path}: {LABELS} has the shape {list(labels.shape)}; give one label for each item", code=CODE
+            f"{path}: {LABELS} has the shape {list(labels.shape)}; give one for each item, or classes", code=CODE
         )
     for name, array in arrays.items():
         if array.ndim < 2 or array.dtype.kind not in _NUMBERS or 0 in array.shape[1:]:
@@ -57,6 +58,9 @@ def _labelled(path: Path, inputs: dict[str, Array], labels: Array) -> Items:
     if labels.dtype.kind not in _WHOLE or not len(labels):
         return items_with_values(inputs, labels, path)
     found = np.unique(labels)
+    if labels.ndim > 1 and 0 <= found[0] <= found[-1] < _MOST_CLASSES:  # of tokens of a text, which need not have all
+        names = tuple(map(str, range(int(found[-1]) + 1)))
+        return items_with_classes(inputs, labels, path, names)
     if not np.array_equal(found, np.arange(len(found))):
         missing = -1 if found[0] < 0 else next(number for number in range(len(found) + 1) if number not in found)
         problem = f"{found[0]} is none" if missing < 0 else f"{missing} has no item"

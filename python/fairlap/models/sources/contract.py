@@ -60,6 +60,7 @@ class Route(msgspec.Struct, frozen=True):
     precisions: tuple[Precision, ...] = get_args(Precision)  # those that it can take the model to
     no_gradients: str = ""  # why it cannot be differentiated on this route
     no_training: str = ""  # why it cannot be trained on this route, although it may be differentiated
+    in_training: bool = False  # it was converted as it is in training too
 
     def why_not_in(self, precision: Precision, mode: Mode = "infer") -> str:
         """Empty where the framework gets the model in this precision and mode."""

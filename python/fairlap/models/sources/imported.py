@@ -22,6 +22,7 @@ from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
 from fairlap.models.onnx_import.operators.table import EXACT
+from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
 from fairlap.models.sources.contract import Forward, RightAnswers
 from fairlap.models.sources.graphs_by_size import GraphsBySize, OtherSizes
 from fairlap.request.work import Precision
@@ -112,7 +113,8 @@ class Imported:
 
     ``own`` is for a graph that was converted, whose weights have other names than the model's. ``weight_names`` are
     the model's names by those of the graph, where they are known; other arrays of the graph are then constants. With
-    ``other_sizes``, calls may have those too.
+    ``other_sizes``, calls may have those too. ``by_batch`` is for a graph whose batch normalisation is by the batch in
+    training, and moves its averages.
     """
 
     def __init__(
@@ -123,10 +125,13 @@ class Imported:
         own: bool = False,
         weight_names: Mapping[str, str] | None = None,
         other_sizes: OtherSizes | None = None,
+        by_batch: bool = False,
     ) -> None:
         began_s = time.monotonic()
         self._graph = load_graph(file)
         self._own = own
+        moves = by_batch and bool(averages_of(self._graph)) and not why_no_batches(self._graph)
+        self._training, self._moved = in_training(self._graph) if moves else (self._graph, {})
         self._weight_names = weight_names
         self._names = [tensor.name for tensor in self._graph.outputs]
         self._framework = framework
@@ -134,6 +139,7 @@ class Imported:
         self._other_sizes = other_sizes
         self._by_size: GraphsBySize | None = None
         self._model: ImportedModel | None = None
+        self._in_training: ImportedModel | None = None  # where it is another
         self._constants: dict[str, Any] | None = None
         self.conversion_s = time.monotonic() - began_s
 
@@ -147,6 +153,8 @@ class Imported:
             self._model = build(self._graph, self._framework, floats=self._floats)
             if self._other_sizes is not None:
                 self._by_size = self._other_sizes.graphs(self._model, self._framework, self._floats)
+            if self._moved:
+                self._in_training = build(self._training, self._framework, floats=self._floats)
             self.conversion_s += time.monotonic() - began_s
         return self._model
 
@@ -158,11 +166,13 @@ class Imported:
         """Build a PyTorch or a TensorFlow module."""
         held = self.params(weights)
         function = self._function()
+        in_training, moved = (self._in_training or function), self._moved
         if self._framework == "torch":
-            module = torch_module(function, held, [each.name for each in self._graph.inputs], self._names)
+            inputs = [each.name for each in self._graph.inputs]
+            module = torch_module(function, held, inputs, self._names, in_training, moved)
             module.graphs_by_size = 0 if self._by_size is None else len(self._by_size)
             return module
-        return _tensorflow_module(function, held, self._names)
+        return _tensorflow_module(function, held, self._names, in_training, moved)
 
     def params(self, weights: Arrays) -> dict[str, Any]:
         model = self._built()
@@ -178,10 +188,14 @@ class Imported:
         return {**{own: prepared[name] for name, own in names.items()}, **unused}
 
     def forward(
-        self, params: Mapping[str, Any], inputs: Mapping[str, Any], _statistics: Mapping[str, Any] | None = None
+        self, params: Mapping[str, Any], inputs: Mapping[str, Any], statistics: dict[str, Any] | None = None
     ) -> tuple[Any, ...]:
-        """Compute the outputs; what is not trained stays as it is, also in training."""
-        found = self._function()(params, inputs)
+        """Compute the outputs; in training, where ``statistics`` take the new averages of batch normalisation."""
+        if statistics is None or self._in_training is None:
+            found = self._function()(params, inputs)
+        else:
+            found = self._in_training(params, inputs)
+            statistics |= {name: found[after] for name, after in self._moved.items()}
         return tuple(found[name] for name in self._names)
 
     def _function(self) -> Callable[..., Mapping[str, Any]]:
@@ -206,11 +220,17 @@ class Imported:
 
 
 def torch_module(
-    function: Callable[..., Mapping[str, Any]], weights: Mapping[str, Any], inputs: list[str], outputs: list[str]
+    function: Callable[..., Mapping[str, Any]],
+    weights: Mapping[str, Any],
+    inputs: list[str],
+    outputs: list[str],
+    in_training: Callable[..., Mapping[str, Any]],
+    moved: Mapping[str, str],
 ) -> Any:
     """Wrap ``function``, which takes weights and inputs by name, in a module.
 
-    The module takes inputs by name or in their order.
+    The module takes inputs by name or in their order. ``in_training`` is called in its place in training, and returns
+    the new values of weights that are ``moved``, too.
     """
     import torch
 
@@ -231,7 +251,11 @@ def torch_module(
 
         def forward(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
             held = {name: getattr(self, place) for name, place in self._places.items()}
-            found = function(held, {**dict(zip(inputs, arguments, strict=False)), **named})
+            given = {**dict(zip(inputs, arguments, strict=False)), **named}
+            found = (in_training if self.training else function)(held, given)
+            with torch.no_grad():
+                for name, after in moved.items() if self.training else ():
+                    held[name].copy_(found[after])
             return tuple(found[name] for name in outputs)
 
     if all(name.isidentifier() for name in inputs):  # the adapter then hands them over by place, which is quicker
@@ -241,7 +265,13 @@ def torch_module(
     return Module().eval()
 
 
-def _tensorflow_module(model: Callable[..., Mapping[str, Any]], weights: Mapping[str, Any], outputs: list[str]) -> Any:
+def _tensorflow_module(
+    function: Callable[..., Mapping[str, Any]],
+    weights: Mapping[str, Any],
+    outputs: list[str],
+    in_training: Callable[..., Mapping[str, Any]],
+    moved: Mapping[str, str],
+) -> Any:
     import tensorflow as tf
 
     class Module(tf.Module):
@@ -250,7 +280,9 @@ def _tensorflow_module(model: Callable[..., Mapping[str, Any]], weights: Mapping
             self.variables_by_name = {name: tf.Variable(array) for name, array in weights.items()}
 
         def __call__(self, inputs: Mapping[str, Any], *, training: bool = False) -> tuple[Any, ...]:
-            found = model(self.variables_by_name, inputs)
+            found = (in_training if training else function)(self.variables_by_name, inputs)
+            for name, after in moved.items() if training else ():
+                self.variables_by_name[name].assign(found[after])
             return tuple(found[name] for name in outputs)
 
     return Module()

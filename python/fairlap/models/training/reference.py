@@ -81,6 +81,10 @@ class OwnSlopes(ABC):
     def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
         """Compute them in the precision of the weights, of the model as it is in training or in inference."""
 
+    def outputs(self, weights: Mapping[str, Array], inputs: Mapping[str, Array], batch: int) -> dict[str, Array]:
+        """Compute the outputs of all items in inference and in float64, in batches of one size."""
+        raise NotImplementedError
+
     def in_inference(self) -> OwnSlopes:
         """Compute those of steps that leave the model as it is in inference."""
         return _InInference(self)
@@ -92,6 +96,9 @@ class _InInference(OwnSlopes):
 
     def slopes(self, weights: Mapping[str, Array], batch: Batch, *, training: bool) -> Slopes:
         return self._of.slopes(weights, batch, training=False)
+
+    def outputs(self, weights: Mapping[str, Array], inputs: Mapping[str, Array], batch: int) -> dict[str, Array]:
+        return self._of.outputs(weights, inputs, batch)
 
 
 class FirstSlopes:

@@ -107,9 +107,13 @@ def _of_source(
     require_offered(bundle.spec, work)
     require_trainable(bundle, work)
     allowed = bundle.tolerances.get(work.precision, {})
-    return Materials(
-        work, bundle.spec, str(folder), folder, _notices(bundle, work.precision), allowed, bundle.own_types
-    )
+    start_file = None
+    if work.start is not None:
+        start_file = folder / f"start-{work.start.sha256[:16]}.safetensors"
+        if not safetensors.is_whole(start_file):
+            safetensors.write(start_file, weights_of(work.start, bundle.spec))
+    notices = _notices(bundle, work.precision)
+    return Materials(work, bundle.spec, str(folder), folder, notices, allowed, bundle.own_types, start_file)
 
 
 def _notices(bundle: Bundle, precision: Precision) -> tuple[Notice, ...]:

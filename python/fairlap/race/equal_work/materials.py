@@ -53,6 +53,7 @@ class Materials:
     notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
     output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
     own_types: tuple[str, ...] = ()  # of few bits, of a user's file
+    start_file: Path | None = None  # with the weights that a user's model starts from, in place of its own
     _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
     _gradient_checks: dict[str, GradientCheck] = field(default_factory=dict, compare=False, repr=False)
 
@@ -63,7 +64,7 @@ class Materials:
 
     @property
     def weights_file(self) -> Path:
-        return weights_file(self.folder)
+        return self.start_file or weights_file(self.folder)
 
     def inputs_file(self, which: str) -> Path:
         """Find a file of inputs.
@@ -126,6 +127,8 @@ class Materials:
         how = self.work.mode if training is None else f"{self.work.mode} {training.text}"
         if training is not None and precision != "fp32":
             how = f"{how} {precision}"
+        if self.start_file is not None:
+            how = f"{how} {self.start_file.stem}"
         code = hash_of_model_code(self.package) if self.work.source is None else hash_of_learning_code()
         file = self.folder / f"{what}-{how}-{code[:16]}.safetensors"
         if not safetensors.is_whole(file):

@@ -13,7 +13,7 @@ from fairlap.engine.arguments import whole_number
 from fairlap.errors import InvalidRequest
 from fairlap.launch.opened_source import opened
 from fairlap.models.modes import MODES
-from fairlap.models.registry import find, workload_names
+from fairlap.models.registry import Model, find, workload_names
 from fairlap.models.sources.learning.learner import NO_GRADIENTS
 from fairlap.models.sources.registry import kind_of, require_kind
 from fairlap.models.spec import Spec
@@ -144,22 +144,17 @@ def metrics_named(request: RaceRequest) -> tuple[str, ...]:
 
 def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -> list[tuple[Work, Spec]]:
     sources = sources_named(request, model)
-    if sources and request.start_from is not None:
-        raise InvalidRequest("--start-from is for built-in models; your own has its weights", code=E_START_FROM)
     if not sources:
         named = find(model)
         usual = next((side.batch for side in sides_asked(request) if side.batch), named.spec.default_batch)
-        offered: Offered = [(work, named.spec) for work in _combinations(request, named.spec.name, usual)]
-        for side in sides_asked(request):
-            offered = side.with_data(request, named, offered, notify)
-        trained = [(_with_training(request, work, spec), spec) for work, spec in offered]
-        return [(msgspec.structs.replace(work, start=_start(request, spec)), spec) for work, spec in trained]
-    found = []
+        works = _combinations(request, named.spec.name, usual)
+        return _trained(request, named, [(work, named.spec) for work in works], notify)
+    found: list[tuple[Work, Spec]] = []
     by_modes = _by_modes(request, sources)
     for source, _ in (each for each in by_modes if each[0].loss):  # first, since a loss is soon refused
         opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
     for source, modes in by_modes:
-        _, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
+        folder, bundle = opened(source, seeds_of_inputs(data_seeds_asked(request)[0]), notify, request.pass_env)
         if source.batch not in (None, bundle.batch):
             raise InvalidRequest(_why_other_batch(source, bundle.batch), code="E_SHAPES")
         whole = msgspec.structs.replace(request, mode=modes)
@@ -167,9 +162,21 @@ def _works_of(request: RaceRequest, model: str, notify: Callable[[str], None]) -
         read = msgspec.structs.replace(source, files=bundle.files)
         for work in works:
             require_trainable(bundle, work)
-            with_source = msgspec.structs.replace(work, source=read)
-            found.append((_with_training(request, with_source, bundle.spec), bundle.spec))
+        offered = [(msgspec.structs.replace(work, source=read), bundle.spec) for work in works]
+        found += _trained(request, Model(bundle.spec, str(folder)), offered, notify)
     return found
+
+
+def _trained(
+    request: RaceRequest, model: Model, offered: Offered, notify: Callable[[str], None]
+) -> list[tuple[Work, Spec]]:
+    """Add what they learn, how they are trained, and what they start from."""
+    for side in sides_asked(request):
+        offered = side.with_data(request, model, offered, notify)
+    return [
+        (msgspec.structs.replace(_with_training(request, work, spec), start=_start(request, spec)), spec)
+        for work, spec in offered
+    ]
 
 
 def _by_modes(request: RaceRequest, sources: Sequence[Source]) -> list[tuple[Source, tuple[Mode, ...]]]:
@@ -206,6 +213,9 @@ def _why_other_batch(source: Source, bound: int) -> str:
 
 
 def _metrics(request: RaceRequest) -> tuple[str, ...]:
+    """Name those of its answers, rather than of what it learns."""
+    if any(side.scores for side in sides_asked(request)):
+        return ()
     names = metrics_named(request)
     for name in names:
         require_installed(name)

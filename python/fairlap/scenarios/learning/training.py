@@ -12,12 +12,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairlap.frameworks.contract import Contestant, TrainingState, Unsupported
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, filled_batches, joined_items
 from fairlap.scenarios.calls.latency import with_energy
 from fairlap.scenarios.held import Held
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
@@ -69,7 +67,7 @@ class Epochs:
             answers: list[Sequence[Arrays]] = []
             # Its answers are NumPy arrays, so they are complete when it returns.
             answered_ns, answering_energy = self._timed([lambda: answers.append(answer())], request, None)
-            safetensors.write(Path(request.answers), joined(answers[-1], self._held_items))
+            safetensors.write(Path(request.answers), joined_items(answers[-1], self._held_items))
         safetensors.write(Path(request.path), training.read())
         return EpochTrained(len(steps), trained_ns, energy, answered_ns, answering_energy)
 
@@ -143,18 +141,3 @@ class Epochs:
         if measured.interrupted:
             raise KeyboardInterrupt
         return float(measured.wall_ns.sum()), energy
-
-
-def filled_batches(inputs: Arrays, batch: int) -> list[Arrays]:
-    """Split all items into batches of one size, so that nothing compiles again.
-
-    The last batch is filled up from the first item on.
-    """
-    items = len(next(iter(inputs.values())))
-    places = np.resize(np.arange(items), (-(-items // batch), batch))
-    return [{name: array[rows] for name, array in inputs.items()} for rows in places]
-
-
-def joined(answers: Sequence[Arrays], items: int) -> Arrays:
-    """Join the answers of all batches to so many items."""
-    return {name: np.concatenate([answer[name] for answer in answers])[:items] for name in answers[0]}

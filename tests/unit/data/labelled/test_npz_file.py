@@ -49,6 +49,13 @@ def test_a_single_input_takes_the_name_of_the_model_s(tmp_path: Path) -> None:
     assert list(two.named_for(["features"])) == ["a", "b"]
 
 
+def test_a_text_has_a_class_for_each_token_and_need_not_have_them_all(tmp_path: Path) -> None:
+    tokens = np.array([[0, 3, 5], [1, 1, 5]] * 3)
+    found = npz_items(written(tmp_path, ids=tokens, labels=tokens), "")
+    assert (found.labels.shape, found.labels.dtype, len(found.classes)) == ((6, 3), np.dtype(np.int32), 6)
+    np.testing.assert_array_equal(found.labels, tokens)
+
+
 @pytest.mark.parametrize(
     ("arrays", "part"),
     [
@@ -59,6 +66,8 @@ def test_a_single_input_takes_the_name_of_the_model_s(tmp_path: Path) -> None:
         ({"rows": ROWS, "labels": CLASSES * 2}, "1 has no item"),
         ({"rows": ROWS, "labels": CLASSES * 0}, "one class"),
         ({"rows": ROWS, "labels": ROWS}, "shape"),
+        ({"rows": ROWS, "labels": ROWS.astype(int) - 1}, "out of range"),
+        ({"rows": ROWS, "labels": ROWS.astype(int) + 10**9}, "out of range"),
         ({"rows": ROWS, "labels": CLASSES.astype(np.complex128)}, "complex128"),
         ({"rows": ROWS[:, 0], "labels": CLASSES}, "shape"),
         ({"rows": ROWS.astype("U"), "labels": CLASSES}, "rows"),

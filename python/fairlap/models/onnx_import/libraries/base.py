@@ -138,6 +138,21 @@ class Library(PythonControl):
         factor = scale / self.apply("Sqrt", variance + epsilon)
         return image * self.per_channel(factor, rank) + self.per_channel(shift - mean * factor, rank)
 
+    def batch_norm_of_batch(
+        self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
+    ) -> tuple[Any, ...]:
+        """Normalise by the batch, and return the averages that it moves, with the variance of a population."""
+        rank = len(image.shape) - 2
+        channels = rank + 1 if self.channels_last else 1
+        axes = tuple(axis for axis in range(rank + 2) if axis != channels)
+        of_batch = self.reduce("mean", image, axes, False)
+        centred = image - self.per_channel(of_batch, rank)
+        spread = self.reduce("mean", centred * centred, axes, False)
+        factor = scale / self.apply("Sqrt", spread + epsilon)
+        normalised = centred * self.per_channel(factor, rank) + self.per_channel(shift, rank)
+        moved = (old * momentum + new * (1 - momentum) for old, new in ((mean, of_batch), (variance, spread)))
+        return normalised, *moved
+
     def attention(self, query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
         """Of stacks of matrices (..., tokens, size). The mask is added to the scores."""
         rank = len(key.shape)

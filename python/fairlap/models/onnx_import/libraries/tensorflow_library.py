@@ -188,6 +188,14 @@ class TensorFlowLibrary(TensorFlowControl, Library):
         )
         return normalised
 
+    def batch_norm_of_batch(
+        self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
+    ) -> tuple[Any, ...]:
+        of_batch, spread = self.tf.nn.moments(image, axes=list(range(len(image.shape) - 1)))
+        normalised = self.tf.nn.batch_normalization(image, of_batch, spread, shift, scale, epsilon)
+        moved = (old * momentum + new * (1 - momentum) for old, new in ((mean, of_batch), (variance, spread)))
+        return normalised, *moved
+
     def attention(self, query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
         scores = self.tf.linalg.matmul(query, key, transpose_b=True) * scale
         if causal:

@@ -161,6 +161,18 @@ class TorchLibrary(Library):
     def batch_norm(self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float) -> Any:
         return self.functional.batch_norm(image, mean, variance, scale, shift, training=False, eps=epsilon)
 
+    def batch_norm_of_batch(
+        self, image: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float, momentum: float
+    ) -> tuple[Any, ...]:
+        """PyTorch moves the average by the variance of a sample, so the way is made that of a population's."""
+        count = image.numel() / image.shape[1]
+        averages = mean.detach().clone(), variance.detach().clone()
+        normalised = self.functional.batch_norm(
+            image, *averages, scale, shift, training=True, momentum=1 - momentum, eps=epsilon
+        )
+        kept = momentum * variance.detach()
+        return normalised, averages[0], kept + (averages[1] - kept) * ((count - 1) / count)
+
     def attention(self, query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
         if mask is not None and len(mask.shape) < 2:
             mask = mask.expand(query.shape[-2], key.shape[-2])

@@ -32,7 +32,7 @@ FAMILIES = (
     recurrent,
     control,
 )
-INTERNAL = frozenset(("Linear", "FusedAttention"))
+INTERNAL = frozenset(("Linear", "FusedAttention", "BatchNormalizationInTraining"))
 REWRITTEN = frozenset(("CastLike",))  # made another operator while loading
 _CHOOSING = ("Identity", "Neg", "Abs", "Relu", "Clip", "Max", "Min", "Where", "MaxPool", "GlobalMaxPool")
 EXACT = frozenset((*_CHOOSING, "If", "Loop", "Scan")) | {

@@ -137,7 +137,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
         save_model(model, folder / IMPORTED_FROM)
     found, missing = _reference(loaded, _imported_from(folder), inputs, source)
     counted = counted_work(model)
-    imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions)
+    imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions, in_training=True)
     native = msgspec.structs.replace(native, precisions=found.precisions)
     return Opened(
         inputs=tuple(inputs),
@@ -161,7 +161,9 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
 def implementation_of_graph(folder: Path, framework: str, source: Source) -> Any:
     reads_files, sizes = framework in ("onnx", "openvino"), source.at_each_size
     if not sizes:
-        return OnnxOnDisk(folder / BOUND) if reads_files else Imported(_imported_from(folder), framework)
+        if reads_files:
+            return OnnxOnDisk(folder / BOUND)
+        return Imported(_imported_from(folder), framework, by_batch=bool(source.loss))
     if reads_files:
         return OnnxOnDisk(folder / OPEN, takes_other_sizes=True)
     others = [dict(each.dims) for each in sizes if each.dims != source.dims]

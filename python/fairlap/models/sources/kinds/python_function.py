@@ -2,7 +2,7 @@
 
 - a pair of a ``torch.nn.Module`` and its example inputs, a tuple or a mapping;
 - a Keras model, alone or in a pair with its example inputs;
-- a triple of a JAX function, its parameters and its example inputs; see ``jax_models``.
+- a triple of a JAX function, its parameters and its example inputs, and a fourth for training; see ``jax_models``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, 
 from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
-from fairlap.models.sources.python_models.jax_models import JaxSource, implementation_of_jax, opened_jax
+from fairlap.models.sources.python_models.jax_models import implementation_of_jax, opened_jax
+from fairlap.models.sources.python_models.jax_source import JaxSource
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, save_keras
@@ -149,7 +150,9 @@ def named_inputs(model: Any, example: Any) -> dict[str, Any]:
 
 
 def _jax_source(source: Source, returned: Any) -> JaxSource | None:
-    if not isinstance(returned, tuple) or len(returned) != 3 or not callable(returned[0]) or _is_keras(returned[0]):
+    if not isinstance(returned, tuple) or len(returned) not in (3, 4) or _is_keras(returned[0]):
+        return None
+    if not all(map(callable, (returned[0], *returned[3:]))):
         return None
     return JaxSource.of(*returned)
 

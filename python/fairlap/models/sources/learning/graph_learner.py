@@ -14,6 +14,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.load import load_graph
+from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.learning.torch_learner import gradients_of, loss_of_first
@@ -22,18 +23,17 @@ from fairlap.models.training.reference import Batch, Slopes
 from fairlap.request.fields.loss import CODE
 from fairlap.request.fields.source import Source
 
-_BY_BATCH = {"BatchNormalization", "Dropout"}
+_DRAWING = "Dropout"
 
 
 def learner_of_graph(file: Path, kind: Loss) -> Learner:
     """All floating-point arrays of the file are trained, but for the averages of its batch normalisation."""
     graph = load_graph(file)
-    nodes = [node for each in graph.graphs() for node in each.nodes]
-    averages = {name for node in nodes if node.operator == "BatchNormalization" for name in node.inputs[3:5]}
+    averages = averages_of(graph)
     trained = tuple(name for name, array in graph.weights.items() if name not in averages and array.dtype == np.float32)
     how = "torch.autograd through fairlap's importer in float64"
     slopes = _SlopesOfGraph(graph, kind, trained)
-    return Learner(trained, slopes, how, _why_not_train(graph), unused_are_constants=True)
+    return Learner(trained, slopes, slopes.outputs, how, _why_not_train(graph), unused_are_constants=True)
 
 
 def require_named_loss(source: Source) -> None:
@@ -46,28 +46,29 @@ def require_named_loss(source: Source) -> None:
 
 
 def _why_not_train(graph: Graph) -> str:
-    found = sorted({node.operator for each in graph.graphs() for node in each.nodes} & _BY_BATCH)
-    if not found:
-        return ""
-    return f"its {' and '.join(found)} would compute something else in training, and the file has them for inference"
+    if any(node.operator == _DRAWING for each in graph.graphs() for node in each.nodes):
+        return f"its {_DRAWING} would draw random numbers in training, and the file has it for inference"
+    return why_no_batches(graph)
 
 
 class _SlopesOfGraph:
     def __init__(self, graph: Graph, kind: Loss, trained: tuple[str, ...]) -> None:
         self._graph, self._kind, self._trained = graph, kind, trained
-        self._models: dict[str, ImportedModel] = {}
+        self._in_training, self._moved = (graph, {}) if why_no_batches(graph) else in_training(graph)
+        self._models: dict[tuple[str, bool], ImportedModel] = {}
 
-    def _model(self, floats: str) -> ImportedModel:
-        if floats not in self._models:
+    def _model(self, floats: str, *, training: bool = False) -> ImportedModel:
+        key = (floats, training)
+        if key not in self._models:
             try:
-                self._models[floats] = build(self._graph, "torch", floats=floats)
+                self._models[key] = build(self._in_training if training else self._graph, "torch", floats=floats)
             except ModuleNotFoundError:
                 raise SourceError("gradients of an ONNX file are computed with PyTorch; install torch") from None
-        return self._models[floats]
+        return self._models[key]
 
     def __call__(self, weights: Arrays, batch: Batch, training: bool) -> Slopes:
         wide = any(array.dtype == np.float64 for array in weights.values())
-        model = self._model("float64" if wide else "float32")
+        model = self._model("float64" if wide else "float32", training=training)
         import torch
 
         def tensor(array: Any) -> Any:
@@ -85,5 +86,15 @@ class _SlopesOfGraph:
         return Slopes(
             float(loss.detach()),
             {name: (torch.zeros_like(held[name]) if each is None else each).numpy() for name, each in by_name},
-            {},
+            {name: found[after].detach().numpy() for name, after in self._moved.items()} if training else {},
         )
+
+    def outputs(self, weights: Arrays, inputs: Arrays) -> dict[str, Any]:
+        import torch
+
+        def tensors(arrays: Arrays) -> dict[str, Any]:
+            return {name: torch.tensor(np.array(array)) for name, array in arrays.items()}
+
+        with torch.no_grad():
+            found = self._model("float64")(tensors(weights), tensors(inputs))
+        return {each.name: found[each.name].numpy() for each in self._graph.outputs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, one_number, own_loss
-from fairlap.models.sources.python_models.jax_models import JaxSource, Params, narrow_casts
+from fairlap.models.sources.python_models.jax_models import narrow_casts
+from fairlap.models.sources.python_models.jax_source import JaxSource, Params
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.request.fields.source import Source
@@ -19,30 +21,37 @@ _AVERAGES = "batch_stats"  # where flax keeps those of batch normalisation
 
 
 def learner_of_jax(found: JaxSource, source: Source, kind: Loss) -> Learner:
-    """Train every float leaf of the parameters that the loss depends on: ``stop_gradient`` freezes one."""
+    """Train every float leaf of the parameters that the loss depends on: ``stop_gradient`` freezes one.
+
+    What the function for training moves is not trained.
+    """
     names = list(Params(found.params).weights())
-    trained = tuple(name for name in names if _AVERAGES not in name.split("."))
+    averages = [name for name in names if _AVERAGES in name.split(".")]
+    trained = tuple(name for name in names if name not in averages and name not in found.moved)
     why = ""
-    if len(trained) < len(names):
-        why = f"{_AVERAGES} are averages of batch normalisation, which a function of parameters does not move"
+    if still := [name for name in averages if name not in found.moved]:
+        why = (
+            f"{still[0]} is an average of batch normalisation, which a function of parameters does not move; return "
+            "(function, parameters, inputs, training), where training returns (outputs, what it moves)"
+        )
     slopes = _SlopesOfJax(found, source, kind, trained)
     how = "jax.value_and_grad in float64"
-    return Learner(trained, slopes, how, why, unused_are_constants=True, cut_off_by="stop_gradient")
+    return Learner(trained, slopes, slopes.outputs, how, why, unused_are_constants=True, cut_off_by="stop_gradient")
 
 
 class _SlopesOfJax:
     """Two programs take turns, so that code whose numbers were drawn when it was traced gives itself away."""
 
     def __init__(self, found: JaxSource, source: Source, kind: Loss, trained: tuple[str, ...]) -> None:
-        import jax
-
         self._found, self._trained = found, trained
-        self._programs = [jax.jit(jax.value_and_grad(_loss_of(found, source, kind))) for _ in range(2)]
-        self._checked = False
+        self._loss = _loss_of(found, source, kind)
+        self._programs: dict[bool, list[Any]] = {}
+        self._checked: set[bool] = set()
 
     def __call__(self, weights: Arrays, batch: Batch, training: bool) -> Slopes:
         import jax
 
+        moves = training and self._found.training is not None
         wide = any(array.dtype == np.float64 for array in weights.values())
         learnt = {name: np.asarray(weights[name]) for name in self._trained}
         fixed = {name: np.asarray(array) for name, array in weights.items() if name not in learnt}
@@ -51,42 +60,70 @@ class _SlopesOfJax:
         if wide and labels is not None and labels.dtype.kind == "f":
             labels = labels.astype(np.float64)
         with jax.enable_x64(wide):
-            if wide:
-                self._require_no_casts(learnt, fixed, inputs, labels)
-            program = self._programs[0]
-            self._programs.reverse()
-            loss, gradients = program(learnt, fixed, inputs, labels)
-            return Slopes(float(loss), {name: np.asarray(each) for name, each in gradients.items()}, fixed)
+            programs = self._programs_that(moves=moves)
+            if wide and moves not in self._checked:
+                _require_no_casts(programs[0], learnt, fixed, inputs, labels)
+                self._checked.add(moves)
+            program = programs[0]
+            programs.reverse()
+            (loss, moved), gradients = program(learnt, fixed, inputs, labels)
+            now = {name: np.asarray(each) for name, each in moved.items()}
+            return Slopes(float(loss), {name: np.asarray(each) for name, each in gradients.items()}, {**fixed, **now})
 
-    def _require_no_casts(self, *given: Any) -> None:
-        if self._checked:
-            return
+    def _programs_that(self, *, moves: bool) -> list[Any]:
         import jax
 
-        if casts := sorted(set(narrow_casts(jax.make_jaxpr(self._programs[0])(*given).jaxpr))):
-            raise SourceError(
-                f"its code casts float64 to {', '.join(casts)}, so nothing shows that gradients are right; cast to the "
-                "type of an input or a parameter instead, as in x.astype(kernel.dtype)",
-                code=NO_GRADIENTS,
-            )
-        self._checked = True
+        if moves not in self._programs:
+
+            def loss(learnt: Any, fixed: Any, inputs: Any, labels: Any) -> Any:
+                return self._loss({**fixed, **learnt}, inputs, labels, moves=moves)
+
+            self._programs[moves] = [jax.jit(jax.value_and_grad(loss, has_aux=True)) for _ in range(2)]
+        return self._programs[moves]
+
+    def outputs(self, weights: Arrays, inputs: Arrays) -> dict[str, Any]:
+        import jax
+
+        with jax.enable_x64(True):
+            given = {name: np.asarray(inputs[name]) for name in self._found.example}
+            found = self._forward({name: np.asarray(array) for name, array in weights.items()}, given)
+            return {name: np.asarray(each) for name, each in found.items()}
+
+    @cached_property
+    def _forward(self) -> Any:
+        import jax
+
+        found, params = self._found, Params(self._found.params)
+        return jax.jit(lambda weights, inputs: found(params.with_weights(weights), inputs))
+
+
+def _require_no_casts(program: Any, *given: Any) -> None:
+    import jax
+
+    if casts := sorted(set(narrow_casts(jax.make_jaxpr(program)(*given).jaxpr))):
+        raise SourceError(
+            f"its code casts float64 to {', '.join(casts)}, so nothing shows that gradients are right; cast to the "
+            "type of an input or a parameter instead, as in x.astype(kernel.dtype)",
+            code=NO_GRADIENTS,
+        )
 
 
 def _loss_of(found: JaxSource, source: Source, kind: Loss) -> Callable[..., Any]:
-    """Compute a loss with a name by its formula."""
+    """Compute the loss, one with a name by its formula, and what the model moves."""
     import jax
     from jax import numpy as jnp
 
     params, own = Params(found.params), own_loss(source)
 
-    def loss(learnt: Mapping[str, Any], fixed: Mapping[str, Any], inputs: Mapping[str, Any], labels: Any) -> Any:
-        returned = found.returned(params.with_weights({**fixed, **learnt}), inputs)
+    def loss(weights: Mapping[str, Any], inputs: Mapping[str, Any], labels: Any, *, moves: bool) -> Any:
+        held = params.with_weights(weights)
+        returned, moved = found.in_training(held, inputs) if moves else (found.returned(held, inputs), {})
         if own is not None:
-            return one_number(own(returned, labels), source)
+            return one_number(own(returned, labels), source), moved
         first = jax.tree.leaves(returned)[0]
         if kind == "square_error":
-            return jnp.mean(jnp.square(first - labels.astype(first.dtype)))
+            return jnp.mean(jnp.square(first - labels.astype(first.dtype))), moved
         shares = first - jax.nn.logsumexp(first, axis=-1, keepdims=True)
-        return -jnp.mean(jnp.take_along_axis(shares, labels[..., None], axis=-1))
+        return -jnp.mean(jnp.take_along_axis(shares, labels[..., None], axis=-1)), moved
 
     return loss

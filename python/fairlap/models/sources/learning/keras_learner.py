@@ -35,6 +35,7 @@ def learner_of_keras(file: Path, source: Source, kind: Loss, *, trust: bool) -> 
     return Learner(
         slopes.trained,
         slopes,
+        slopes.outputs,
         "tf.GradientTape on the Keras model in float64",
         _why_not_train(model),
         how_to_freeze="set trainable = False on layers that are not to be trained",
@@ -98,6 +99,18 @@ class _SlopesOfKeras:
             {name: tf.convert_to_tensor(each).numpy() for name, each in zip(self.trained, gradients, strict=True)},
             {name: array for name, array in model.weights().items() if name not in self.trained},
         )
+
+    def outputs(self, weights: Arrays, inputs: Arrays) -> dict[str, Any]:
+        import keras
+
+        model, before = self._models[True], keras.config.floatx()
+        model.assign(weights)
+        keras.config.set_floatx("float64")
+        try:
+            found = model({name: np.asarray(inputs[name]) for name in model.inputs})
+        finally:
+            keras.config.set_floatx(before)
+        return {name: np.asarray(each) for name, each in zip(model.outputs, found, strict=True)}
 
     def _loss(self, returned: Any, first: Any, batch: Batch, wide: bool) -> Any:
         """Compute a loss with a name by its formula, without TensorFlow's own, which contestants call."""

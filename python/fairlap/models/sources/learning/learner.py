@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -25,11 +25,15 @@ KINDS: dict[str, Loss] = {CROSS_ENTROPY: "cross_entropy", MSE: "square_error"}
 SlopesOf = Callable[[Arrays, Batch, bool], Slopes]
 """Of weights and a batch, in the precision that the weights have; the flag asks for the model as it is in training."""
 
+OutputsOf = Callable[[Arrays, Arrays], Mapping[str, Any]]
+"""Of weights and inputs in float64, by name, in inference."""
+
 
 @dataclass(frozen=True)
 class Learner:
     trained: tuple[str, ...]  # names of the weights that training changes
     slopes: SlopesOf
+    outputs: OutputsOf
     how: str  # the gradients are computed
     why_not_train: str = ""  # although it has gradients
     unused_are_constants: bool = False  # weights that the loss does not depend on; else they are refused
@@ -51,7 +55,7 @@ def with_learning(route: Route, source: Source, *, other: bool) -> Route:
     if kind_of_loss(source.loss) == "own":
         why = f"the loss {source.loss} is a function of the model's own framework; cross_entropy and mse are for all"
         return msgspec.structs.replace(route, no_gradients=why)
-    if other:
+    if other and not route.in_training:
         why = "the model computes something else in training, by batch normalisation or code, and is converted without"
         return msgspec.structs.replace(route, no_training=why)
     return route

@@ -1,4 +1,4 @@
-"""A process that computes the gradients of a user's model for the reference of its training.
+"""A process that computes the gradients and outputs of a user's model for the reference of its training.
 
 ``python -m fairlap.models.sources.learning.serving`` reads a ``Begin``, then an ``Ask`` in each line of standard input,
 and prints a ``Computed`` for each of them. Arrays are exchanged as files. The parent never imports a framework, and a
@@ -18,6 +18,7 @@ import numpy as np
 from fairlap.errors import FairlapError, described
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
+from fairlap.models.arrays import filled_batches, joined_items
 from fairlap.models.sources.confinement import confine_to, replies
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.registry import require_kind
@@ -38,7 +39,8 @@ class Begin(msgspec.Struct, frozen=True):
 class Ask(msgspec.Struct, frozen=True):
     given: str  # a file of weights, inputs and labels
     answer: str  # a file to write
-    training: bool
+    training: bool = False
+    batch: int = 0  # above 0, the outputs of all items are asked for, in batches of this size, instead of gradients
 
 
 class Computed(msgspec.Struct, frozen=True):
@@ -62,6 +64,11 @@ def _answer(learner: Learner, ask: Ask) -> None:
     arrays = safetensors.read(Path(ask.given))
     weights = {name.removeprefix(WEIGHT): each for name, each in arrays.items() if name.startswith(WEIGHT)}
     inputs = {name.removeprefix(INPUT): each for name, each in arrays.items() if name.startswith(INPUT)}
+    if ask.batch:
+        items = len(next(iter(inputs.values())))
+        answers = [learner.outputs(weights, each) for each in filled_batches(inputs, ask.batch)]
+        safetensors.write(Path(ask.answer), joined_items(answers, items))
+        return
     slopes = learner.slopes(weights, Batch(inputs, arrays.get(LABELS)), ask.training)
     safetensors.write(Path(ask.answer), as_arrays(slopes))
 

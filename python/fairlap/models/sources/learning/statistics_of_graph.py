@@ -1,7 +1,7 @@
 """Arrays of their own for the statistics of batch normalisation in an ONNX graph that is differentiated.
 
 PyTorch's exporter writes arrays of equal values once: a net that was not trained yet has one for its biases and its
-running means. What is trained would then move what is not.
+running means, of all layers. What is trained would then move what is not, and each layer the averages of another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _STATISTICS = (3, 4)  # places among the inputs of a BatchNormalization
 
 
 def give_statistics_their_own_arrays(model: Any) -> None:
-    """Copy, in the model itself, each array that becomes a statistic through Identity or serves as something else."""
+    """Copy, in the model itself, each array that is a statistic through Identity, or serves as something else too."""
     graphs = list(graphs_under(model.graph))
     nodes = [node for graph in graphs for node in graph.node]
     arrays = {tensor.name: tensor for graph in graphs for tensor in graph.initializer}
@@ -26,7 +26,10 @@ def give_statistics_their_own_arrays(model: Any) -> None:
     for node in nodes:
         for place, name in enumerate(node.input):
             origin = _origin(name, same)
-            if not _is_statistic(node, place) or origin not in arrays or (origin == name and name not in others):
+            if not _is_statistic(node, place) or origin not in arrays:
+                continue
+            if origin == name and name not in others:
+                others.add(name)  # of any further statistic
                 continue
             copy = model.graph.initializer.add()
             copy.CopyFrom(arrays[origin])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ def learner_of_module(found: TorchSource, source: Source, kind: Loss) -> Learner
     held = float_tensors(found.module)
     trained = tuple(name for name in held if name in parameters and parameters[name].requires_grad)
     slopes = _SlopesOfModule(found, kind, _checked_loss(source), trained)
-    return Learner(trained, slopes, "torch.autograd on the PyTorch module in float64", _why_not_train(found.module))
+    how = "torch.autograd on the PyTorch module in float64"
+    return Learner(trained, slopes, slopes.outputs, how, _why_not_train(found.module))
 
 
 def _why_not_train(module: Any) -> str:
@@ -46,33 +47,56 @@ class _SlopesOfModule:
 
     def __call__(self, weights: Arrays, batch: Batch, training: bool) -> Slopes:
         import torch
-        from torch.func import functional_call
 
         wide = any(array.dtype == np.float64 for array in weights.values())
-        module = self._modules[wide].train(training)
-        held = {name: torch.tensor(np.array(array)) for name, array in weights.items()}
+        held = _tensors(weights)
         for name in self._trained:
             held[name].requires_grad_(True)
-        given = {name: torch.tensor(np.array(batch.inputs[name])) for name in self._found.example}
         labels = None if batch.labels is None else torch.tensor(np.array(batch.labels))
         if labels is not None:
             labels = _as_contestants_have_them(labels, wide=wide)
-        before = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64 if wide else torch.float32)
-        try:
-            with in_double() if wide else nullcontext():
-                returned = functional_call(module, held, self._found.places(given), self._found.named(given))
-                loss = loss_of_returned(returned, labels, self._kind, self._own)
-                gradients = gradients_of(loss, [held[name] for name in self._trained])
-        finally:
-            torch.set_default_dtype(before)
-            module.eval()
+        with self._called(wide=wide, training=training) as module:
+            loss = loss_of_returned(self._returned(module, held, batch.inputs), labels, self._kind, self._own)
+            gradients = gradients_of(loss, [held[name] for name in self._trained])
         by_name = zip(self._trained, gradients, strict=True)
         return Slopes(
             float(loss.detach()),
             {name: (torch.zeros_like(held[name]) if each is None else each).numpy() for name, each in by_name},
             {name: each.detach().numpy() for name, each in held.items() if name not in self._trained},
         )
+
+    def outputs(self, weights: Arrays, inputs: Arrays) -> dict[str, Any]:
+        import torch
+
+        with torch.no_grad(), self._called(wide=True, training=False) as module:
+            found = flattened(self._returned(module, _tensors(weights), inputs))
+        return {name or "output": each.numpy() for name, each in found}
+
+    def _returned(self, module: Any, held: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
+        from torch.func import functional_call
+
+        given = _tensors({name: inputs[name] for name in self._found.example})
+        return functional_call(module, held, self._found.places(given), self._found.named(given))
+
+    @contextmanager
+    def _called(self, *, wide: bool, training: bool) -> Iterator[Any]:
+        """Give the module in the type, with which everything is computed here, and as it is in training or not."""
+        import torch
+
+        module, before = self._modules[wide].train(training), torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64 if wide else torch.float32)
+        try:
+            with in_double() if wide else nullcontext():
+                yield module
+        finally:
+            torch.set_default_dtype(before)
+            module.eval()
+
+
+def _tensors(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    import torch
+
+    return {name: torch.tensor(np.array(array)) for name, array in arrays.items()}
 
 
 def _as_contestants_have_them(labels: Any, *, wide: bool) -> Any:

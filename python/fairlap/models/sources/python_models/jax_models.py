@@ -1,5 +1,8 @@
 """JAX functions as sources: ``(function, params, inputs)``, where ``params`` is any pytree.
 
+A fourth, ``training``, is called instead of ``function`` in training, and returns ``(outputs, moved)``, where ``moved``
+are the parts of ``params`` that it moves, under their names there.
+
 ``function(params, *inputs)`` is called where the inputs are a tuple or one array, ``function(params, **inputs)`` where
 they are a mapping; each may be a pytree itself. What it returns is any pytree of arrays. Leaves have names: their place
 in the pytree. Native in JAX; TensorFlow and LiteRT run what JAX's own converter, jax2tf, writes when the model is
@@ -8,11 +11,8 @@ opened.
 
 from __future__ import annotations
 
-import inspect
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of, described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, known_dtype
-from fairlap.models.sources.inputs import array_of
+from fairlap.models.sources.python_models.jax_source import JaxSource, Params, named_leaves
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
 from fairlap.models.spec import Tensor
 from fairlap.request.fields.source import Source
@@ -35,71 +35,7 @@ _NO_CONVERSION = {
     "onnx": "there is no conversion from JAX to ONNX that its runtimes accept",
 }
 
-
 _NARROW = ("float32", "float16", "bfloat16")
-
-
-@dataclass(frozen=True, eq=False)
-class JaxSource:
-    """``example`` are arrays by the names of the leaves; ``places`` is the pytree of the arguments."""
-
-    function: Callable[..., Any]
-    params: Any
-    example: Mapping[str, np.ndarray]
-    places: Any
-
-    @classmethod
-    def of(cls, function: Callable[..., Any], params: Any, inputs: Any) -> JaxSource:
-        import jax
-
-        if isinstance(inputs, Mapping):
-            arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((), dict(inputs))
-        else:
-            arguments = (tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,), {})
-        leaves, places = jax.tree.flatten(arguments)
-        arrays = [np.asarray(jax.numpy.asarray(array_of(leaf))) for leaf in leaves]  # in JAX's own types
-        return cls(function, params, dict(zip(_names_of(arguments, function), arrays, strict=True)), places)
-
-    def returned(self, params: Any, inputs: Mapping[str, Any]) -> Any:
-        """Compute what the function returns, in its own nesting."""
-        import jax
-
-        places, named = jax.tree.unflatten(self.places, [inputs[name] for name in self.example])
-        return self.function(params, *places, **named)
-
-    def __call__(self, params: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Compute the outputs, by name."""
-        import jax
-
-        found, _ = jax.tree_util.tree_flatten_with_path(self.returned(params, inputs))
-        return {_text(path) or "output": leaf for path, leaf in found}
-
-
-class Params:
-    """The float leaves of a pytree by name. Others, such as seeds, stay as they are."""
-
-    def __init__(self, params: Any) -> None:
-        import jax
-
-        found, self._tree = jax.tree_util.tree_flatten_with_path(params)
-        self._leaves = [(_text(path) or "params", leaf) for path, leaf in found]
-        self._is_weight = [
-            hasattr(leaf, "dtype") and jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating) for _, leaf in self._leaves
-        ]
-
-    def weights(self) -> dict[str, np.ndarray]:
-        """float64 becomes float32, as in JAX itself."""
-        found = {name: leaf for (name, leaf), mine in zip(self._leaves, self._is_weight, strict=True) if mine}
-        others = {str(leaf.dtype) for leaf in found.values()} - {"float32", "float64"}
-        if others:
-            raise SourceError(f"the model has weights of {', '.join(sorted(others))}; only models in float32 are raced")
-        return {name: np.asarray(leaf, dtype=np.float32) for name, leaf in found.items()}
-
-    def with_weights(self, weights: Mapping[str, Any]) -> Any:
-        import jax
-
-        pairs = zip(self._leaves, self._is_weight, strict=True)
-        return jax.tree.unflatten(self._tree, [weights[name] if mine else leaf for (name, leaf), mine in pairs])
 
 
 def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
@@ -124,7 +60,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     how = "the JAX function in float64"
     if casts:
         how += f", but for what its code casts to {', '.join(casts)}"
-    converted = _converted(run, weights, found.example, folder / IN_TENSORFLOW, learns=bool(source.loss))
+    converted = _converted(found, run, weights, folder / IN_TENSORFLOW, learns=bool(source.loss))
     return Opened(
         inputs=tuple(_tensor(name, each, source) for name, each in found.example.items()),
         outputs=tuple(results),
@@ -152,7 +88,7 @@ def implementation_of_jax(bundle: Bundle, folder: Path, framework: str, load: Ca
 
 
 class _Native:
-    """A function has no other self in training: ``_statistics``, which it would move, stay as they are."""
+    """Where there is no function for training, ``statistics``, which it would move, stay as they are."""
 
     def __init__(self, found: JaxSource, source: Source) -> None:
         self._found, self._params, self._source = found, Params(found.params), source
@@ -161,18 +97,26 @@ class _Native:
         return {name: np.asarray(weights[name]) for name in self._params.weights()}
 
     def forward(
-        self, params: Mapping[str, Any], inputs: Mapping[str, Any], _statistics: Mapping[str, Any] | None = None
+        self, params: Mapping[str, Any], inputs: Mapping[str, Any], statistics: dict[str, Any] | None = None
     ) -> tuple[Any, ...]:
-        return tuple(self._found(self._params.with_weights(params), inputs).values())
+        return tuple(named_leaves(self._returned(params, inputs, statistics)).values())
 
     def own_loss(
         self,
         params: Mapping[str, Any],
         inputs: Mapping[str, Any],
         labels: Any,
-        _statistics: Mapping[str, Any] | None = None,
+        statistics: dict[str, Any] | None = None,
     ) -> Any:
-        return self._own(self._found.returned(self._params.with_weights(params), inputs), labels)
+        return self._own(self._returned(params, inputs, statistics), labels)
+
+    def _returned(self, params: Mapping[str, Any], inputs: Mapping[str, Any], statistics: dict[str, Any] | None) -> Any:
+        held = self._params.with_weights(params)
+        if statistics is None or self._found.training is None:
+            return self._found.returned(held, inputs)
+        returned, moved = self._found.in_training(held, inputs)
+        statistics |= moved
+        return returned
 
     @cached_property
     def _own(self) -> Callable[[Any, Any], Any]:
@@ -204,7 +148,13 @@ class _InTensorFlow:
                 self.variables_by_name = dict(zip(sorted(weights), loaded.held, strict=True))
 
             def __call__(self, inputs: Mapping[str, Any], *, training: bool = False) -> tuple[Any, ...]:
-                return tuple(loaded.run({name: inputs[name] for name in names}))
+                given = {name: inputs[name] for name in names}
+                if not training or not hasattr(loaded, "run_training"):
+                    return tuple(loaded.run(given))
+                found = loaded.run_training(given)
+                for place, moved in found["moved"].items():
+                    loaded.held[int(place)].assign(moved)
+                return tuple(found["outputs"])
 
         module = Module()
         for name, variable in module.variables_by_name.items():
@@ -215,23 +165,38 @@ class _InTensorFlow:
         return array
 
 
-def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder: Path, *, learns: bool) -> Route:
-    """Convert the function; where it ``learns``, with the backward pass that JAX has for it."""
-    began_s = time.monotonic()
+def _converted(found: JaxSource, run: Callable[..., Any], weights: Arrays, folder: Path, *, learns: bool) -> Route:
+    """Convert the function; where it ``learns``, with the backward pass that JAX has for it, and as it is in training.
+
+    What the training moves is returned by the place of its variable.
+    """
+    began_s, example, params = time.monotonic(), found.example, Params(found.params)
+    moves = learns and found.training is not None
+
+    def named(held: list[Any]) -> dict[str, Any]:
+        return dict(zip(sorted(weights), held, strict=True))
+
+    def in_training(held: list[Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+        returned, moved = found.in_training(params.with_weights(named(held)), inputs)
+        places = {str(sorted(weights).index(name)): each for name, each in moved.items()}
+        return {"outputs": list(named_leaves(returned).values()), "moved": places}
+
     try:
         import tensorflow as tf
         from jax.experimental import jax2tf
 
-        function = jax2tf.convert(
-            lambda held, inputs: list(run(dict(zip(sorted(weights), held, strict=True)), inputs).values()),
-            with_gradient=learns,
-        )
+        function = jax2tf.convert(lambda held, inputs: list(run(named(held), inputs).values()), with_gradient=learns)
         module = tf.Module()
         module.held = [tf.Variable(weights[name]) for name in sorted(weights)]
         signature = [{name: tf.TensorSpec(each.shape, each.dtype, name=name) for name, each in example.items()}]
         module.run = tf.function(
             lambda inputs: function(module.held, inputs), autograph=False, input_signature=signature
         )
+        if moves:
+            trained = jax2tf.convert(in_training, with_gradient=True)
+            module.run_training = tf.function(
+                lambda inputs: trained(module.held, inputs), autograph=False, input_signature=signature
+            )
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=learns)
         tf.saved_model.save(module, str(folder), options=options)
     except ModuleNotFoundError as error:
@@ -239,7 +204,7 @@ def _converted(run: Callable[..., Any], weights: Arrays, example: Arrays, folder
     except Exception as error:  # of jax2tf and of TensorFlow
         return Route(why_not=f"jax2tf cannot convert it: {described(error)}")
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Route(_ROUTE, "", time.monotonic() - began_s, size)
+    return Route(_ROUTE, "", time.monotonic() - began_s, size, in_training=moves)
 
 
 def _named_for_litert(route: Route) -> Route:
@@ -282,35 +247,6 @@ def _kind(value: Any) -> str:
 
 def _widened(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
-
-
-def _names_of(arguments: tuple[tuple[Any, ...], dict[str, Any]], function: Callable[..., Any]) -> list[str]:
-    """Name each leaf by the argument, and its place in the argument where that is a pytree.
-
-    The parts are joined by what TensorFlow allows in the names of arguments.
-    """
-    import jax
-
-    try:
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-    except (TypeError, ValueError):
-        parameters = []
-    by_place = [each.name for each in parameters if each.kind is not inspect.Parameter.VAR_POSITIONAL]
-    names = []
-    for path, _ in jax.tree_util.tree_flatten_with_path(arguments)[0]:
-        first, rest = path[1], path[2:]
-        if hasattr(first, "key"):
-            argument = str(first.key)
-        else:
-            argument = by_place[first.idx] if first.idx < len(by_place) else f"input_{first.idx}"
-        names.append(re.sub(r"\W", "_", f"{argument}_{_text(rest)}" if rest else argument))
-    return names
-
-
-def _text(path: tuple[Any, ...]) -> str:
-    """Keys of mappings, places in sequences, names of attributes."""
-    kinds = ("key", "idx", "name")
-    return ".".join(next(str(getattr(step, kind)) for kind in kinds if hasattr(step, kind)) for step in path)
 
 
 def _tensor(name: str, example: np.ndarray, source: Source) -> Tensor:

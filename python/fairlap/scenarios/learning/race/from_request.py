@@ -20,7 +20,13 @@ from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.held_out_scores import require_scorable
 from fairlap.scenarios.learning.race.kept_weights import require_folder
 from fairlap.scenarios.learning.race.learning import require_learnable, require_plan
-from fairlap.scenarios.learning.race.learning_data import E_TO_SCORE, data_to_learn, labelled, require_same_data
+from fairlap.scenarios.learning.race.learning_data import (
+    E_TO_SCORE,
+    data_to_learn,
+    labelled,
+    require_batches,
+    require_same_data,
+)
 
 _MOST_EPOCHS = 10**6
 
@@ -53,6 +59,7 @@ class LearningFromRequest(RaceSide):
             require_offered(spec, work)
             if work.mode != self.mode:
                 raise InvalidRequest(f"{self.title} is for --mode {self.mode}", code=E_TO_SCORE)
+            require_batches(work, spec)
         if request.train_on is not None and not request.train_on.strip():
             raise InvalidRequest("--train-on is empty; name a data set or a file", code="E_DATA")
         fraction = 1.0 if request.fraction is None else float(request.fraction)

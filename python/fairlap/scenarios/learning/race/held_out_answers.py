@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.labelled_set import LabelledSet
-from fairlap.models.arrays import Arrays, Labels
+from fairlap.models.arrays import Arrays, Labels, filled_batches
 from fairlap.models.reference import loss_of
-from fairlap.models.training.reference import WEIGHT
+from fairlap.models.spec import LABELS
+from fairlap.models.training.reference import WEIGHT, Batch
 from fairlap.race.equal_work.answers import OtherWork, answer_error
 from fairlap.race.equal_work.materials import Materials
 from fairlap.scenarios.process_result import AnswerError
@@ -26,15 +27,18 @@ _ADVICE = "; if all diverge, lower the learning rate"
 
 @np.errstate(over="ignore", invalid="ignore")  # training may diverge
 def evaluated(
-    materials: Materials, found: LabelledSet, answers: Mapping[str, Array], epochs: int
+    materials: Materials, found: LabelledSet, state: Arrays, answers: Mapping[str, Array], epochs: int
 ) -> tuple[float, float]:
-    """Compute the score and the loss of the reference's answers after so many epochs.
+    """Compute the score and the loss of the reference's answers, from this state after so many epochs.
 
     Raises OtherWork where they diverged.
     """
     outputs = answers[materials.spec.outputs[0].name]
     score = score_of_answers(outputs, found.held_labels)
-    loss = float(loss_of(materials.spec.loss, outputs, found.held_labels))
+    if materials.spec.loss == "own":
+        loss = _loss_by_own_code(materials, found, _weights(state))
+    else:
+        loss = float(loss_of(materials.spec.loss, outputs, found.held_labels))
     if not (math.isfinite(score) and math.isfinite(loss)):
         raise OtherWork(
             f"after epoch {epochs} its loss on held-out items is not finite{_ADVICE}",
@@ -45,19 +49,37 @@ def evaluated(
 
 @np.errstate(over="ignore", invalid="ignore")
 def held_out_answers(materials: Materials, found: LabelledSet, state: Arrays, epochs: int) -> Mapping[str, Array]:
-    weights: Mapping[str, Array] = {
-        name.removeprefix(WEIGHT): array.astype(np.float64) for name, array in state.items() if name.startswith(WEIGHT)
-    }
+    weights = _weights(state)
     if missing := [each.name for each in materials.spec.weights if each.name not in weights]:
         raise OtherWork(f"after epoch {epochs} it has no weights {', '.join(missing)}", "E_TRAINING")
     if not all(np.isfinite(array).all() for array in weights.values()):
         raise OtherWork(f"after epoch {epochs} its weights are not finite{_ADVICE}", "E_TRAINING")
+    inputs = {name: _in_float64(array) for name, array in found.held_inputs.items()}
+    if materials.own_slopes is not None:
+        return materials.own_slopes.outputs(weights, inputs, materials.work.batch)
     forward = materials.workload("inputs").implementation_of_reference().forward
-    parts = []
-    for first in range(0, len(found.held_labels), _ITEMS_AT_ONCE):
-        taken = {name: array[first : first + _ITEMS_AT_ONCE] for name, array in found.held_inputs.items()}
-        parts.append(forward(weights, {name: _in_float64(array) for name, array in taken.items()}))
+    parts = [
+        forward(weights, {name: each[first : first + _ITEMS_AT_ONCE] for name, each in inputs.items()})
+        for first in range(0, len(found.held_labels), _ITEMS_AT_ONCE)
+    ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _loss_by_own_code(materials: Materials, found: LabelledSet, weights: Mapping[str, Array]) -> float:
+    """Average the loss of a user's code over batches of the usual size, of which the last one is filled up."""
+    assert materials.own_slopes is not None
+    losses = []
+    for batch in filled_batches({**found.held_inputs, LABELS: found.held_labels}, materials.work.batch):
+        labels = batch.pop(LABELS)
+        inputs = {name: _in_float64(array) for name, array in batch.items()}
+        losses.append(materials.own_slopes.slopes(weights, Batch(inputs, labels), training=False).loss)
+    return float(np.mean(losses))
+
+
+def _weights(state: Arrays) -> dict[str, Array]:
+    return {
+        name.removeprefix(WEIGHT): array.astype(np.float64) for name, array in state.items() if name.startswith(WEIGHT)
+    }
 
 
 def _in_float64(array: Array) -> Array:

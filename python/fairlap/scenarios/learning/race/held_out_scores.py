@@ -30,7 +30,7 @@ _OVER_PROCESSES = "each process learns from other batches, so the interval is ov
 def require_scorable(metrics: Sequence[str], spec: Spec, found: LabelledSet) -> None:
     """Raise InvalidRequest for a metric that the labels of the held-out items do not fit."""
     items = len(found.held_labels)
-    outputs = [Output(each.name, each.sized(items), each.dtype) for each in spec.outputs]
+    outputs = [Output(each.name, (items, *each.sized(items)[1:]), each.dtype) for each in spec.outputs]
     for text in metrics:
         require_installed(text)
         require_labels(text, found.held_labels, items, outputs)

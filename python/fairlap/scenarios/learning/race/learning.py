@@ -120,7 +120,7 @@ class Learner:
             if compares and part == 0:
                 errors = first_epoch_errors(self._check(), after)
         answers = held_out_answers(self._materials, self._found, after, number + 1)
-        score, loss = evaluated(self._materials, self._found, answers, number + 1)
+        score, loss = evaluated(self._materials, self._found, after, answers, number + 1)
         known = tuple(each for each in read if each is not None)
         evaluation = Evaluation(steps, trained_s, score, loss, known, answered_s)
         self.curve = msgspec.structs.replace(self.curve, evaluations=(*self.curve.evaluations, evaluation))

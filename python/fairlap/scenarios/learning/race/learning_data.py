@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,12 +18,15 @@ from fairlap.data.labelled.labelled_set import LabelledSet, parted
 from fairlap.data.labelled.opening import data_named, items_in
 from fairlap.errors import InvalidRequest
 from fairlap.models.registry import Model, find, follows_data
-from fairlap.models.spec import Spec
+from fairlap.models.spec import Integers, Spec
+from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.work import Work
 
 E_TO_SCORE = "E_TO_SCORE"
 _MOST_NAMED = 5
+_ONE_VALUE = ((), (1,))  # shapes of an answer that is one
+_OF_CLASSES, _OF_VALUES = ("cross_entropy", "own"), ("square_error", "own")  # losses
 
 
 def data_to_learn(model: Model, text: str, fraction: float, notify: Callable[[str], None]) -> tuple[TrainingData, Spec]:
@@ -38,9 +42,10 @@ def data_to_learn(model: Model, text: str, fraction: float, notify: Callable[[st
     named = data_named(text or model.spec.data_set)
     items = items_in(named)
     sizes = items.sizes if follows_data(model.package) else None
-    spec = find(model.spec.name, sizes).spec
-    _require_fit(items, spec, named.text)
+    spec = model.spec if sizes is None else find(model.spec.name, sizes).spec
     data = msgspec.structs.replace(named, fraction=fraction, hash=items.hash, sizes=sizes)
+    items = _as_taken(items, _inputs(spec), _of_one_item(spec))
+    _require_fit(items, spec, named.text)
     if named.path:
         notify(_described(items, parted(items, _names(spec), fraction), named))
     return data, spec
@@ -49,11 +54,16 @@ def data_to_learn(model: Model, text: str, fraction: float, notify: Callable[[st
 def labelled(work: Work, spec: Spec) -> LabelledSet:
     """Read once in a process. Raises InvalidRequest for data that are not those of the plan."""
     assert work.train_on is not None
-    return _labelled(work.train_on, _names(spec))
+    return _labelled(work.train_on, _inputs(spec), _of_one_item(spec))
 
 
 @cache
-def _labelled(data: TrainingData, names: tuple[str, ...]) -> LabelledSet:
+def _labelled(data: TrainingData, inputs: Inputs, answer: tuple[int, ...]) -> LabelledSet:
+    items = _as_taken(_unchanged(data), inputs, answer)
+    return parted(items, tuple(name for name, _ in inputs), data.fraction)
+
+
+def _unchanged(data: TrainingData) -> Items:
     items = items_in(data)
     if items.hash != data.hash:
         raise InvalidRequest(
@@ -61,17 +71,51 @@ def _labelled(data: TrainingData, names: tuple[str, ...]) -> LabelledSet:
             "data, or start a new run",
             code=CHANGED,
         )
-    return parted(items, names, data.fraction)
+    return items
 
 
 def require_same_data(work: Work) -> None:
     """Raise InvalidRequest for data that are not those of the plan."""
-    if work.train_on is not None:
-        labelled(work, find(work.model, work.sizes).spec)
+    if work.train_on is None:
+        return
+    if work.source is None:
+        labelled(work, find(work.model, work.sizes).spec)  # kept for the race
+    else:
+        _unchanged(work.train_on)
+
+
+Inputs = tuple[tuple[str, str], ...]
+"""Of a model: names and types."""
+
+
+def _inputs(spec: Spec) -> Inputs:
+    return tuple((tensor.name, tensor.dtype) for tensor in spec.inputs)
 
 
 def _names(spec: Spec) -> tuple[str, ...]:
     return tuple(tensor.name for tensor in spec.inputs)
+
+
+def _of_one_item(spec: Spec) -> tuple[int, ...]:
+    """Return the shape of the answer to one item."""
+    return spec.outputs[0].sized(1)[1:]
+
+
+def _as_taken(items: Items, inputs: Inputs, answer: tuple[int, ...]) -> Items:
+    """Give the items the names and types that a model takes, and values the shape of its answers.
+
+    Whole numbers of a file are read as features; a model may look them up instead, as it does tokens.
+    """
+    named, types = items.named_for([name for name, _ in inputs]), dict(inputs)
+    typed = {name: _in_whole_numbers(array, types.get(name, "")) for name, array in named.items()}
+    is_one_value = not items.classes and answer in _ONE_VALUE
+    return replace(items, inputs=typed, labels=items.labels.reshape(-1, *answer) if is_one_value else items.labels)
+
+
+def _in_whole_numbers(array: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+    if not dtype.startswith(("int", "uint")) or (array.dtype.kind == "f" and not np.array_equal(array, np.rint(array))):
+        return array
+    return array.astype(dtype)
 
 
 def _require_fit(items: Items, spec: Spec, data: str) -> None:
@@ -87,15 +131,49 @@ def _require_fit(items: Items, spec: Spec, data: str) -> None:
                 f"an item of {data} is {_shape(array)}; {spec.name} takes {tensor.dtype} of the shape {wanted}",
                 code=CODE,
             )
-    outputs = spec.outputs[0].sized(1)
-    classes = len(items.classes)
-    if classes and (spec.loss != "cross_entropy" or classes > outputs[-1]):
-        answers = f"{outputs[-1]} classes" if spec.loss == "cross_entropy" else "values"
+        fill = tensor.fill
+        if isinstance(fill, Integers) and fill.required and not (fill.low <= array.min() <= array.max() < fill.high):
+            raise InvalidRequest(
+                f"{tensor.name} of {data} is from {array.min()} to {array.max()}; {spec.name} takes {fill.low} to "
+                f"{fill.high - 1}",
+                code=CODE,
+            )
+    _require_labels(items, spec, data)
+
+
+def _require_labels(items: Items, spec: Spec, data: str) -> None:
+    answer, classes = _of_one_item(spec), len(items.classes)
+    if classes and (spec.loss not in _OF_CLASSES or classes > (answer or (0,))[-1]):
+        answers = f"{(answer or (0,))[-1]} classes" if spec.loss in _OF_CLASSES else "values"
         raise InvalidRequest(
             f"labels of {data} are out of range: {classes} classes; {spec.name} has {answers}", code=CODE
         )
-    if not classes and (spec.loss != "square_error" or outputs[1:] != (1,)):
+    if classes and items.labels.shape[1:] != answer[:-1]:
+        raise InvalidRequest(
+            f"{data} has labels of the shape {list(items.labels.shape[1:])} for an item; the scores of {spec.name} are "
+            f"{list(answer)}, so it takes labels of {list(answer[:-1])}",
+            code=CODE,
+        )
+    if not classes and (spec.loss not in _OF_VALUES or answer not in _ONE_VALUE):
         raise InvalidRequest(f"{data} has a value for each item; {spec.name} does not learn values", code=CODE)
+
+
+def require_batches(work: Work, spec: Spec) -> None:
+    """Refuse a model of one's own that takes no batch of items with labels."""
+    source = work.source
+    if source is None:
+        return
+    if {tensor.shape[:1] for tensor in (*spec.inputs, spec.outputs[0])} != {(work.batch,)}:
+        raise InvalidRequest(
+            f"{spec.name} cannot be trained to a score: its inputs and its first output do not begin with one batch",
+            code=E_TO_SCORE,
+        )
+    if spec.loss == "own" and not source.labels:
+        raise InvalidRequest(
+            f"--to-score hands labels to --loss {source.loss}, which was checked without any: add --labels, those of "
+            "one batch, or use cross_entropy or mse",
+            code=E_LOSS,
+        )
 
 
 def _shape(array: npt.NDArray[Any]) -> str:

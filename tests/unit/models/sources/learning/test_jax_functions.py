@@ -13,7 +13,7 @@ optax = pytest.importorskip("optax", reason="`make test` installs it and runs th
 
 from fairlap.errors import FairlapError  # noqa: E402
 from fairlap.models.sources.proof import InFloat64  # noqa: E402
-from fairlap.models.sources.python_models.jax_models import Params  # noqa: E402
+from fairlap.models.sources.python_models.jax_source import Params  # noqa: E402
 from fairlap.models.training.reference import WEIGHT, Batch  # noqa: E402
 from fairlap.request.fields.training import AdamW, Sgd, Training  # noqa: E402
 from learning_sources import SUPPORT, opened_here  # noqa: E402

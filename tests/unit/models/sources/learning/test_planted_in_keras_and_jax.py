@@ -101,7 +101,7 @@ def sums_in_jax(patch: pytest.MonkeyPatch) -> None:
 
 def stops_a_gradient_in_jax(patch: pytest.MonkeyPatch) -> None:
     import jax
-    from fairlap.models.sources.python_models.jax_models import Params
+    from fairlap.models.sources.python_models.jax_source import Params
 
     right = Params.with_weights
 
@@ -124,6 +124,13 @@ def with_default_of_optax(**defaults: float) -> Plant:
     return plant
 
 
+def forgets_training_in_jax(patch: pytest.MonkeyPatch) -> None:
+    from fairlap.models.sources.python_models.jax_models import _Native
+
+    right = _Native.forward
+    patch.setattr(_Native, "forward", lambda self, params, inputs, _statistics=None: right(self, params, inputs))
+
+
 def shifts_labels(patch: pytest.MonkeyPatch) -> None:
     from jax import numpy as jnp
 
@@ -140,6 +147,7 @@ IN_KERAS: dict[str, tuple[Plant, str, Training, str]] = {
 }
 IN_JAX: dict[str, tuple[Plant, str, Training, str]] = {
     "adds-up": (sums_in_jax, "convolutional", SGD, "adds up the loss"),
+    "no-training": (forgets_training_in_jax, "normalised", SGD, "running averages"),
     "stop-gradient": (stops_a_gradient_in_jax, "convolutional", SGD, "does not train head.kernel"),
     "momentum": (with_default_of_optax(momentum=0.0), "convolutional", SGD, "without momentum"),
     "epsilon": (with_default_of_optax(epsilon=1e-7), "convolutional", ADAMW, "epsilon is 0.1 times"),

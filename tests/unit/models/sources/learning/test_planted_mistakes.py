@@ -54,19 +54,22 @@ def shifts_labels(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_half(patch: pytest.MonkeyPatch) -> None:
-    def changed(_model: Any, loss: Any, labels: Any, image: Any) -> Any:
-        return loss(labels[: len(labels) // 2], image[: len(image) // 2])
+    def changed(_model: Any, loss: Any, labels: Any, *inputs: Any) -> Any:
+        return loss(labels[: len(labels) // 2], *(each[: len(each) // 2] for each in inputs))
 
     _with_loss(patch, changed)
 
 
-def detaches(patch: pytest.MonkeyPatch) -> None:
-    def changed(model: Any, _loss: Any, labels: Any, image: Any) -> Any:
-        held = {"head.weight": model.module.head.weight.detach()}
-        scores = torch.func.functional_call(model.module, held, (image,))
-        return torch.nn.functional.cross_entropy(scores, labels) + 0.0 * model.module.head.weight.sum()
+def detaches(weight: str) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        def changed(model: Any, _loss: Any, labels: Any, *inputs: Any) -> Any:
+            held = model.module.get_parameter(weight)
+            scores = torch.func.functional_call(model.module, {weight: held.detach()}, inputs)
+            return torch.nn.functional.cross_entropy(scores.flatten(0, -2), labels) + 0.0 * held.sum()
 
-    _with_loss(patch, changed)
+        _with_loss(patch, changed)
+
+    return plant
 
 
 def _before_steps(patch: pytest.MonkeyPatch, change: Callable[[TorchTraining], object]) -> None:
@@ -83,32 +86,97 @@ def forgets_train(patch: pytest.MonkeyPatch) -> None:
     _before_steps(patch, lambda training: training._model.eval())
 
 
-def freezes(patch: pytest.MonkeyPatch) -> None:
-    _before_steps(patch, lambda training: training._parameters["head.bias"].requires_grad_(False))
+def freezes(weight: str) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        _before_steps(patch, lambda training: training._parameters[weight].requires_grad_(False))
+
+    return plant
 
 
 def accumulates(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(torch.optim.SGD, "zero_grad", lambda *_, **__: None)
+    patch.setattr(torch.optim.Optimizer, "zero_grad", lambda *_, **__: None)
 
 
-def decays(patch: pytest.MonkeyPatch) -> None:
+def leaves_to_pytorch(optimizer: str, *options: str) -> Plant:
+    """Leave out what was asked of the optimizer, which then has its defaults."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        right = getattr(torch.optim, optimizer)
+
+        def planted(*given: Any, **named: Any) -> Any:
+            return right(*given, **{name: each for name, each in named.items() if name not in options})
+
+        patch.setattr(torch.optim, optimizer, planted)
+
+    return plant
+
+
+def has_other_factors(patch: pytest.MonkeyPatch) -> None:
     right = torch.optim.AdamW
-    patch.setattr(torch.optim, "AdamW", lambda *given, weight_decay=0.0, **named: right(*given, **named))
+    patch.setattr(torch.optim, "AdamW", lambda *given, **named: right(*given, **{**named, "betas": (0.9, 0.99)}))
 
 
+def couples_its_decay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(torch.optim, "AdamW", torch.optim.Adam)
+
+
+def repeats_the_first_batch(patch: pytest.MonkeyPatch) -> None:
+    step, first = TorchTraining.step, []
+
+    def planted(self: TorchTraining, batch: Any, labels: Any) -> Any:
+        first.append((batch, labels))
+        return step(self, *first[0])
+
+    patch.setattr(TorchTraining, "step", planted)
+
+
+def takes_labels_late(patch: pytest.MonkeyPatch) -> None:
+    step, before = TorchTraining.step, []
+
+    def planted(self: TorchTraining, batch: Any, labels: Any) -> Any:
+        before.append(labels)
+        return step(self, batch, before[-2:][0])
+
+    patch.setattr(TorchTraining, "step", planted)
+
+
+ADAMW = Training(AdamW(lr=0.01, decay=0.1))
+IN_A_NET: dict[str, tuple[Plant, Training, str]] = {
+    "adds-up": (adds_up, SGD, "adds up the loss"),
+    "accumulates": (accumulates, SGD, "does not clear its gradients"),
+    "labels": (shifts_labels, SGD, "labels are shifted"),
+    "half": (takes_half, SGD, "first half of each batch"),
+    "repeated": (repeats_the_first_batch, SGD, "repeats a batch"),
+    "late": (takes_labels_late, SGD, "labels of the batch before"),
+    "momentum": (leaves_to_pytorch("SGD", "momentum"), SGD, "without momentum"),
+    "rate": (leaves_to_pytorch("AdamW", "lr"), ADAMW, "learning rate is 0.1 times"),
+    "weight-decay": (
+        leaves_to_pytorch("AdamW", "weight_decay"),
+        Training(AdamW(lr=0.01, decay=0.0)),
+        "decays its weights by 0.01",
+    ),
+    "factors": (has_other_factors, ADAMW, "other factors"),
+    "coupled": (couples_its_decay, ADAMW, "added to the gradient"),
+}
 IN_STEPS: dict[str, tuple[Plant, str, Training, str]] = {
-    "adds-up": (adds_up, "convolutional", SGD, "adds up the loss"),
     "no-train": (forgets_train, "normalised", SGD, "running averages"),
-    "detached": (detaches, "convolutional", SGD, "does not train head.weight"),
-    "frozen": (freezes, "convolutional", SGD, "does not train head.bias"),
-    "weight-decay": (decays, "convolutional", Training(AdamW(lr=0.01, decay=0.0)), "decays its weights by 0.01"),
-    "accumulates": (accumulates, "convolutional", SGD, "does not clear its gradients"),
-    "labels": (shifts_labels, "convolutional", SGD, "labels are shifted"),
-    "half": (takes_half, "convolutional", SGD, "first half of each batch"),
+    **{
+        f"{net}-{mistake}": (plant, net, training, named)
+        for net in ("convolutional", "transformer")
+        for mistake, (plant, training, named) in IN_A_NET.items()
+    },
+    **{
+        f"{net}-detached": (detaches(weight), net, SGD, f"does not train {weight}")
+        for net, weight in (("convolutional", "head.weight"), ("transformer", "blocks.0.joint.weight"))
+    },
+    **{
+        f"{net}-frozen": (freezes(weight), net, SGD, f"does not train {weight}")
+        for net, weight in (("convolutional", "head.bias"), ("transformer", "blocks.1.rest.2.bias"))
+    },
 }
 IN_GRADIENTS: dict[str, tuple[Plant, str, str]] = {
     "adds-up": (adds_up, "E_OUTPUT", "adds up the loss"),
-    "detached": (detaches, "E_GRADIENT", "head.weight is 0"),
+    "detached": (detaches("head.weight"), "E_GRADIENT", "head.weight is 0"),
     "labels": (shifts_labels, "E_GRADIENT", "labels are shifted"),
     "half": (takes_half, "E_GRADIENT", "first half of the batch"),
 }

@@ -98,11 +98,12 @@ def test_gradients_of_a_file_are_those_of_the_module_that_it_was_made_of(
         np.testing.assert_allclose(in_file[name], array, rtol=1e-5, atol=1e-6 * largest)
 
 
-def test_batch_normalisation_in_a_file_has_gradients_and_is_not_trained(
+def test_averages_of_batch_normalisation_in_a_file_are_not_trained(
     opened_networks: dict[str, OpenedHere], tmp_path: Path
 ) -> None:
     file = opened_networks["normalised"].folder / "exported.onnx"
     bundle = opened_here(str(file), "cross_entropy", tmp_path).bundle
-    assert "BatchNormalization" in bundle.no_training
+    assert bundle.no_training == ""
+    assert [bundle.routes[name].why_not_in("fp32", "train") for name in ("torch", "jax", "tensorflow")] == [""] * 3
     fixed = {weight.name for weight in bundle.spec.weights if not weight.trained}
     assert fixed >= {"module.normalised.running_mean", "module.normalised.running_var"}

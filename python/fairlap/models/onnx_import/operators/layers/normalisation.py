@@ -29,6 +29,22 @@ def batch_normalization(
     return library.batch_norm(image, scale, shift, mean, variance, epsilon)
 
 
+@operator("BatchNormalizationInTraining", layout="spatial", reads=("spatial", "training_mode"), folds=False)
+def batch_normalization_in_training(
+    library: Any,
+    image: Any,
+    scale: Any,
+    shift: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+) -> Any:
+    """Return the new averages too."""
+    return library.batch_norm_of_batch(image, scale, shift, mean, variance, epsilon, momentum)
+
+
 @operator("LayerNormalization", reads=("stash_type",))
 def layer_normalization(
     library: Any,
