@@ -9,6 +9,8 @@ from fairlap.lazily import lookup
 
 TYPE_CHECKING = False  # Type checkers know the name; importing typing would take most of the import's time.
 if TYPE_CHECKING:
+    from fairlap.bisection.bisect import bisect
+    from fairlap.bisection.bisection import Bisection
     from fairlap.comparing import choose, compare, compare_over, load
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
     from fairlap.engine.measurement import CallableRaised
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from fairlap.store.runs.listed import runs
 
 __all__ = [
+    "Bisection",
     "CallableRaised",
     "Choice",
     "ComparisonOverAxes",
@@ -36,6 +39,7 @@ __all__ = [
     "NotAvailable",
     "Rotate",
     "__version__",
+    "bisect",
     "choose",
     "compare",
     "compare_over",
@@ -48,6 +52,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "Bisection": "fairlap.bisection.bisection",
+    "bisect": "fairlap.bisection.bisect",
     "CallableRaised": "fairlap.engine.measurement",
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",

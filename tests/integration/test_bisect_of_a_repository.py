@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fairlap.bisect.bisection import Bisection
-from fairlap.bisect.saved_search import SavedSearch
+from fairlap.bisection.bisection import Bisection
+from fairlap.bisection.saved_search import SavedSearch
 from histories_of_commits import git, history_of
 
 LIMIT_S = 280.0
@@ -59,3 +59,33 @@ def saved(cache: Path) -> SavedSearch:
     for file in cache.glob("bisect/*/search.json"):
         return msgspec.json.decode(file.read_bytes(), type=SavedSearch)
     return SavedSearch()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_commit_that_starts_more_slowly_is_named_by_the_time_to_its_first_answer(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    git(repository, "init", "--quiet")
+    hashes = []
+    for number in range(4):
+        slept_s = 2.0 if number >= 2 else 0.1
+        (repository / "hot.py").write_text(
+            f"import time\ntime.sleep({slept_s})  # {number}\n\ndef fn():\n    return 1\n"
+        )
+        git(repository, "add", ".")
+        git(repository, "commit", "--quiet", "-m", f"change {number}")
+        hashes.append(git(repository, "rev-parse", "HEAD"))
+    command = [
+        sys.executable, "-m", "fairlap", "bisect", "--good", hashes[0], "--bad", "HEAD", "--call", "hot:fn",
+        "--quantity", "time_to_first", "--threads", "1", "--seconds", "20ms", "--json", "-q",
+    ]  # fmt: skip
+    variables = {**os.environ, "FAIRLAP_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, cwd=repository, env=variables, capture_output=True, timeout=800, check=False)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    found = msgspec.json.decode(done.stdout, type=Bisection)
+    assert (found.outcome, found.quantity) == ("found", "time_to_first")
+    assert found.commit is not None
+    assert found.commit.commit == hashes[2]
+    assert found.step is not None
+    assert found.step.value > 1.5

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from fairlap.bisect.posterior import Floats
-from fairlap.bisect.readings import Reading, centre_of
-from fairlap.bisect.search import Ended, Search
+from fairlap.bisection.posterior import Floats
+from fairlap.bisection.readings import Reading, centre_of
+from fairlap.bisection.search import Ended, Search
 from fairlap.verdict import ONE_SIDE, decision_after, fewest_blocks
 
 TREE_SD = 0.002

@@ -37,7 +37,7 @@ _MEASURING = {
     "suite": "Run many benchmarks as one, with one error rate and one exit status.",
     "pull-request": "Race a change against its base, and comment on it.",
     "judge": "Keep, discard or undecided: race one change of code, in a loop.",
-    "bisect": "Find the commit that made it slower, or larger in memory.",
+    "bisect": "Find the commit or release that made it slower, or larger in memory.",
     "self-test": "Measure the false-positive rate on this machine.",
     "explain": "Explain the code of an error or a warning.",
     "completion": "Print the completion script of a shell.",

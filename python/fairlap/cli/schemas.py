@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairlap.bisect.bisection import Bisection
+from fairlap.bisection.bisection import Bisection
 from fairlap.cli import catalogue
 from fairlap.cli.commands import explain, self_test, sweep
 from fairlap.cli.commands.decisions import suite

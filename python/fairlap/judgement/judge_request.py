@@ -13,7 +13,9 @@ from fairlap.request.units import Seconds, Share
 
 E_JUDGE = "E_JUDGE"
 Quantity = Literal["wall", "cpu_time", "memory_peak"]
-_LEAST_GAINS: Mapping[Quantity, float] = {"memory_peak": 0.01}
+SearchedQuantity = Quantity | Literal["time_to_first", "compile_time"]
+"""By which a history is searched, too: from the start of a process to its first answer, and its compilation."""
+_LEAST_GAINS: Mapping[str, float] = {"memory_peak": 0.01}
 """Where 0 will not do: a peak may not vary at all, and then a page more shows in every block, whatever put it there."""
 
 
@@ -54,7 +56,12 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def least_gain(self) -> float:
-        return _LEAST_GAINS.get(self.judged_by, 0.0) if self.gain is None else self.gain
+        return least_gain_of(self.judged_by) if self.gain is None else self.gain
+
+
+def least_gain_of(quantity: SearchedQuantity) -> float:
+    """Return the default gain, as a share."""
+    return _LEAST_GAINS.get(quantity, 0.0)
 
 
 def checked(request: JudgeRequest) -> JudgeRequest:
@@ -87,7 +94,7 @@ def _require_confirmable(request: JudgeRequest, given: int) -> None:
         raise InvalidRequest("--confirm judges by the quantity of the ledger; leave --quantity out", code=E_JUDGE)
 
 
-def require_fitting(benchmark: Benchmark, quantity: Quantity, code: str) -> None:
+def require_fitting(benchmark: Benchmark, quantity: SearchedQuantity, code: str) -> None:
     """Refuse options that are for another kind of benchmark."""
     if benchmark.call and (benchmark.reported or benchmark.same_output):
         raise InvalidRequest("--reported and --same-output are for --command", code=code)
@@ -95,6 +102,8 @@ def require_fitting(benchmark: Benchmark, quantity: Quantity, code: str) -> None
         raise InvalidRequest("--inputs and --reference are for --call", code=code)
     if benchmark.reported and quantity != "wall":
         raise InvalidRequest("a command that races by --reported is judged by that time alone", code=code)
+    if benchmark.command and quantity in ("time_to_first", "compile_time"):
+        raise InvalidRequest(f"a command has no {quantity}; give another --quantity", code=code)
 
 
 def require_gain(request: JudgeRequest) -> None:

@@ -6,12 +6,17 @@ from collections.abc import Mapping
 
 from fairlap import verdict
 from fairlap.errors import FairlapError
-from fairlap.judgement.judge_request import Quantity
+from fairlap.judgement.judge_request import SearchedQuantity
 from fairlap.race.counted_blocks import WorkBlocks
-from fairlap.results.other_quantities import CPU_TIME, PEAK_MEMORY, figure_of
+from fairlap.results.other_quantities import CPU_TIME, PEAK_MEMORY, TIME_TO_FIRST_INFERENCE, figure_of
 from fairlap.scenarios.process_result import ProcessResult
 
-_METRICS: Mapping[Quantity, verdict.Metric] = {"cpu_time": CPU_TIME, "memory_peak": PEAK_MEMORY}
+_METRICS: Mapping[SearchedQuantity, verdict.Metric] = {
+    "cpu_time": CPU_TIME,
+    "memory_peak": PEAK_MEMORY,
+    "time_to_first": TIME_TO_FIRST_INFERENCE,
+    "compile_time": verdict.COMPILE_TIME,
+}
 
 
 class QuantityAbsent(FairlapError):
@@ -20,7 +25,7 @@ class QuantityAbsent(FairlapError):
     code = "E_QUANTITY"
 
 
-def table_by(quantity: Quantity, found: WorkBlocks) -> verdict.BlockTable | None:
+def table_by(quantity: SearchedQuantity, found: WorkBlocks) -> verdict.BlockTable | None:
     """Make the table of what decides, by block; None where the race has none."""
     if quantity == "wall" or found.table is None:
         return found.table
@@ -32,7 +37,7 @@ def table_by(quantity: Quantity, found: WorkBlocks) -> verdict.BlockTable | None
     return verdict.block_table(figures, metric=metric, workload=found.work.id)
 
 
-def counts_on_a_busy_machine(quantity: Quantity) -> bool:
+def counts_on_a_busy_machine(quantity: SearchedQuantity) -> bool:
     """Whether it is the same however much of the processors others take."""
     return quantity == "memory_peak"
 
@@ -40,7 +45,11 @@ def counts_on_a_busy_machine(quantity: Quantity) -> bool:
 def _figure(metric: verdict.Metric, found: WorkBlocks, process: ProcessResult) -> float:
     value = figure_of(metric, process, found.work)
     if value is None:
-        why = process.memory.absent.get("peak", "") if metric == PEAK_MEMORY else process.elsewhere
+        why = process.elsewhere
+        if metric == PEAK_MEMORY:
+            why = process.memory.absent.get("peak", "")
+        elif metric == verdict.COMPILE_TIME:
+            why = "it compiles nothing before its first call"
         raise QuantityAbsent(
             f"the {metric.name} of {process.contestant} is unknown: {why or 'this system does not report it'}; "
             "judge it by another --quantity"

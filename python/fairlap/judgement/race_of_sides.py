@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap import verdict
-from fairlap.judgement.judge_request import JudgeRequest, Quantity
+from fairlap.judgement.judge_request import JudgeRequest, SearchedQuantity
 from fairlap.judgement.judged_quantity import counts_on_a_busy_machine, table_by
 from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.wording import judgement_of
@@ -34,7 +34,7 @@ class Question:
 
     gain: float
     level: float
-    quantity: Quantity = "wall"  # a change that is faster needs less of it
+    quantity: SearchedQuantity = "wall"  # a change that is faster needs less of it
 
 
 class DecidedEnding(Ending):
@@ -60,16 +60,22 @@ class DecidedEnding(Ending):
 
 def planned(request: JudgeRequest, base: Path, change: Path, notify: Callable[[str], None]) -> Plan:
     """Everything that is wrong with the benchmark is an error here, before a share of a ledger is spent."""
-    from fairlap.frameworks.programs.command import require_programs
-    from fairlap.race.planning.plan_from_request import plan_of
-    from fairlap.request.race_request import RaceRequest
-
     sides, benchmark = {BASE: base, CHANGE: change}, request.benchmark
     contestants: Mapping[str, Any] = (
         programs(benchmark.command, sides, benchmark.reported, request.pass_env)
         if benchmark.command
         else callables(benchmark.call, sides)
     )
+    return plan_between(contestants, request, notify)
+
+
+def plan_between(contestants: Mapping[str, Any], request: JudgeRequest, notify: Callable[[str], None]) -> Plan:
+    """Plan the race of both sides, which are given as fields of a request."""
+    from fairlap.frameworks.programs.command import require_programs
+    from fairlap.race.planning.plan_from_request import plan_of
+    from fairlap.request.race_request import RaceRequest
+
+    benchmark = request.benchmark
     options: dict[str, Any] = {
         "threads": request.threads,
         "budget": request.budget,
@@ -81,7 +87,7 @@ def planned(request: JudgeRequest, base: Path, change: Path, notify: Callable[[s
     }
     given = {name: value for name, value in options.items() if value is not None}
     race_request = RaceRequest(
-        **contestants, **given, baseline=BASE, same_output=benchmark.same_output, pass_env=request.pass_env
+        **given, **contestants, baseline=BASE, same_output=benchmark.same_output, pass_env=request.pass_env
     )
     plan = plan_of(race_request, notify)
     require_programs(plan.contestants)
@@ -144,7 +150,7 @@ def figures_of(question: Question, plans: Iterable[Plan], seconds: float) -> dic
 
 
 def missing_table(
-    plan: Plan, processes: Sequence[ProcessResult], quantity: Quantity, figures: Mapping[str, Any], of: str = ""
+    plan: Plan, processes: Sequence[ProcessResult], quantity: SearchedQuantity, figures: Mapping[str, Any], of: str = ""
 ) -> Judgement | None:
     """Explain why nothing was compared; None where it was."""
     found, table = _blocks(plan, processes, quantity)
@@ -155,7 +161,7 @@ def missing_table(
     return decided("undecided", "busy_machine" if code else "not_comparable", f"{of}{why}", code=code, **figures)
 
 
-def log_speedups(plan: Plan, processes: Sequence[ProcessResult], quantity: Quantity) -> dict[int, float]:
+def log_speedups(plan: Plan, processes: Sequence[ProcessResult], quantity: SearchedQuantity) -> dict[int, float]:
     """By block, in the order in which they ran; empty where nothing was compared."""
     found, table = _blocks(plan, processes, quantity)
     if found is None or table is None:
@@ -164,7 +170,7 @@ def log_speedups(plan: Plan, processes: Sequence[ProcessResult], quantity: Quant
 
 
 def _blocks(
-    plan: Plan, processes: Sequence[ProcessResult], quantity: Quantity
+    plan: Plan, processes: Sequence[ProcessResult], quantity: SearchedQuantity
 ) -> tuple[WorkBlocks | None, verdict.BlockTable | None]:
     found = work_blocks(plan, processes, plan.headline, on_any_machine=counts_on_a_busy_machine(quantity))
     return (found[0], table_by(quantity, found[0])) if found else (None, None)

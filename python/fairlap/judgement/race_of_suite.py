@@ -21,7 +21,7 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.programs.command import require_programs
-from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, Quantity
+from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, SearchedQuantity
 from fairlap.judgement.judgement import BenchmarkSpeedup, Judgement, decided
 from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table
 from fairlap.judgement.wording import interval_ends, judgement_of, next_after, ratio_word
@@ -162,7 +162,7 @@ def _has_failed(race: Race) -> bool:
     return any(not each.finished for each in race.processes)
 
 
-def _logs(races: Mapping[str, Race], quantity: Quantity) -> Logs | None:
+def _logs(races: Mapping[str, Race], quantity: SearchedQuantity) -> Logs | None:
     """Of the blocks that all benchmarks have; None where that are fewer than two."""
     by_block = {name: log_speedups(race.plan, race.processes, quantity) for name, race in races.items()}
     shared = sorted(set.intersection(*(set(each) for each in by_block.values())))
@@ -185,7 +185,7 @@ def _benchmarks(suite: PlannedSuite, logs: Logs, found: verdict.CandidateOverSui
     )
 
 
-def _slower_text(suite: PlannedSuite, found: verdict.CandidateOverSuite, quantity: Quantity) -> str:
+def _slower_text(suite: PlannedSuite, found: verdict.CandidateOverSuite, quantity: SearchedQuantity) -> str:
     texts = []
     for name in found.slower:
         each = found.benchmarks[name]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairlap import quantity_text, verdict
-from fairlap.judgement.judge_request import Quantity
+from fairlap.judgement.judge_request import SearchedQuantity
 from fairlap.judgement.judgement import Judgement, Next, Reason, SpeedupInterval, decided
 from fairlap.verdict import Candidate, Interval
 
@@ -34,10 +34,22 @@ def _use_of(what: str) -> _Words:
     )
 
 
-_WORDS: Mapping[Quantity, _Words] = {
+def _time_of(what: str) -> _Words:
+    return _Words(
+        f"has a shorter {what}",
+        f"has a longer {what}",
+        f"does not have a shorter {what}",
+        f"have a shorter {what}",
+        f"{what} of the base over that of the change",
+    )
+
+
+_WORDS: Mapping[SearchedQuantity, _Words] = {
     "wall": _Words("is faster", "is slower", "is not faster", "be faster", "speedup"),
     "cpu_time": _use_of("CPU time"),
     "memory_peak": _use_of("peak memory"),
+    "time_to_first": _time_of("time to the first answer"),
+    "compile_time": _time_of("compile time"),
 }
 
 
@@ -106,7 +118,7 @@ def next_after(blocks: int, seconds_each: float) -> Next:
     return Next(blocks, seconds, advice)
 
 
-def ratio_word(quantity: Quantity) -> str:
+def ratio_word(quantity: SearchedQuantity) -> str:
     return _WORDS[quantity].ratio
 
 

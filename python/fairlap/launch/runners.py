@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -19,10 +20,11 @@ from fairlap.launch.environments import environment_with
 from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
 from fairlap.request.fields.server_address import server_address
-from fairlap.request.names import THREADS, ContestantName
+from fairlap.request.names import COMMAND, THREADS, WITH, ContestantName
 from fairlap.request.work import Mode, Precision
 from fairlap.suggestions import did_you_mean
 from fairlap.worker.process_options import (
+    CHECKOUT,
     ProcessOptions,
     process_options_in,
     why_no_allocator,
@@ -114,6 +116,7 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
     for name in contestants:
         if over_http.OPTION in name.framework_options and (name.program or name.url):
             raise InvalidRequest(f"{name.text}: {over_http.OPTION}= puts frameworks behind a server, and nothing else")
+        _require_environment(name)
     for name, framework in frameworks.items():
         if name.variant not in framework.variants:
             known = ", ".join(
@@ -140,6 +143,14 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
         if name.best and (why := _why_not_searched(name, framework)):
             raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
+
+
+def _require_environment(name: ContestantName) -> None:
+    if name.release and (name.program or name.url or name.framework == COMMAND):
+        raise InvalidRequest(
+            f"{name.text}: {WITH}= installs a release for frameworks and callables, and this is neither",
+            code="E_CONTESTANT",
+        )
 
 
 def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: tuple[Mode, ...]) -> None:
@@ -197,8 +208,9 @@ def _runner(
 
 
 def runs_here(name: ContestantName, framework: type[Framework]) -> bool:
-    """In the current environment; others run in one that is made for them."""
-    return not name.version and is_importable(framework)
+    """In the current environment, or from a checkout; others run in an environment that is made for them."""
+    apart = bool(name.version or name.release)
+    return not apart and (CHECKOUT in name.framework_options or is_importable(framework))
 
 
 def _environment(framework: type[Framework], settings: Settings) -> dict[str, str]:
@@ -224,12 +236,28 @@ def _require_available(options: ProcessOptions, threads: int) -> tuple[int, ...]
 def requirements_of(
     name: ContestantName, framework: type[Framework], device: str = "cpu", precisions: tuple[Precision, ...] = ()
 ) -> tuple[str, ...]:
-    """List the packages; a requested version replaces the one that fairlap was tested with, and the others stay."""
+    """List the packages; a requested version or release replaces what fairlap was tested with, and the others stay."""
     packages = framework.packages_for(device, name.of(precisions))
     if over_http.OPTION in name.framework_options:
         packages = (*packages, *over_http.SERVER_PACKAGES)
-    if not name.version:
-        return packages
-    first, *others = packages
-    bare = first.partition("==")[0]
-    return (f"{bare}{name.version}", *others)
+    if name.version:
+        first, *others = packages
+        packages = (f"{first.partition('==')[0]}{name.version}", *others)
+    return _with_release(packages, name.release) if name.release else packages
+
+
+def _with_release(packages: Sequence[str], release: str) -> tuple[str, ...]:
+    """In the place of a requirement of the same package, whose extras it keeps."""
+    package, extras, others = package_of(release), "", []
+    for each in packages:
+        if package_of(each) == package:
+            extras = "".join(re.findall(r"\[.*\]", each))
+        else:
+            others.append(each)
+    bare = re.split(r"==| @ ", release, maxsplit=1)[0]
+    return (f"{bare}{extras}{release.removeprefix(bare)}", *others)
+
+
+def package_of(requirement: str) -> str:
+    """Name the package, in the form in which two spellings of it are equal."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[=<>!~ @]", requirement, maxsplit=1)[0]).lower()

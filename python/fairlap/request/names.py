@@ -19,6 +19,7 @@ from fairlap.secrets import without_secrets
 _URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
 _PACKAGE = re.compile(rf"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>{_VERSION})?$")
+_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(==[A-Za-z0-9.!+_*-]+| @ file:///[^\s#]+#sha256=[0-9a-f]{64})")
 
 
 BEST = "best"  # in the place of a variant
@@ -29,6 +30,7 @@ COMMAND = "command"  # the framework of a command line
 RUN, FOLDER, OUTPUT, REPORTED = "run", "folder", "output", "reported"  # its options
 CALLABLES = "python"  # the framework of a Python callable
 CALL, PATH = "call", "path"  # its options
+WITH = "with"  # an option of any framework: a release that is installed in its environment
 
 
 class ContestantName(msgspec.Struct, frozen=True):
@@ -47,6 +49,10 @@ class ContestantName(msgspec.Struct, frozen=True):
         """Of a plan too, which may come from elsewhere: the version becomes part of a requirement for pip."""
         if self.version and not re.fullmatch(_VERSION, self.version):
             raise InvalidRequest(f"{self.version!r} is not a version such as ==2.13.0", code="E_CONTESTANT")
+        if WITH in dict(self.options) and not _RELEASE.fullmatch(self.release):
+            raise InvalidRequest(
+                f"{WITH}={self.release} is not a release such as {WITH}=numpy==2.1.0", code="E_CONTESTANT"
+            )
 
     def threads(self, given: int) -> int:
         """Of the threads that the race gives; the search for the best settings may have found fewer to be faster."""
@@ -55,7 +61,12 @@ class ContestantName(msgspec.Struct, frozen=True):
     @property
     def framework_options(self) -> dict[str, str]:
         """Those that its worker is given."""
-        return {name: value for name, value in self.options if not (self.best and name == THREADS)}
+        return {name: value for name, value in self.options if name != WITH and not (self.best and name == THREADS)}
+
+    @property
+    def release(self) -> str:
+        """What pip installs in its environment, besides the framework or in its place; empty where none is named."""
+        return dict(self.options).get(WITH, "")
 
     @property
     def url(self) -> str:

@@ -17,10 +17,11 @@ from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.machine import allocators
 from fairlap.machine.hardware.processor import cores_by_node
 from fairlap.machine.root import THIS_MACHINE, Root
+from fairlap.request.fields.source import CHECKOUT_VARIABLE
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.slowdown import slowdown_in
 
-ALLOCATOR, NUMA, SANDBOX = "allocator", "numa", "sandbox"
+ALLOCATOR, NUMA, SANDBOX, CHECKOUT = "allocator", "numa", "sandbox", "checkout"
 SYSTEM = "system"  # what the process would use anyway
 KEEP, ONE_ARENA = "keep", "one-arena"  # the C library's, with other settings
 ALLOCATORS = (SYSTEM, KEEP, ONE_ARENA, *allocators.LIBRARIES)
@@ -33,7 +34,8 @@ KEPT_MEMORY: Mapping[str, str] = {
 """The C library keeps what is freed for the next allocation, instead of returning it to the kernel."""
 
 _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
-_PRELOAD = "LD_PRELOAD"
+_PRELOAD, _SEARCHED = "LD_PRELOAD", "PYTHONPATH"
+_SOURCES = "src"  # where many checkouts have their packages
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,20 @@ class ProcessOptions:
     allocator: str = SYSTEM
     node: int | None = None
     sandbox: bool = False  # the worker confines itself, as the parent asks it to
+    checkout: str = ""  # the folder in which modules are found first: the framework, or a model of the user
 
     def environment(self) -> dict[str, str]:
         """Variables to start the process with."""
+        return {**self._of_allocator(), **self._of_checkout()}
+
+    def _of_checkout(self) -> dict[str, str]:
+        if not self.checkout:
+            return {}
+        folder = Path(self.checkout).absolute()
+        places = [*(str(each) for each in (folder, folder / _SOURCES) if each.is_dir()), os.environ.get(_SEARCHED, "")]
+        return {CHECKOUT_VARIABLE: str(folder), _SEARCHED: os.pathsep.join(filter(None, places))}
+
+    def _of_allocator(self) -> dict[str, str]:
         if self.allocator in allocators.LIBRARIES:
             file = allocators.allocator_file(self.allocator)
             before = os.environ.get(_PRELOAD, "")
@@ -69,7 +82,9 @@ def process_options_in(options: Mapping[str, str]) -> ProcessOptions:
         raise InvalidRequest(f"{NUMA} must be the number of a node, such as 0 (got {node})")
     if (sandbox := options.get(SANDBOX, "off")) not in ("on", "off"):
         raise InvalidRequest(f"{SANDBOX} must be on or off (got {sandbox})")
-    return ProcessOptions(allocator, None if node is None else int(node), sandbox == "on")
+    if (checkout := options.get(CHECKOUT, "")) and not Path(checkout).is_dir():
+        raise InvalidRequest(f"{CHECKOUT}={checkout} is not a folder")
+    return ProcessOptions(allocator, None if node is None else int(node), sandbox == "on", checkout)
 
 
 def why_no_allocator(allocator: str) -> str:
@@ -83,7 +98,7 @@ def why_no_allocator(allocator: str) -> str:
 
 def without_process_options(options: Mapping[str, str]) -> dict[str, str]:
     """Keep the options that belong to the framework."""
-    return {name: value for name, value in options.items() if name not in (ALLOCATOR, NUMA, SANDBOX)}
+    return {name: value for name, value in options.items() if name not in (ALLOCATOR, NUMA, SANDBOX, CHECKOUT)}
 
 
 def settings_in(request: Prepare) -> tuple[Settings, float]:

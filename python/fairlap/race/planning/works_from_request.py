@@ -29,13 +29,22 @@ from fairlap.race.scenario_side import Offered, data_seeds_of, sides_asked
 from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.loss import loss_in
 from fairlap.request.fields.scale import Scale
-from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source, answer_in, dims_in, range_in, shapes_in
+from fairlap.request.fields.source import (
+    PREFIX_OF_TRANSFORMERS,
+    Source,
+    answer_in,
+    dims_in,
+    is_callable_name,
+    range_in,
+    shapes_in,
+)
 from fairlap.request.fields.training import Training, optimizer_in, schedule_in
 from fairlap.request.race_request import (
     MOST_BATCH,
     RaceRequest,
 )
 from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
+from fairlap.worker.process_options import CHECKOUT
 
 
 def works_asked(
@@ -96,11 +105,18 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         metrics=_metrics(request),
         labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
         generate=None if request.generate is None else answer_in(request.generate),
+        checkout=_checkout(request) if is_callable_name(model) else "",
     )
     for side in sides_asked(request):
         whole = side.with_source(request, whole)
     shaped = [msgspec.structs.replace(whole, shapes=shapes_in(text)) for text in request.shapes] or [whole]
     return [msgspec.structs.replace(each, batch=one) for each in shaped for one in batches or (None,)]
+
+
+def _checkout(request: RaceRequest) -> str:
+    """Find where the first contestant has its code, since that is what the others are compared with."""
+    found = next((name.framework_options.get(CHECKOUT, "") for name in request.contestants), "")
+    return str(Path(found).absolute()) if found else ""
 
 
 def modes_asked(request: RaceRequest) -> tuple[Mode, ...]:

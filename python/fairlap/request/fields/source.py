@@ -13,6 +13,7 @@ from fairlap.request.fields.mix import Mix
 CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
 PREFIX_OF_CALLABLES = "callable:"  # then the reference of callables, module:function
+CHECKOUT_VARIABLE = "FAIRLAP_CHECKOUT"  # of a process: the folder in which it finds module:function first
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MOST_SIZE = 2**31
 _LEAST_ANSWER = 2  # tokens: the first comes of the prompt, so there is nothing between tokens before
@@ -43,7 +44,7 @@ class Source(msgspec.Struct, frozen=True):
     among_others: bool = False  # of one request, which may name dimensions that this one lacks
     files: tuple[tuple[str, str], ...] = ()  # all that was read, with its SHA-256, once it was; none of a module
     peer: str = ""  # the contestant that serves as the reference of callables where the user named none
-    checkout: str = ""  # the absolute path of the folder in which that contestant is found first
+    checkout: str = ""  # the absolute path of the folder in which that contestant, or a model, is found first
     mix: Mix | None = None  # the sizes of its calls, where they change from call to call; ``dims`` has the usual one
     generate: tuple[int, int] | None = None  # how many tokens it reads at first, and then answers with one by one
 

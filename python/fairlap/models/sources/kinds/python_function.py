@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import described
+from fairlap.models.sources.callables.functions import require_from, search_first
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import array_of
 from fairlap.models.sources.kinds.keras_file import implementation_of_keras, opened_keras
@@ -27,7 +28,7 @@ from fairlap.models.sources.python_models.jax_source import JaxSource
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, save_keras
-from fairlap.request.fields.source import Source, is_callable_name
+from fairlap.request.fields.source import CHECKOUT_VARIABLE, Source, is_callable_name
 
 _KERAS_FILE = "returned.keras"
 _JAX_MARK = "returned-jax"
@@ -88,12 +89,17 @@ class PythonFunction(SourceKind):
 
 
 def returned_by(source: Source) -> Any:
-    """Call the user's function, which is found in the current folder first, as ``python -m`` does."""
+    """Call the user's function, which is found in the checkout or the current folder first, as ``python -m`` does."""
     module_name, _, path = source.path.partition(":")
     os.environ["KERAS_BACKEND"] = "tensorflow"  # where a Keras model is opened
+    checkout = os.environ.get(CHECKOUT_VARIABLE) or source.checkout
     sys.path.insert(0, source.folder)
     try:
+        if checkout:
+            search_first(checkout)
         found: Any = import_module(module_name)
+        if checkout:
+            require_from(checkout, module_name)
         for name in path.split("."):
             found = getattr(found, name)
         return found()

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from fairlap.bisect.next_race import Costs, blocks_for, next_position
-from fairlap.bisect.posterior import Posterior, groups_of, posterior_of
-from fairlap.bisect.readings import TREE_FLOOR, Reading, levels_of
+from fairlap.bisection.next_race import Costs, blocks_for, next_position
+from fairlap.bisection.posterior import Posterior, groups_of, posterior_of
+from fairlap.bisection.readings import TREE_FLOOR, Reading, levels_of
 
 MOST_RACES = 60
 

@@ -1,4 +1,4 @@
-"""Race both ends of a history, search for the step between them, and race the commit that was found with its parent."""
+"""Race both ends of a history, search for the step between them, and race what was found with the point before it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
-from fairlap.bisect.answer import answer_of
-from fairlap.bisect.bisect_request import E_BISECT, BisectRequest, checked, key_of
-from fairlap.bisect.bisection import Bisection
-from fairlap.bisect.commits import History, history_between
-from fairlap.bisect.next_race import Costs
-from fairlap.bisect.races import ProgressFor, Raced, race
-from fairlap.bisect.readings import Reading, levels_of
-from fairlap.bisect.saved_search import SavedSearch, Skipped, read_search, write_search
-from fairlap.bisect.search import Ended, RaceOf, Search
-from fairlap.bisect.trees import Trees, Unprepared, held_folder, remove
+from fairlap.bisection.answer import answer_of
+from fairlap.bisection.bisect_request import E_BISECT, BisectRequest, checked, key_of
+from fairlap.bisection.bisection import Bisection, ChangedPackage
+from fairlap.bisection.contestants import Side
+from fairlap.bisection.next_race import Costs
+from fairlap.bisection.points.commits import commits_between
+from fairlap.bisection.points.history import History
+from fairlap.bisection.points.installed import Installed
+from fairlap.bisection.points.releases import releases_between, releases_named
+from fairlap.bisection.points.trees import Trees, Unprepared, held_folder, remove
+from fairlap.bisection.races import ProgressFor, Raced, race
+from fairlap.bisection.readings import Reading, levels_of
+from fairlap.bisection.saved_search import SavedSearch, Skipped, read_search, write_search
+from fairlap.bisection.search import Ended, RaceOf, Search
 from fairlap.errors import FairlapError
+from fairlap.launch.environments import InstallFailed
 from fairlap.race.progress import Silence
 
 _HALF_WIDTH_OF_STEP = 0.25  # of the interval of the last race, as a share of the step
@@ -26,19 +32,40 @@ _MOST_LOST = 3  # races in a row that compared nothing, such as on a busy machin
 _OF_BUDGET_FOR_ENDS = 0.5
 
 
-def bisect(
+class Places(Protocol):
+    """Where the points of a history are made ready to race; ``built`` are those that are, by their ids."""
+
+    built: set[str]
+
+    def side(self, point: str, notify: Callable[[str], None]) -> Side: ...
+
+    def changed(self, before: str, after: str) -> tuple[ChangedPackage, ...]: ...
+
+
+def searched(
     request: BisectRequest,
     progress_for: ProgressFor = lambda plan, longest_s: Silence(),
     notify: Callable[[str], None] = lambda line: None,
 ) -> Bisection:
-    """Name the commit; what was raced before an interruption, or before a budget ended, counts.
+    """Name the commit or release; what was raced before an interruption, or before a budget ended, counts.
 
-    The trees are kept for as long as the same request may go on from them.
+    Trees of commits are kept for as long as the same request may go on from them, environments of releases longer.
     """
-    history = history_between(checked(request).repository, request.good, request.bad)
-    key = key_of(request, history.repository, history.commits[0].sha, history.commits[-1].sha)
-    with held_folder(key) as folder:
-        searching = _Searching(request, history, folder, progress_for, notify)
+    request = checked(request)
+    releases = releases_named(request.releases) if request.releases else None
+    history = (
+        commits_between(request.repository, request.good, request.bad)
+        if releases is None
+        else releases_between(request, releases, notify)
+    )
+    with held_folder(key_of(request, history)) as folder:
+        saved = read_search(folder)
+        places: Places = (
+            Trees(folder, request, history, saved.built)
+            if releases is None
+            else Installed(request, releases, saved.built)
+        )
+        searching = _Searching(request, history, folder, saved, places, progress_for, notify)
         found = searching.run()
         if not searching.may_go_on:
             remove(folder)
@@ -51,13 +78,14 @@ class _Searching:
         request: BisectRequest,
         history: History,
         folder: Path,
+        saved: SavedSearch,
+        places: Places,
         progress_for: ProgressFor,
         notify: Callable[[str], None],
     ) -> None:
         self._request, self._history, self._folder = request, history, folder
         self._progress_for, self._notify = progress_for, notify
-        self._saved = read_search(folder)
-        self._trees = Trees(folder, request, history, self._saved.built)
+        self._saved, self._places = saved, places
         self._began_s = time.monotonic()
         self.may_go_on = False
         if self._saved.readings:
@@ -73,16 +101,27 @@ class _Searching:
         )
         ended, why = self._searched(search)
         self.may_go_on = ended is None or ended.reason == "races_spent"
-        step = None
+        step: Raced | None = None
+        changed: tuple[ChangedPackage, ...] = ()
         if ended is not None and ended.reason == "sure":
             step = self._race_of_step(search, ended.suspects)
+            changed = self._places.changed(*self._ids(ended.suspects))
             self.may_go_on = not step.is_worse  # with more blocks in this race
-        return answer_of(self._request, self._history, self._saved, search=search, ended=ended, why=why, step=step)
+        return answer_of(
+            self._request,
+            self._history,
+            self._saved,
+            search=search,
+            ended=ended,
+            why=why,
+            step=step,
+            changed=changed,
+        )
 
     def _race_of_ends(self) -> Raced:
         last = self._history.last
         budget_s = self._request.budget
-        self._notify(f"racing both ends of {last} commits")
+        self._notify(f"racing both ends of {last} {self._history.noun}s")
         found = self._raced(0, last, None, None if budget_s is None else _OF_BUDGET_FOR_ENDS * float(budget_s))
         if found.failed:
             raise FairlapError(f"the bad end cannot be raced: {found.found.message}", code=found.found.code or E_BISECT)
@@ -107,16 +146,16 @@ class _Searching:
 
     def _race_of(self, step: RaceOf, search: Search) -> Raced | None:
         """Race a commit against the good end; None where it is skipped."""
-        commit = self._history.commits[step.position]
+        name = self._history.points[step.position].name
         suspects, probability = search.likeliest(self._saved.readings, self._saved.skipped)
-        likeliest = self._history.commits[suspects[-1]].sha[:10]
+        likeliest = self._history.points[suspects[-1]].name
         self._notify(
-            f"race {len(self._saved.readings) + 1}: {commit.sha[:10]}, commit {step.position} of {self._history.last} "
-            f"(so far {probability:.0%} for {likeliest})"
+            f"race {len(self._saved.readings) + 1}: {name}, {self._history.noun} {step.position} "
+            f"of {self._history.last} (so far {probability:.0%} for {likeliest})"
         )
         try:
             found = self._raced(0, step.position, step.blocks, None)
-        except Unprepared as error:
+        except (Unprepared, InstallFailed) as error:
             if step.position == self._history.last:
                 raise
             self._skip(step.position, str(error), error.code)
@@ -135,20 +174,24 @@ class _Searching:
         wanted = math.ceil(levels.block_variance * (2 / (_HALF_WIDTH_OF_STEP * apart)) ** 2)
         blocks = self._request.blocks or min(max(wanted, _FEWEST_AT_END), _MOST_AT_END)
         first, last = suspects[0] - 1, suspects[-1]
-        self._notify(f"racing {self._history.commits[last].sha[:10]} against {self._history.commits[first].sha[:10]}")
+        self._notify(f"racing {self._history.points[last].name} against {self._history.points[first].name}")
         return self._raced(first, last, max(blocks, _FEWEST_AT_END), None)
 
     def _raced(self, earlier: int, later: int, blocks: int | None, budget_s: float | None) -> Raced:
-        trees = [self._tree(position) for position in (earlier, later)]
-        found = race(self._request, trees[0], trees[1], blocks, budget_s, self._progress_for, self._notify)
+        sides = [self._side(position) for position in (earlier, later)]
+        found = race(self._request, sides[0], sides[1], blocks, budget_s, self._progress_for, self._notify)
         self._saved.race_s += found.found.seconds
         return found
 
-    def _tree(self, position: int) -> Path:
-        sha = self._history.commits[position].sha
-        known, began_s = sha in self._trees.built, time.monotonic()
+    def _ids(self, suspects: range) -> tuple[str, str]:
+        """Of what is before the first suspect, and of the last one, which race in the end."""
+        return self._history.points[suspects[0] - 1].id, self._history.points[suspects[-1]].id
+
+    def _side(self, position: int) -> Side:
+        point = self._history.points[position]
+        known, began_s = point.id in self._places.built, time.monotonic()
         try:
-            return self._trees.tree(sha, self._notify)
+            return self._places.side(point.id, self._notify)
         finally:
             if not known:
                 self._saved.builds += 1
@@ -161,12 +204,12 @@ class _Searching:
         write_search(self._folder, self._saved)
 
     def _skip(self, position: int, reason: str, code: str) -> None:
-        self._notify(f"skipping {self._history.commits[position].sha[:10]}: {reason}")
+        self._notify(f"skipping {self._history.points[position].name}: {reason}")
         self._saved.skipped[position] = Skipped(reason, code)
         write_search(self._folder, self._saved)
 
     @property
     def _costs(self) -> Costs:
         saved: SavedSearch = self._saved
-        built = [place for place, commit in enumerate(self._history.commits) if place and commit.sha in saved.built]
+        built = [place for place, point in enumerate(self._history.points) if place and point.id in saved.built]
         return Costs(saved.race_s / max(saved.blocks, 1), saved.build_s / max(saved.builds, 1), built)

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from fairlap.bisect.bisect_request import E_BISECT
+from fairlap.bisection.bisect_request import E_BISECT
+from fairlap.bisection.points.history import History, Point
 from fairlap.errors import InvalidRequest
 from fairlap.pull_request.checkouts import git
 
 _BETWEEN_FIELDS = "\x1f"
 _FORMAT = f"--format=%H{_BETWEEN_FIELDS}%P{_BETWEEN_FIELDS}%aI{_BETWEEN_FIELDS}%s"
+_SHORT = 10
 
 
-@dataclass(frozen=True)
-class Commit:
-    sha: str
-    parents: tuple[str, ...]
-    author_date: str  # ISO 8601
-    subject: str
-
-
-@dataclass(frozen=True)
-class History:
-    """``commits[0]`` is the good end, the last one the bad end."""
-
-    repository: Path
-    commits: tuple[Commit, ...]
-
-    @property
-    def last(self) -> int:
-        return len(self.commits) - 1
-
-
-def history_between(folder: Path, good: str, bad: str) -> History:
+def commits_between(folder: Path, good: str, bad: str) -> History:
     top = git(folder, "rev-parse", "--show-toplevel")
     if top.returncode:
         raise InvalidRequest(f"{folder.absolute()} is not in a git repository", code=E_BISECT)
@@ -52,7 +33,7 @@ def history_between(folder: Path, good: str, bad: str) -> History:
     commits = tuple(_commit(line) for line in (*first.stdout.split("\n"), *listed.stdout.split("\n")) if line)
     if len(commits) < 2:
         raise InvalidRequest(f"there is no commit between {good} and {bad}", code=E_BISECT)
-    return History(repository, commits)
+    return History(commits, str(repository))
 
 
 def _resolved(repository: Path, option: str, name: str) -> str:
@@ -62,6 +43,6 @@ def _resolved(repository: Path, option: str, name: str) -> str:
     return found.stdout.strip()
 
 
-def _commit(line: str) -> Commit:
+def _commit(line: str) -> Point:
     sha, parents, author_date, subject = line.split(_BETWEEN_FIELDS, 3)
-    return Commit(sha, tuple(parents.split()), author_date, subject)
+    return Point(sha, sha[:_SHORT], subject, author_date, len(parents.split()) > 1)

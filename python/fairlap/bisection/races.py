@@ -1,18 +1,20 @@
-"""One race of two trees, by the rules of ``fairlap judge``: what each block shows, or why nothing is compared."""
+"""One race of two points by the rules of ``fairlap judge``: what each block shows, or why nothing is compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from fairlap.bisect.bisect_request import BisectRequest, race_between
-from fairlap.bisect.bisection import Ratio
+from fairlap.bisection.bisect_request import BisectRequest, race_between
+from fairlap.bisection.bisection import Ratio
+from fairlap.bisection.contestants import Side, fields_between
+from fairlap.judgement.judge_request import least_gain_of
 from fairlap.judgement.judgement import Judgement
-from fairlap.judgement.race_of_sides import Question, planned, raced
+from fairlap.judgement.race_of_sides import Question, plan_between, raced
 from fairlap.machine.race_lock.lock import one_race
+from fairlap.pull_request.sides import BASE, CHANGE
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress
 from fairlap.verdict import ONE_SIDE, decision_after, fewest_blocks
@@ -22,7 +24,7 @@ ProgressFor = Callable[[Plan, float | None], Progress]
 
 @dataclass(frozen=True)
 class Raced:
-    """How much more the later tree took in each block, as logarithms; empty where nothing was compared."""
+    """How much more the later one took in each block, as logarithms; empty where nothing was compared."""
 
     log_ratios: tuple[float, ...]
     found: Judgement
@@ -30,7 +32,7 @@ class Raced:
 
     @property
     def failed(self) -> bool:
-        """The later tree failed, or answered otherwise than the earlier one."""
+        """The later one failed, or answered otherwise than the earlier one."""
         return self.found.reason in ("wrong_answers", "change_failed")
 
     @property
@@ -65,17 +67,17 @@ class Raced:
 
 def race(
     request: BisectRequest,
-    earlier: Path,
-    later: Path,
+    earlier: Side,
+    later: Side,
     blocks: int | None,
     budget_s: float | None,
     progress_for: ProgressFor,
     notify: Callable[[str], None],
 ) -> Raced:
     """Race for so many blocks, or without a number until it is decided which is better."""
-    between = race_between(request, earlier, later, blocks)
-    plan = planned(between, earlier, later, notify)
+    fields = fields_between(request, {BASE: earlier, CHANGE: later})
+    plan = plan_between(fields, race_between(request, blocks), notify)
     with one_race(wait=request.wait, notify=notify):
         found = raced(plan, Question(0.0, ONE_SIDE, request.quantity), budget_s, progress_for)
     log_ratios = tuple((-np.log(found.speedups)).tolist()) if found.speedups else ()
-    return Raced(log_ratios, found, between.least_gain)
+    return Raced(log_ratios, found, least_gain_of(request.quantity))

@@ -10,15 +10,21 @@ import fcntl
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.machinery import PathFinder
 from pathlib import Path
 
-from fairlap.bisect.bisect_request import E_BISECT, BisectRequest
-from fairlap.bisect.commits import History
+from fairlap.bisection.bisect_request import E_BISECT, BisectRequest
+from fairlap.bisection.bisection import ChangedPackage
+from fairlap.bisection.points.history import History
 from fairlap.errors import FairlapError, last_line, shortened
+from fairlap.frameworks.registry import framework_named
 from fairlap.judgement.own_checks import run_printing
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.models.sources.callables.functions import SOURCES
 from fairlap.pull_request.checkouts import git
+from fairlap.request.fields.source import is_callable_name
+from fairlap.request.names import contestant_named
 
 
 class Unprepared(FairlapError):
@@ -28,14 +34,17 @@ class Unprepared(FairlapError):
 
 
 class Trees:
-    """``built`` are the commits whose trees are complete, also from an earlier part of the search."""
+    """``built`` are the commits whose trees are complete, also from an earlier part of the search.
+
+    The side of a race that a commit is raced as is the folder of its tree.
+    """
 
     def __init__(self, folder: Path, request: BisectRequest, history: History, built: set[str]) -> None:
         self.built = built
         self._folder, self._request, self._history = folder, request, history
         self._clone = folder / "repository"
 
-    def tree(self, sha: str, notify: Callable[[str], None]) -> Path:
+    def side(self, sha: str, notify: Callable[[str], None]) -> Path:
         """Check the commit out and prepare it, unless that was done before."""
         tree = self._folder / "trees" / sha
         if sha in self.built and tree.is_dir():
@@ -50,15 +59,33 @@ class Trees:
                 last = shortened(last_line(printed))
                 why = f": {last}" if last else ""
                 raise Unprepared(f"{self._request.prepare!r} failed in {sha[:10]} with status {status}{why}")
+        self._require_own(sha, tree)
         self.built.add(sha)
         return tree
+
+    def changed(self, before: str, after: str) -> tuple[ChangedPackage, ...]:
+        """Nothing is installed for a commit but what its repository says itself."""
+        return ()
+
+    def _require_own(self, sha: str, tree: Path) -> None:
+        """Refuse a tree that has neither the model nor the framework, so that each commit would race the same code."""
+        asked = self._request.model
+        if not asked.model:
+            return
+        modules = [framework_named(contestant_named(asked.on).framework).module.partition(".")[0]]
+        modules += [asked.model.partition(":")[0].partition(".")[0]] if is_callable_name(asked.model) else []
+        places = [str(tree), str(tree / SOURCES)]
+        if not any(PathFinder.find_spec(each, places) for each in modules):
+            self._clear(tree)
+            names = " nor ".join(modules)
+            raise Unprepared(f"{sha[:10]} has no module {names} that could have changed", code=E_BISECT)
 
     def _check_out(self, sha: str, tree: Path) -> None:
         if not self._clone.is_dir():
             made = self._folder / "repository.new"
             shutil.rmtree(made, ignore_errors=True)
-            source = str(self._history.repository)
-            done = git(self._history.repository, "clone", "--quiet", "--shared", "--no-checkout", source, str(made))
+            source = self._history.of
+            done = git(Path(source), "clone", "--quiet", "--shared", "--no-checkout", source, str(made))
             if done.returncode:
                 raise FairlapError(f"git cannot clone {source}: {_reason_in(done.stderr)}", code=E_BISECT)
             made.rename(self._clone)
@@ -84,9 +111,7 @@ def held_folder(key: str) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise FairlapError(
-                "another `fairlap bisect` of these commits is running; wait for it", code=E_BISECT
-            ) from None
+            raise FairlapError("another `fairlap bisect` of the same is running; wait for it", code=E_BISECT) from None
         make_cache_folder(folder)
         yield folder
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fairlap.bisect.next_race import Costs, blocks_for, information_bits, next_position
-from fairlap.bisect.posterior import Floats, Posterior, groups_of, posterior_of
-from fairlap.bisect.readings import Level, Levels, Reading, levels_of
+from fairlap.bisection.next_race import Costs, blocks_for, information_bits, next_position
+from fairlap.bisection.posterior import Floats, Posterior, groups_of, posterior_of
+from fairlap.bisection.readings import Level, Levels, Reading, levels_of
 
 FLOOR = 0.003
 LAST = 6

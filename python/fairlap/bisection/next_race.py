@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlap.bisect.posterior import Floats, Posterior
-from fairlap.bisect.readings import TREE_FLOOR, Levels
+from fairlap.bisection.posterior import Floats, Posterior
+from fairlap.bisection.readings import TREE_FLOOR, Levels
 
 FEWEST_BLOCKS, MOST_BLOCKS = 3, 12
 _DEVIATIONS_APART = 3.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap.bisect.readings import Reading
+from fairlap.bisection.readings import Reading
 from fairlap.machine.files.atomic_files import write_atomically
 
 _NAME = "search.json"

@@ -8,21 +8,37 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairlap import quantity_text
-from fairlap.bisect.bisect_request import BisectRequest
-from fairlap.bisect.bisection import EXIT_STATUSES, AnotherStep, Bisection, CommitOf, Outcome, Ratio, TriedCommit
-from fairlap.bisect.commits import Commit, History
-from fairlap.bisect.posterior import posterior_of
-from fairlap.bisect.races import Raced
-from fairlap.bisect.readings import Level, centre_of, levels_of
-from fairlap.bisect.saved_search import SavedSearch
-from fairlap.bisect.search import Ended, Search
-from fairlap.judgement.judge_request import Quantity
+from fairlap.bisection.bisect_request import BisectRequest
+from fairlap.bisection.bisection import (
+    EXIT_STATUSES,
+    AnotherStep,
+    Bisection,
+    ChangedPackage,
+    CommitOf,
+    Outcome,
+    Ratio,
+    TriedCommit,
+)
+from fairlap.bisection.next_commands import commands_across
+from fairlap.bisection.points.history import History
+from fairlap.bisection.posterior import posterior_of
+from fairlap.bisection.races import Raced
+from fairlap.bisection.readings import Level, centre_of, levels_of
+from fairlap.bisection.saved_search import SavedSearch
+from fairlap.bisection.search import Ended, Search
+from fairlap.judgement.judge_request import SearchedQuantity
 
 _DEVIATIONS = 1.96
 _DEVIATIONS_OF_ANOTHER = 2.58
 """The look for another step errs in one of a hundred."""
 _MOST_SUSPECTS = 20
-_WORSE: dict[Quantity, str] = {"wall": "slower", "cpu_time": "worse in CPU time", "memory_peak": "larger in memory"}
+_WORSE: dict[SearchedQuantity, str] = {
+    "wall": "slower",
+    "cpu_time": "worse in CPU time",
+    "memory_peak": "larger in memory",
+    "time_to_first": "slower to its first answer",
+    "compile_time": "slower to compile",
+}
 
 
 def answer_of(
@@ -35,13 +51,19 @@ def answer_of(
     why: str = "",
     step: Raced | None = None,
     ends: Raced | None = None,
+    changed: tuple[ChangedPackage, ...] = (),
 ) -> Bisection:
-    """Put it together; ``ends`` is the race of both ends where no step is shown, and nothing was searched."""
-    commits = history.commits
+    """Put it together.
+
+    ``ends`` is the race of both ends where no step is shown, and nothing was searched; ``changed`` is what differs
+    across the step.
+    """
+    points = history.points
     found: dict[str, object] = {
         "quantity": request.quantity,
-        "good": commit_of(commits[0]),
-        "bad": commit_of(commits[-1]),
+        "package": history.of if history.noun == "release" else "",
+        "good": commit_of(history, 0),
+        "bad": commit_of(history, history.last),
         "commits": history.last,
         "sure": float(request.sure),
         "blocks": saved.blocks,
@@ -57,32 +79,37 @@ def answer_of(
     found |= {
         "ends": _ratio_of(levels_of(saved.readings).by_position[history.last]),
         "probability": ended.probability if ended is not None else probability,
-        "suspects": tuple(commit_of(commits[place]) for place in suspects[:_MOST_SUSPECTS]),
+        "suspects": tuple(commit_of(history, place) for place in suspects[:_MOST_SUSPECTS]),
         "tried": _tried(history, saved, search),
     }
     if step is None or ended is None or ended.reason != "sure":
         return _undecided(history, suspects, why or _WHY_ENDED[ended.reason if ended else "sure"], found)
     found["step"] = step.ratio
+    found["changed"] = changed
     found["another_step"] = _another_step(history, saved, suspects, step)
     if not step.is_worse:
         return _undecided(history, suspects, _why_not_confirmed(history, suspects, step), found)
     if len(suspects) > 1:
-        span = f"{_name(commits[suspects[0]])} to {_name(commits[suspects[-1]])}"
-        message = f"one of {len(suspects)} commits, {span}, made it {worse}; only the last of them can be raced"
+        span = f"{points[suspects[0]].name} to {points[suspects[-1]].name}"
+        message = f"one of {len(suspects)} {history.noun}s, {span}, made it {worse}; only the last of them can be raced"
         return _document("several_suspects", message, found)
-    commit = commits[suspects[0]]
-    return _document("found", f"{_name(commit)} made it {worse}", found | {"commit": commit_of(commit)})
+    found["commit"] = commit_of(history, suspects[0])
+    found["next"] = commands_across(request, history, *(points[place].id for place in (suspects[0] - 1, suspects[0])))
+    return _document("found", f"{points[suspects[0]].name} made it {worse}", found)
 
 
 _WHY_ENDED = {
     "sure": "the race of the step compared nothing",
-    "nothing_to_learn": "further races would add almost nothing, since two checkouts of the same code differ as much",
+    "nothing_to_learn": "further races would add almost nothing, since two copies of the same code differ as much",
     "races_spent": "all races are spent, and the same command goes on with more --races",
 }
 
 
-def commit_of(commit: Commit) -> CommitOf:
-    return CommitOf(commit.sha, commit.subject, commit.author_date, len(commit.parents) > 1)
+def commit_of(history: History, place: int) -> CommitOf:
+    point = history.points[place]
+    if history.noun == "release":
+        return CommitOf("", "", "", version=point.id)
+    return CommitOf(point.id, point.subject, point.author_date, point.merges)
 
 
 def _without_step(ends: Raced, worse: str, found: dict[str, object]) -> Bisection:
@@ -100,17 +127,19 @@ def _without_step(ends: Raced, worse: str, found: dict[str, object]) -> Bisectio
 
 
 def _undecided(history: History, suspects: Sequence[int], why: str, found: dict[str, object]) -> Bisection:
-    first, last = (_name(history.commits[place]) for place in (suspects[0], suspects[-1]))
+    first, last = (history.points[place].name for place in (suspects[0], suspects[-1]))
     among = (
-        f"the likeliest is {first}" if first == last else f"it is among {len(suspects)} commits from {first} to {last}"
+        f"the likeliest is {first}"
+        if first == last
+        else f"it is among {len(suspects)} {history.noun}s from {first} to {last}"
     )
     return _document("undecided", f"{why}; {among}", found)
 
 
 def _why_not_confirmed(history: History, suspects: Sequence[int], step: Raced) -> str:
-    parent = _name(history.commits[suspects[0] - 1])
+    parent = history.points[suspects[0] - 1].name
     why = step.found.message if step.ratio is None else "it is not shown to be worse"
-    return f"the race of the commit against its parent {parent} does not confirm it: {why}"
+    return f"the race of the {history.noun} against {parent}, the one before, does not confirm it: {why}"
 
 
 def _another_step(history: History, saved: SavedSearch, suspects: Sequence[int], step: Raced) -> AnotherStep | None:
@@ -128,7 +157,7 @@ def _another_step(history: History, saved: SavedSearch, suspects: Sequence[int],
     before = 0.0 if parent is None else parent.log_ratio
     is_before = abs(before) > abs(rest - before)
     good, end = (0, suspects[0] - 1) if is_before else (suspects[-1], history.last)
-    return AnotherStep(math.exp(rest), history.commits[good].sha, history.commits[end].sha)
+    return AnotherStep(math.exp(rest), history.points[good].id, history.points[end].id)
 
 
 def _tried(history: History, saved: SavedSearch, search: Search) -> tuple[TriedCommit, ...]:
@@ -136,13 +165,14 @@ def _tried(history: History, saved: SavedSearch, search: Search) -> tuple[TriedC
     at_step = posterior_of(levels, history.last, search.floor).at_step
     tried = []
     for place in sorted({*levels.by_position, *saved.skipped}):
-        commit, level, skipped = history.commits[place], levels.by_position.get(place), saved.skipped.get(place)
+        point, level, skipped = commit_of(history, place), levels.by_position.get(place), saved.skipped.get(place)
         ratio = _ratio_of(level) if level is not None else None
         tried.append(
             TriedCommit(
                 position=place,
-                commit=commit.sha,
-                subject=commit.subject,
+                commit=point.commit,
+                subject=point.subject,
+                version=point.version,
                 ratio=ratio.value if ratio else None,
                 low=ratio.low if ratio else None,
                 high=ratio.high if ratio else None,
@@ -160,10 +190,6 @@ def _ratio_of(level: Level) -> Ratio:
     half = _DEVIATIONS * math.sqrt(level.variance)
     low, value, high = (math.exp(level.log_ratio + each) for each in (-half, 0.0, half))
     return Ratio(value, low, high, 0.05, level.blocks)
-
-
-def _name(commit: Commit) -> str:
-    return commit.sha[:10]
 
 
 def _document(outcome: Outcome, message: str, found: dict[str, object]) -> Bisection:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from click.testing import Result
 from command_line import invoke, refusal
-from fairlap.bisect import bisect as bisect_module
-from fairlap.bisect.bisect_request import BisectRequest
-from fairlap.bisect.bisection import Bisection
-from fairlap.bisect.races import Raced
+from fairlap.bisection import searching
+from fairlap.bisection.bisect_request import BisectRequest
+from fairlap.bisection.bisection import Bisection
+from fairlap.bisection.races import Raced
 from fairlap.errors import FairlapError
 from fairlap.judgement.judgement import Judgement, SpeedupInterval, decided
 from fairlap.machine.files.user_folders import work_cache
@@ -58,7 +58,7 @@ class Races:
 @pytest.fixture
 def races(monkeypatch: pytest.MonkeyPatch) -> Races:
     found = Races(lambda number: 0.26 if number >= 11 else 0.0)
-    monkeypatch.setattr(bisect_module, "race", found)
+    monkeypatch.setattr(searching, "race", found)
     return found
 
 

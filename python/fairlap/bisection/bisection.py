@@ -1,4 +1,4 @@
-"""The answer of a search, a versioned document: the commit, the ratio across its step, and all that was tried."""
+"""The answer of a search, a versioned document: the commit or release, the ratio across its step, and all tries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from fairlap.judgement.judge_request import Quantity
+from fairlap.judgement.judge_request import SearchedQuantity
 from fairlap.printed_document import PrintedDocument
 
 Outcome = Literal["found", "no_step", "several_suspects", "undecided"]
@@ -19,10 +19,13 @@ def _about(meaning: str) -> msgspec.Meta:
 
 
 class CommitOf(msgspec.Struct, frozen=True):
-    commit: Annotated[str, _about("Its whole hash.")]
+    """A commit, or a release, which has a version alone."""
+
+    commit: Annotated[str, _about("Its whole hash; empty for a release.")]
     subject: str
-    author_date: Annotated[str, _about("ISO 8601.")]
+    author_date: Annotated[str, _about("ISO 8601; empty for a release.")]
     merges: Annotated[bool, _about("It is a merge; what it merged counts as this commit.")] = False
+    version: Annotated[str, _about("Of a release; empty for a commit.")] = ""
 
 
 class Ratio(msgspec.Struct, frozen=True):
@@ -35,20 +38,29 @@ class Ratio(msgspec.Struct, frozen=True):
     blocks: int
 
 
+class ChangedPackage(msgspec.Struct, frozen=True):
+    """A package that is not the same in the environments of the release and the one before it."""
+
+    name: str
+    before: Annotated[str | None, _about("Its version; null where it is not installed.")]
+    after: str | None
+
+
 class AnotherStep(msgspec.Struct, frozen=True):
     """What the step does not explain of the difference of both ends."""
 
     ratio: float
-    good: Annotated[str, _about("It is between this commit and `bad`.")]
+    good: Annotated[str, _about("It is between this commit, or version, and `bad`.")]
     bad: str
 
 
 class TriedCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit that was raced against the good end, or skipped."""
+    """One commit or release that was raced against the good end, or skipped."""
 
     position: Annotated[int, _about("1 for the first commit after the good end.")]
     commit: str
     subject: str
+    version: str = ""
     ratio: Annotated[float | None, _about("Of its figure to the good end's; null where it was skipped.")] = None
     low: float | None = None
     high: float | None = None
@@ -65,16 +77,23 @@ class Bisection(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.bisecti
     exit_status: Annotated[int, _about("0 found, 1 no step, 3 several suspects or undecided.")]
     message: str
     code: str = ""
-    quantity: Quantity
+    quantity: SearchedQuantity
+    package: Annotated[str, _about("Whose releases were searched; empty where it was commits.")] = ""
     good: CommitOf
     bad: CommitOf
-    commits: Annotated[int, _about("From the first one after the good end to the bad end, along first parents.")]
-    commit: Annotated[CommitOf | None, _about("The one that made it worse; null where none was found.")] = None
+    commits: Annotated[
+        int, _about("Commits along first parents, or releases, from the first one after the good end to the bad end.")
+    ]
+    commit: Annotated[
+        CommitOf | None, _about("The commit or release that made it worse; null where none was found.")
+    ] = None
     suspects: Annotated[tuple[CommitOf, ...], _about("Hold the step with `probability`; one where it was found.")] = ()
     probability: float = 0.0
     sure: Annotated[float, _about("The probability that was asked for.")]
-    step: Annotated[Ratio | None, _about("Of the commit to its parent, raced at the end.")] = None
+    step: Annotated[Ratio | None, _about("Of it to its parent, or to the version before, raced at the end.")] = None
     ends: Annotated[Ratio | None, _about("Of the bad end to the good end.")] = None
+    changed: Annotated[tuple[ChangedPackage, ...], _about("Across a step of releases, the release itself first.")] = ()
+    next: Annotated[tuple[str, ...], _about("Commands that name the operators that became slower, in this order.")] = ()
     another_step: AnotherStep | None = None
     tried: tuple[TriedCommit, ...] = ()
     races: int = 0

@@ -1,9 +1,9 @@
-"""A bisection for a terminal: the answer, the step, and a line for each commit that was tried."""
+"""A bisection for a terminal: the answer, the step, and a line for each commit or release that was tried."""
 
 from __future__ import annotations
 
 from fairlap import quantity_text
-from fairlap.bisect.bisection import Bisection, CommitOf, Ratio, TriedCommit
+from fairlap.bisection.bisection import Bisection, CommitOf, Ratio, TriedCommit
 from fairlap.render.encoders.text import aligned
 
 _SHORT = 10
@@ -13,11 +13,12 @@ _MOST_SUBJECT = 50
 def text_of(found: Bisection) -> str:
     parts = [f"{found.outcome.replace('_', ' ')}: {found.message}{f' [{found.code}]' if found.code else ''}"]
     if found.commit is not None:
-        parts += _about(found.commit)
+        parts += _about(found.commit, found)
     elif found.suspects:
-        parts += [f"  {each.commit[:_SHORT]} {each.subject}" for each in found.suspects]
+        parts += [f"  {_name(each)} {each.subject}".rstrip() for each in found.suspects]
     if found.step is not None:
-        where = "its parent" if found.commit is not None else "the commit before them"
+        before = "the version before" if found.package else "its parent"
+        where = before if found.commit is not None else f"the {_noun(found)} before them"
         parts.append(f"  {_ratio(found.step)} times as much as {where}, in {_blocks(found.step)}")
     if found.ends is not None and found.step is not None:
         parts.append(f"  both ends: {_ratio(found.ends)}; probability {found.probability:.1%}")
@@ -26,26 +27,43 @@ def text_of(found: Bisection) -> str:
         kind = "another step" if other.ratio > 1 else "a step to the better"
         parts.append(
             f"  the ends differ by {quantity_text.times(other.ratio)} beyond that: there is {kind}; look for it with "
-            f"--good {other.good[:_SHORT]} --bad {other.bad[:_SHORT]}"
+            f"--good {_id(found, other.good)} --bad {_id(found, other.bad)}"
         )
     if found.tried:
-        heads = ("commit", "of good", "blocks", "probability", "subject")
-        parts += ["", f"tried, of {quantity_text.count(found.commits, 'commit')}:"]
+        heads = (_noun(found), "of good", "blocks", "probability", "" if found.package else "subject")
+        parts += ["", f"tried, of {quantity_text.count(found.commits, _noun(found))}:"]
         parts += [f"  {line}" for line in aligned([heads, *map(_cells, found.tried)])]
+    if found.next:
+        parts += ["", "to name the operators that became slower:", *(f"  {each}" for each in found.next)]
     return "\n".join(parts)
 
 
-def _about(commit: CommitOf) -> list[str]:
+def _noun(found: Bisection) -> str:
+    return "release" if found.package else "commit"
+
+
+def _name(each: CommitOf | TriedCommit) -> str:
+    return each.version or each.commit[:_SHORT]
+
+
+def _id(found: Bisection, whole: str) -> str:
+    return whole if found.package else whole[:_SHORT]
+
+
+def _about(commit: CommitOf, found: Bisection) -> list[str]:
+    if found.package:
+        others = [f"{each.name} {each.before or 'none'} -> {each.after or 'none'}" for each in found.changed]
+        return [f"  {', '.join(others)}"] if others else []
     merge = "; it is a merge: bisect what it merged with --good COMMIT^1 --bad COMMIT^2" if commit.merges else ""
     return [f"  {commit.subject}", f"  {commit.author_date}{merge}"]
 
 
 def _cells(tried: TriedCommit) -> tuple[str, ...]:
     subject = tried.subject if len(tried.subject) <= _MOST_SUBJECT else f"{tried.subject[: _MOST_SUBJECT - 3]}..."
-    name = tried.commit[:_SHORT]
+    name = _name(tried)
     if tried.ratio is None:
         code = f" [{tried.code}]" if tried.code else ""
-        return name, "skipped", "", "", f"{subject} ({' '.join(tried.reason.split())}{code})"
+        return name, "skipped", "", "", f"{subject} ({' '.join(tried.reason.split())}{code})".strip()
     ratio = quantity_text.ratio_interval(tried.ratio, tried.low, tried.high)
     return name, ratio, str(tried.blocks), f"{tried.probability:.1%}", subject
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.bisect.readings import TREE_FLOOR, Levels
+from fairlap.bisection.readings import TREE_FLOOR, Levels
 
 Floats = npt.NDArray[np.float64]
 _TWO_CHANGES = 0.2

@@ -1,0 +1,63 @@
+"""``fairlap.bisect``: the search from Python, with the arguments of the command. Importing it loads nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairlap.bisection.bisection import Bisection
+
+
+def bisect(
+    good: str,
+    bad: str,
+    *,
+    model: str = "",
+    on: str = "",
+    call: str = "",
+    command: str = "",
+    releases: str | Path | Sequence[str | Path] = (),
+    sure: str | float = 0.99,
+    **options: Any,
+) -> Bisection:
+    """Find the commit, or the release, between a good and a bad one that made it slower.
+
+    Give what races: a ``model`` ``on`` a framework, ``call="package.module:function"``, or a ``command``. With
+    ``releases``, the name of a package, or wheels, a folder or a pattern of them, ``good`` and ``bad`` are versions;
+    else they are commits of the ``repository``, by default that of the current folder. The outcome, the commit or
+    version and the ratio across its step are fields of the result, and an interrupted search goes on when it is called
+    again.
+
+    Options: ``quantity``, which is "wall", "cpu_time", "memory_peak", "time_to_first" or "compile_time"; ``prepare``,
+    a shell command that builds each commit; of a model ``batch``, ``mode``, ``precision``, ``shapes``, ``dims`` and
+    ``trust``; ``inputs``, ``reference``, ``reported`` and ``same_output`` as in ``fairlap.judge``; ``races``,
+    ``budget`` such as ``"10m"``, ``blocks``, ``seconds``, ``threads``, ``pass_env`` and ``wait``.
+    """
+    import msgspec
+
+    from fairlap.bisection.bisect_request import E_BISECT, BisectRequest, RacedModel
+    from fairlap.bisection.searching import searched
+    from fairlap.errors import InvalidRequest
+    from fairlap.judgement.judge_request import Benchmark
+    from fairlap.request.units import Share
+
+    def taken(kind: type[msgspec.Struct]) -> dict[str, Any]:
+        return {name: options.pop(name) for name in kind.__struct_fields__ if name in options}
+
+    named = (releases,) if isinstance(releases, str | Path) else tuple(releases)
+    given = {
+        "good": good,
+        "bad": bad,
+        "releases": tuple(map(str, named)),
+        "benchmark": {**taken(Benchmark), "call": call, "command": command},
+        "model": {**taken(RacedModel), "model": model, "on": on},
+        "sure": float(Share(sure)),
+        **{name: str(value) if isinstance(value, Path) else value for name, value in options.items()},
+    }
+    try:
+        request = msgspec.convert(given, BisectRequest, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error), code=E_BISECT) from None
+    return searched(request)
