@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,7 @@ def values() -> Arrays:
     return {"x": x, "labels": 3.0 * x[:, 0] - x[:, 1] + 7.0}
 
 
-def saved(arrays: Arrays, folder: Path) -> Path:
+def saved(arrays: Mapping[str, Any], folder: Path) -> Path:
     np.savez(folder / "items.npz", **arrays)
     return folder / "items.npz"
 
