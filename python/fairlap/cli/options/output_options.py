@@ -40,7 +40,7 @@ REQUIRED_CHANGES = click.option(
     "--require",
     multiple=True,
     metavar="QUANTITY<=+SHARE",
-    help="Bound another quantity by the baseline's: memory_peak<=+2%. Repeatable.",
+    help="Bound another quantity: memory_peak<=+2%. Repeatable.",
 )
 FOR = click.option(
     "--for", "use", type=NAME, metavar="USE", help="Recommend a contestant for a use: edge, cloud or research."

@@ -49,7 +49,7 @@ fairlap bisect --releases onnxruntime --good 1.26.0 --bad 1.32.0 convnet --on on
 @click.option(
     "--releases",
     metavar="PACKAGE",
-    help="Search versions of a package, or of wheels: './nightlies/*.whl', ./nightlies.",
+    help="Search versions of a package, or wheels: ./nightlies.",
 )
 @click.option(
     "--repository",
@@ -76,7 +76,7 @@ fairlap bisect --releases onnxruntime --good 1.26.0 --bad 1.32.0 convnet --on on
     type=click.Choice(["wall", "cpu_time", "memory_peak", "time_to_first", "compile_time"]),
     default="wall",
     metavar="QUANTITY",
-    help="Find what needs more: wall, cpu_time, memory_peak, time_to_first, compile_time.  [default: wall]",
+    help="wall (the default), cpu_time, memory_peak, time_to_first, compile_time.",
 )
 @INPUTS
 @click.option(

@@ -79,8 +79,8 @@ class JaxSource:
             raise SourceError(f"JAX cannot trace the function for training: {cause_of(error)}") from None
         if other := [name for name, leaf in found.items() if name not in weights or weights[name].shape != leaf.shape]:
             raise SourceError(
-                f"the function for training moves {other[0]}, which is no floating-point array of the parameters in "
-                "this shape; return what it moves under the names that the parameters have for it"
+                f"the function for training moves {other[0]}, and the parameters have no such array of floats in that "
+                "shape; return arrays under their names in the parameters"
             )
         return tuple(found)
 
