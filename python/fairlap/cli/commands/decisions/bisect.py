@@ -76,7 +76,7 @@ fairlap bisect --releases onnxruntime --good 1.26.0 --bad 1.32.0 convnet --on on
     type=click.Choice(["wall", "cpu_time", "memory_peak", "time_to_first", "compile_time"]),
     default="wall",
     metavar="QUANTITY",
-    help="wall (the default), cpu_time, memory_peak, time_to_first, compile_time.",
+    help="wall (default), cpu_time, memory_peak, time_to_first, compile_time.",
 )
 @INPUTS
 @click.option(
