@@ -79,7 +79,7 @@ def test_precisions_are_ranked_with_each_other_in_the_same_blocks() -> None:
     assert rows["torch (bf16)"].error_drop == pytest.approx(5e-3 - 1e-6)
     assert rows["torch (fp32)"].error_drop == 0.0
     assert rows["torch (bf16)"].zero_weights == 0.25
-    assert found.rows == msgspec.json.decode(msgspec.json.encode(found.rows), type=list[Row])
+    assert found.rows == msgspec.json.decode(msgspec.json.encode(list(found.rows)), type=list[Row])
 
 
 def test_a_drop_beyond_the_bound_is_shown_with_its_times_and_not_ranked() -> None:
