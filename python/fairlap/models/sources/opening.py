@@ -293,10 +293,10 @@ def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outpu
 
 
 def _batch_of(found: Opened) -> int:
-    """Find the batch, which is a size that all inputs have the same; else a call is one item."""
+    """Find the batch, a size that all inputs but scalars have the same; else a call is one item."""
     if found.items is not None:
         return found.items
-    sizes = {tensor.sized(1)[found.batch_axes.get(tensor.name, 0)] if tensor.shape else 1 for tensor in found.inputs}
+    sizes = {tensor.sized(1)[found.batch_axes.get(tensor.name, 0)] for tensor in found.inputs if tensor.shape}
     return sizes.pop() if len(sizes) == 1 else 1
 
 

@@ -46,15 +46,15 @@ def require_nothing_else(source: Source) -> None:
 
 
 def opened_generating(source: Source, folder: Path) -> Opened:
+    prompt, tokens = _sizes(source)
+    local = LocalModel(source)
+    model, drawn = module_of(local, with_weights=True)  # which says what is not installed
     import torch
 
     from fairlap.models.sources.python_models.causal_steps import CausalSteps, cache_argument
     from fairlap.models.sources.python_models.decoder_exports import exported_decoder
     from fairlap.models.sources.python_models.trial_answer import trial_answer
 
-    prompt, tokens = _sizes(source)
-    local = LocalModel(source)
-    model, drawn = module_of(local, with_weights=True)
     if not model.can_generate() or model.config.is_encoder_decoder or not cache_argument(model):
         raise SourceError(
             f"{source.shown}: {type(model).__name__} is not a causal language model with a cache of keys and values; "
@@ -116,7 +116,8 @@ def _require_room(model: Any, source: Source, positions: int) -> None:
     if isinstance(context, int) and positions > context:
         prompt, tokens = _sizes(source)
         raise SourceError(
-            f"{source.shown} has a context of {context} tokens; {prompt} and an answer of {tokens} take {positions}",
+            f"{source.shown} has a context of {context} tokens; a prompt of {prompt} and an answer of {tokens} take "
+            f"{positions}, as the last token is not read",
             code="E_SHAPES",
         )
 
