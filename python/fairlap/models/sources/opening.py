@@ -64,6 +64,7 @@ from fairlap.models.sources.proof import (
     outputs_of,
     plain_outputs,
     require_no_drawing,
+    require_one_size,
     require_usable,
     tolerances,
     unnoticed,
@@ -225,6 +226,7 @@ def _proof_of(order: Order, kind: type[SourceKind], found: Opened, given: Sets) 
     references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
     for outputs in references.values():
         require_usable(outputs)
+    require_one_size(references.values())
     exact = references[first]
     if order.source.loss:
         require_loss(

@@ -8,7 +8,7 @@ as many times as large as they round more; there the multiple is smaller, since 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,19 @@ def require_usable(outputs: Outputs) -> None:
             raise SourceError(
                 f"the float64 reference of {name} is not finite for these inputs; give others with --inputs or --range",
                 code="E_SOURCE_INPUTS",
+            )
+
+
+def require_one_size(references: Iterable[Outputs]) -> None:
+    """Refuse outputs whose sizes depend on the values of the inputs: answers to two inputs could not be compared."""
+    first, *others = references
+    for name, array in first.items():
+        other = next((each[name] for each in others if each[name].shape != array.shape), None)
+        if other is not None:
+            sizes = " and ".join("x".join(map(str, each.shape)) or "one number" for each in (array, other))
+            raise SourceError(
+                f"the size of {name} depends on the values of the inputs ({sizes} for two of them), and fairlap "
+                "compares answers of one size; cut the model before it",
             )
 
 

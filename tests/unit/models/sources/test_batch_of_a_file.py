@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fairlap.models.sources.contract import SourceError
 from fairlap.request.fields.source import Source
 from onnx_files import code_of, drawn, opened, source_of
 
@@ -122,3 +124,30 @@ def test_the_batch_of_a_module_with_a_recurrence_is_its_second_size(tmp_path: Pa
     for name in ("steps_first", "batch_first"):
         source = Source(f"{module}:{name}", f"{module}:{name}", str(tmp_path))
         assert opened(source, tmp_path)[1].batch == BATCH, name
+
+
+def test_a_scalar_beside_the_batch_does_not_decide_it(tmp_path: Path) -> None:
+    path = tmp_path / "scaled.onnx"
+    save_nodes(path, [onnx.helper.make_node("Mul", ["x", "scale"], ["y"])], {"x": ("batch", 16), "scale": ()})
+    _, bundle = opened(source_of(path, dims=f"batch={BATCH}"), tmp_path)
+    assert bundle.batch == BATCH
+
+
+def test_an_output_whose_size_depends_on_the_values_is_refused_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "places.onnx"
+    nodes = [onnx.helper.make_node("Relu", ["x"], ["positive"]), onnx.helper.make_node("NonZero", ["positive"], ["y"])]
+    save_nodes(path, nodes, {"x": ("batch", 16)}, onnx.TensorProto.INT64)
+    with pytest.raises(SourceError, match="size of y") as refused:
+        opened(source_of(path, dims=f"batch={BATCH}"), tmp_path)
+    assert refused.value.code == "E_SOURCE"
+
+
+def save_nodes(path: Path, nodes: list[Any], inputs: Mapping[str, tuple[Any, ...]], output: int | None = None) -> None:
+    """Save nodes from these inputs, of floats, to ``y``."""
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    given = [helper.make_tensor_value_info(name, floats, sizes) for name, sizes in inputs.items()]
+    found = helper.make_tensor_value_info("y", floats if output is None else output, None)
+    graph = helper.make_graph(nodes, "small", given, [found])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 9
+    onnx.save_model(model, path)
