@@ -106,8 +106,8 @@ def test_without_a_store_there_are_no_runs(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "none.sqlite").exists()
 
 
-@pytest.mark.parametrize("asked", [{"since": "yesterday"}, {"limit": 0}, {"limit": True}, {"limit": "3"}])
-def test_what_is_no_date_or_number_is_refused(asked: dict[str, object]) -> None:
+@pytest.mark.parametrize("asked", [{"model": 5}, {"since": "yesterday"}, {"limit": 0}, {"limit": True}, {"limit": "3"}])
+def test_what_is_no_name_date_or_number_is_refused(asked: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest) as refused:
         fairlap.runs(**asked)  # type: ignore[arg-type]
     assert refused.value.code == "E_REQUEST"

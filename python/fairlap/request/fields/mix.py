@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.errors import InvalidRequest, reason_of
 
 CODE = "E_SHAPES"
@@ -34,7 +35,7 @@ class Mix(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return f"{len(self.sizes)} sizes of {', '.join(self.names)}"
+        return f"{quantity_text.count(len(self.sizes), 'size')} of {', '.join(self.names)}"
 
     @property
     def total(self) -> int:

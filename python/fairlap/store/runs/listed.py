@@ -78,6 +78,8 @@ def runs(
     has another zone) or later. ``limit`` is the most that are listed; None lists all.
     ``[run.results() for run in fairlap.runs(model="mlp", on="jax")]``.
     """
+    if not isinstance(model, str):
+        raise InvalidRequest(f"model must be a name, as `fairlap runs` shows it, not {shown(model)}")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         raise InvalidRequest(f"limit must be a whole number above 0 or None, not {shown(limit)}")
     text = since if isinstance(since, str) else since.isoformat()
