@@ -85,7 +85,7 @@ def snippets_of_cell(cell: str) -> dict[str, str]:
     for start, end in zip(headings, [*(each - 1 for each in headings[1:]), len(lines)], strict=True):
         name = lines[start - 1].removeprefix(HEADING).strip()
         if not name or name in named:
-            raise InvalidRequest(f"a snippet of the cell is named {name!r}; give each a name of its own")
+            raise InvalidRequest(f"a snippet of the cell is named {name!r}; give each another name")
         named[name] = "\n" * start + "\n".join(lines[start:end])  # its lines keep their numbers
     return named
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import pytest
 from fairlap.bisection.bisection import Bisection
-from fairlap.bisection.saved_search import SavedSearch
 from histories_of_commits import git, history_of
+from interrupted_bisect import interrupt_after_a_race
 
 LIMIT_S = 280.0
 COMMITS, SLOW_FROM = 16, 11
@@ -30,15 +28,7 @@ def test_a_slow_commit_is_named_after_ctrl_c_and_with_one_that_does_not_build(tm
         "--prepare", "grep -q fine state", "--threads", "1", "--seconds", "100ms", "--json", "-q",
     ]  # fmt: skip
     first = subprocess.Popen(command, cwd=repository, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    ends_s = time.monotonic() + LIMIT_S
-    while not (races := saved(cache).readings):
-        assert time.monotonic() < ends_s
-        assert first.poll() is None, first.communicate()
-        time.sleep(0.05)
-    first.send_signal(signal.SIGINT)
-    printed, _ = first.communicate(timeout=60)
-    assert (first.returncode, printed) == (130, b"")
-    assert saved(cache).readings == races
+    races = interrupt_after_a_race(first, cache, LIMIT_S)
 
     second = subprocess.run(command, cwd=repository, env=variables, capture_output=True, timeout=LIMIT_S, check=False)
     found = msgspec.json.decode(second.stdout, type=Bisection)
@@ -53,12 +43,6 @@ def test_a_slow_commit_is_named_after_ctrl_c_and_with_one_that_does_not_build(tm
     assert not git(repository, "status", "--short")
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     assert not list(cache.rglob("hot.py"))
-
-
-def saved(cache: Path) -> SavedSearch:
-    for file in cache.glob("bisect/*/search.json"):
-        return msgspec.json.decode(file.read_bytes(), type=SavedSearch)
-    return SavedSearch()
 
 
 @pytest.mark.slow

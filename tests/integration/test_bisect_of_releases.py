@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import pytest
 from fairlap.bisection.bisection import Bisection, ChangedPackage
-from fairlap.bisection.saved_search import SavedSearch
 from fairlap.frameworks.registry import framework_named
 from histories_of_commits import git
+from interrupted_bisect import interrupt_after_a_race
 from wheels import offline_variables, write_releases
 
 LIMIT_S = 800.0
@@ -74,15 +72,7 @@ def test_a_slow_release_is_named_after_ctrl_c_and_with_one_that_does_not_install
         "--releases", "../wheels", "--good", "1.0", "--bad", "1.6", "--call", "hotpkg:fn", "--seconds", "100ms",
     )  # fmt: skip
     first = bisect(work, cache, variables, *options)
-    ends_s = time.monotonic() + LIMIT_S
-    while not (races := saved(cache).readings):
-        assert time.monotonic() < ends_s
-        assert first.poll() is None, first.communicate()
-        time.sleep(0.05)
-    first.send_signal(signal.SIGINT)
-    printed, _ = first.communicate(timeout=60)
-    assert (first.returncode, printed) == (130, b"")
-    assert saved(cache).readings == races
+    interrupt_after_a_race(first, cache, LIMIT_S)
 
     found = answer(bisect(work, cache, variables, *options))
     assert (found.outcome, found.package, found.commits) == ("found", "hotpkg", 6)
@@ -154,9 +144,3 @@ def test_a_commit_that_made_a_model_of_its_repository_slower_is_named(tmp_path: 
     assert found.step is not None
     assert found.step.value == pytest.approx(1.3, rel=0.15)
     assert not list((tmp_path / "cache").rglob("net.py"))
-
-
-def saved(cache: Path) -> SavedSearch:
-    for file in cache.glob("bisect/*/search.json"):
-        return msgspec.json.decode(file.read_bytes(), type=SavedSearch)
-    return SavedSearch()

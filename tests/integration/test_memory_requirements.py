@@ -73,7 +73,7 @@ def test_a_program_that_holds_a_fifth_more_is_found_with_the_ratio_counted_by_ha
 
 @pytest.mark.slow
 def test_a_second_copy_of_a_models_weights_fails_a_pull_request(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
     folders = {"base": "None", "change": "[each.detach().clone() for each in model.parameters()]"}
     for side, copy in folders.items():
         (tmp_path / side).mkdir()
@@ -94,7 +94,7 @@ def test_a_second_copy_of_a_models_weights_fails_a_pull_request(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_the_same_model_on_both_sides_passes(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
     for side in ("base", "change"):
         (tmp_path / side).mkdir()
         (tmp_path / side / "bench.py").write_text(MODEL.format(copy="None"))

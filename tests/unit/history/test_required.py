@@ -19,7 +19,7 @@ from fairlap.meters.memory import Memory
 from fairlap.race.planning.plan_required import with_required
 from fairlap.race.run import Run
 from fairlap.render.plan_command import command_of
-from fairlap.results.required_decided import are_required_decided
+from fairlap.results.decision.required_decided import are_required_decided
 from fairlap.results.results import results_of
 from fairlap.store.runs.run_file import save_run
 from fairlap.verdict import Gate, required_changes_of

@@ -39,8 +39,8 @@ from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.server_address import require_confirmed
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.results.decision.question import Question, question_of, with_decision
+from fairlap.results.decision.required_decided import are_required_decided
 from fairlap.results.prices import Price, price_named
-from fairlap.results.required_decided import are_required_decided
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.contract import require_settings
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor
+from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor, needed_nodes
 from fairlap.models.onnx_import.patterns.activation import fuse_activation
 from fairlap.models.onnx_import.patterns.attention import fuse_attention
 from fairlap.models.onnx_import.patterns.linear import fuse_linear, fuse_turned_matrix
@@ -40,13 +40,4 @@ def fused(nodes: Iterable[Node], graph: Graph, known: Mapping[str, Array]) -> tu
                 break
         result += [*view.added, node]
         view.added.clear()
-    return _needed(result, {tensor.name for tensor in graph.outputs}), view.values
-
-
-def _needed(nodes: list[Node], outputs: set[str]) -> list[Node]:
-    kept = []
-    for node in reversed(nodes):
-        if outputs.intersection(node.outputs):
-            kept.append(node)
-            outputs.update(node.inputs)
-    return kept[::-1]
+    return needed_nodes(result, {tensor.name for tensor in graph.outputs}), view.values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,3 +63,13 @@ class Graph:
 def bodies_of(node: Node) -> list[Graph]:
     """Of control flow. What a body reads from outside is among its inputs, and among those of the node."""
     return [each for each in node.attributes.values() if isinstance(each, Graph)]
+
+
+def needed_nodes(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:
+    """Keep those of which an output needs something, in their order, which is that of computing."""
+    wanted, kept = set(outputs), []
+    for node in reversed(nodes):
+        if wanted.intersection(node.outputs):
+            kept.append(node)
+            wanted.update(node.inputs)
+    return kept[::-1]

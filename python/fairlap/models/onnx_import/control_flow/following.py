@@ -11,7 +11,7 @@ import numpy as np
 from fairlap.models.onnx_import.assembly import MOST_ELEMENTS, refuse_types, weights_and_constants
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of
-from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor
+from fairlap.models.onnx_import.graph import Array, Graph, Node, Tensor, needed_nodes
 from fairlap.models.onnx_import.libraries.control import MOST_TRIPS
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def body_of(folding: Folding, graph: Any, formals: Sequence[Tensor], known: Mapp
     folded = inside.fold(nodes)
     _require_ends(inside, ends)
     refuse_types(folded)
-    folded.nodes = _needed(folded.nodes, set(ends))
+    folded.nodes = needed_nodes(folded.nodes, ends)
     used = {name for node in folded.nodes for name in node.inputs if name}.union(ends)
     used -= {name for node in folded.nodes for name in node.outputs}
     used -= {each.name for place, each in enumerate(own) if place not in known}
@@ -75,15 +75,6 @@ def body_of(folding: Folding, graph: Any, formals: Sequence[Tensor], known: Mapp
     for node in folded.nodes:  # refuses what cannot be built
         attributes_of(node, at_build, folded.values, folding.opset)
     return Body(own, tuple(folded.values[name] for name in ends), captured, folded, constants)
-
-
-def _needed(nodes: Sequence[Node], wanted: set[str]) -> list[Node]:
-    kept = []
-    for node in reversed(nodes):
-        if wanted.intersection(node.outputs):
-            kept.append(node)
-            wanted.update(node.inputs)
-    return kept[::-1]
 
 
 def placed(folding: Folding, graph: Any, given: Sequence[str], *, again: bool) -> tuple[str, ...]:

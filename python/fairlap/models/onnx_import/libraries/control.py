@@ -10,10 +10,14 @@ import numpy as np
 from fairlap.models.onnx_import.errors import ModelFileInvalid
 
 MOST_TRIPS = 2**15
-"""Of a loop. A file that goes on is refused, by the reference where data decide, so that nobody runs it for ever."""
+"""Of a loop. The reference refuses inputs that ask for more, so no contestant runs for ever."""
 
 Values = tuple[Any, ...]
 Kinds = Sequence[tuple[str, tuple[int, ...]]]  # types and shapes
+Trip = Callable[[Any, Values, Values], tuple[Values, Values]]
+"""Of a number, states and a row of each array: the next states, and what is new."""
+TripWhile = Callable[[Any, Values], tuple[Any, Values]]
+"""Of a number and states: whether it goes on, and the next states."""
 
 
 class PythonControl:
@@ -25,14 +29,7 @@ class PythonControl:
     def expect(self, condition: Any, wanted: bool) -> None:
         """Refuse inputs by which a condition is not what it must be. Only the reference looks."""
 
-    def repeat(
-        self: Any,
-        step: Callable[[Any, Values, Values], tuple[Values, Values]],
-        trips: int,
-        states: Values,
-        rows: Values,
-        made: Kinds,
-    ) -> tuple[Values, Values]:
+    def repeat(self: Any, step: Trip, trips: int, states: Values, rows: Values, made: Kinds) -> tuple[Values, Values]:
         """Compute ``states, new = step(number, states, row of each)`` so many times, and stack what is new.
 
         ``made`` are the kinds of that.
@@ -43,9 +40,7 @@ class PythonControl:
             found.append(new)
         return states, tuple(self.stacked(kind) for kind in zip(*found, strict=True))
 
-    def repeat_while(
-        self: Any, step: Callable[[Any, Values], tuple[Any, Values]], goes_on: Any, most: Any, states: Values
-    ) -> Values:
+    def repeat_while(self: Any, step: TripWhile, goes_on: Any, most: Any, states: Values) -> Values:
         """Compute ``goes_on, states = step(number, states)`` as long as it goes on, and ``most`` times at most."""
         number, limit = 0, None if most is None else int(most)
         while bool(goes_on) and (limit is None or number < limit):
@@ -71,14 +66,7 @@ class JaxControl:
         )
         return found
 
-    def repeat(
-        self: Any,
-        step: Callable[[Any, Values, Values], tuple[Values, Values]],
-        trips: int,
-        states: Values,
-        rows: Values,
-        made: Kinds,
-    ) -> tuple[Values, Values]:
+    def repeat(self: Any, step: Trip, trips: int, states: Values, rows: Values, made: Kinds) -> tuple[Values, Values]:
         def once(before: Values, given: Values) -> tuple[Values, Values]:
             number, *own = given
             after, new = step(number, before, tuple(own))
@@ -88,9 +76,7 @@ class JaxControl:
         found: tuple[Values, Values] = self.jax.lax.scan(once, self._typed(states), (numbers, *rows), length=trips)
         return found
 
-    def repeat_while(
-        self: Any, step: Callable[[Any, Values], tuple[Any, Values]], goes_on: Any, most: Any, states: Values
-    ) -> Values:
+    def repeat_while(self: Any, step: TripWhile, goes_on: Any, most: Any, states: Values) -> Values:
         jnp, whole = self.jnp, self._dtype("int64")
         limit = jnp.minimum(jnp.asarray(MOST_TRIPS if most is None else most).reshape(()), MOST_TRIPS).astype(whole)
 
@@ -118,14 +104,7 @@ class TensorFlowControl:
     def choose(self: Any, condition: Any, then: Callable[[], Values], other: Callable[[], Values]) -> Values:
         return tuple(self.tf.cond(self.tf.reshape(condition, ()), lambda: tuple(then()), lambda: tuple(other())))
 
-    def repeat(
-        self: Any,
-        step: Callable[[Any, Values, Values], tuple[Values, Values]],
-        trips: int,
-        states: Values,
-        rows: Values,
-        made: Kinds,
-    ) -> tuple[Values, Values]:
+    def repeat(self: Any, step: Trip, trips: int, states: Values, rows: Values, made: Kinds) -> tuple[Values, Values]:
         tf = self.tf
         columns = tuple(
             tf.TensorArray(self.cast(tf.zeros((), tf.int32), dtype).dtype, trips, element_shape=shape)
@@ -143,9 +122,7 @@ class TensorFlowControl:
         stacked = zip(columns, made, strict=True)
         return tuple(states), tuple(tf.ensure_shape(each.stack(), (trips, *shape)) for each, (_, shape) in stacked)
 
-    def repeat_while(
-        self: Any, step: Callable[[Any, Values], tuple[Any, Values]], goes_on: Any, most: Any, states: Values
-    ) -> Values:
+    def repeat_while(self: Any, step: TripWhile, goes_on: Any, most: Any, states: Values) -> Values:
         tf = self.tf
         limit = tf.constant(MOST_TRIPS, tf.int64)
         if most is not None:
