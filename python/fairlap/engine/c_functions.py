@@ -166,7 +166,7 @@ def _address(name: str) -> tuple[int, Any]:
     try:
         found = library[symbol]
     except AttributeError:
-        raise InvalidRequest(f"{path} has no function {symbol!r}; C++ names are mangled unless extern \"C\"") from None
+        raise InvalidRequest(f'{path} has no function {symbol!r}; C++ names are mangled unless extern "C"') from None
     return ctypes.cast(found, ctypes.c_void_p).value or 0, library
 
 

@@ -16,8 +16,8 @@ from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
 from fairlap.scenarios.contract import Unit, as_time_ns
 from fairlap.store.database import NUMBERS, TEXTS, Database
-from fairlap.store.runs.run_ids import require_id, time_in_ids
 from fairlap.store.runs.notes import read_tags
+from fairlap.store.runs.run_ids import require_id, time_in_ids
 from fairlap.store.runs.run_locks import is_held
 
 MOST_NAMES = 50  # of contestants and frameworks that a run is asked to have

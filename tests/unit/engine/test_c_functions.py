@@ -133,7 +133,7 @@ def test_functions_that_compute_the_same_race(library: Path) -> None:
     options = ("--args", "f64[1000],f64[1000],i32:1000->f64", "--blocks", "2", "--json")
     document = json.loads(output("time", f"{library}:dot", f"{library}:dot_backwards", *options))
     assert document["answers"]["compared"] == "each other"
-    assert len(document["callables"]) == 2
+    assert len(document["rows"]) == 2
 
 
 @pytest.mark.parametrize(

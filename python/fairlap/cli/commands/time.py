@@ -163,11 +163,7 @@ def command(
         sys.exit(INTERRUPTED if judged.interrupted else 0 if judged.rows else WRONG)
     over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
-    if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
-        when = "time one callable" if several else "compare several callables"
-        raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidRequest(f"{twice[0]} is given twice")
+    _require_fitting(names, options)
     options["pause_gc"] = not keep_gc
     if over_axes is not None:
         with _stray_prints_on_stderr(as_json):
@@ -194,6 +190,16 @@ def command(
     if raised is not None:
         raise raised
     sys.exit(_status_of(result))
+
+
+def _require_fitting(names: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse a name that is given twice, and options for another number of callables."""
+    several = len(names) > 1
+    if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
+        when = "time one callable" if several else "compare several callables"
+        raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidRequest(f"{twice[0]} is given twice")
 
 
 def _status_of(result: Measurement | InProcessComparison) -> int:

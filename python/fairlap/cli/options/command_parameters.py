@@ -26,7 +26,9 @@ def with_parameters(given: Iterable[tuple[str, Command]], parameters: Iterable[s
             raise InvalidRequest(f"no command has {_place(name)}, the place of --parameter {name}", code=CODE)
     found = [each for name, command in commands for each in _combinations(name, command, values)]
     if values and len(found) > _MOST:
-        raise InvalidRequest(f"{len(found)} commands are more than one race takes ({_MOST}); give fewer values", code=CODE)
+        raise InvalidRequest(
+            f"{len(found)} commands are more than one race takes ({_MOST}); give fewer values", code=CODE
+        )
     return found
 
 

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Largest number of runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(
-    ctx: click.Context, model: str, on: str, since: str | None, tag: str, limit: int, as_json: bool
-) -> None:
+def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str, limit: int, as_json: bool) -> None:
     """List stored runs, the newest first. `fairlap show RUN` shows one."""
     if ctx.invoked_subcommand is not None:
         return
