@@ -102,7 +102,7 @@ def untrusted(function: str, allowed: float) -> Case:
 
 
 def of_users(name: str, module: str, function: str, contestant: str) -> list[Case]:
-    """A model that a user has written: its calls, its gradients, and its steps of training."""
+    """Time the calls, the gradients and the steps of training of a model that a user has written."""
     source = f"tests.trust.agreement.by_hand.{module}:{function}"
     learning = ("--loss", "cross_entropy", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
     asked = {"infer": (), "grad": ("--loss", "cross_entropy"), "train": learning}

@@ -62,7 +62,7 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     "parameters",
     multiple=True,
     metavar="NAME=VALUES",
-    help="Race commands with each value in {NAME}: threads=1,2,4 or level=1..9. Repeatable.",
+    help="Each value in {NAME} of commands: size=1M,2M or level=1..9.",
 )
 @click.option(
     "--same-output",

@@ -63,7 +63,7 @@ def _values_of(parameters: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _listed(name: str, part: str) -> list[str]:
-    """A text as it is, or the numbers of a range, as an axis has them."""
+    """Leave a text as it is, and list the numbers of a range as an axis does."""
     if ".." not in part or not part[:1].isdigit():
         return [part]
     from fairlap.scenarios.callables.axes.axis import axis_in

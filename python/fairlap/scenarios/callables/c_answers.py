@@ -57,7 +57,7 @@ def _require_no_crash(name: str, function: CFunction) -> None:
     child = os.fork()
     if child == 0:  # pragma: no cover  (of another process)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        faulthandler.disable()  # the signal is told in one line
+        faulthandler.disable()  # which would print every thread
         _call(function)
         os._exit(0)
     try:
@@ -86,11 +86,8 @@ def _difference(right: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) 
     narrowest = max((_rounding(each) for each in right.values()), default=0.0)
     for what, own in got.items():
         there = right[what]
-        allowed = (
-            _ROUNDED * operations * narrowest * float(np.max(np.abs(there), initial=0.0, where=np.isfinite(there)))
-        )
-        if not _rounding(there):
-            allowed = 0.0
+        largest = float(np.max(np.abs(there), initial=0.0, where=np.isfinite(there)))
+        allowed = _ROUNDED * operations * narrowest * largest if _rounding(there) else 0.0
         with np.errstate(all="ignore"):
             off = ~((np.abs(own - there) <= allowed) | (own == there) | (np.isnan(own) & np.isnan(there)))
         if off.any():
