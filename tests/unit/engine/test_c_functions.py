@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+pytestmark = [pytest.mark.sanitized, pytest.mark.skipif(COMPILER is None, reason="no C compiler")]
 
 # Each writes what it was given, as doubles, to the array at the end.
 TYPES = {"i8": "int8_t", "u8": "uint8_t", "i16": "int16_t", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
