@@ -19,6 +19,7 @@
 #include "bindings/python_work.hpp"
 #include "bindings/register.hpp"
 #include "bindings/samples.hpp"
+#include "loop/c_call.hpp"
 #include "loop/robust_interval.hpp"
 #include "loop/run.hpp"
 #include "loop/turns.hpp"
@@ -256,6 +257,13 @@ void register_work(py::module_& module) {
            py::arg("function"), py::arg("contexts") = std::vector<std::uintptr_t>{0},
            py::arg("completion") = 0, py::arg("completion_context") = 0,
            py::arg("drawn_context").none(true) = py::none(), py::arg("look").none(true) = py::none());
+
+  // A C function with arguments is timed as a call of one of these two; see loop/c_call.hpp.
+  const auto address = [](void (*function)(void*)) { return reinterpret_cast<std::uintptr_t>(function); };
+  module.attr("INTEGER_REGISTERS") = loop::integer_registers;
+  module.attr("FLOAT_REGISTERS") = loop::float_registers;
+  module.attr("CALL_RETURNING_INTEGER") = address(loop::call_returning_integer);
+  module.attr("CALL_RETURNING_FLOAT") = address(loop::call_returning_float);
 }
 
 // A capsule is called with its context as the only argument, so its signature must allow that.

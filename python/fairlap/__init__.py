@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairlap.bisection.bisection import Bisection
     from fairlap.comparing import choose, compare, compare_over, load
     from fairlap.engine import DeviceFailed, Measurement, MeasurementInProgress, NativeFunction, Rotate, floor, measure
+    from fairlap.engine.c_functions import c_function
     from fairlap.engine.measurement import CallableRaised
     from fairlap.errors import FairlapError, InvalidRequest, NotAvailable
     from fairlap.judgement.judge import judge
@@ -40,6 +41,7 @@ __all__ = [
     "Rotate",
     "__version__",
     "bisect",
+    "c_function",
     "choose",
     "compare",
     "compare_over",
@@ -55,6 +57,7 @@ _HOME = {
     "Bisection": "fairlap.bisection.bisection",
     "bisect": "fairlap.bisection.bisect",
     "CallableRaised": "fairlap.engine.measurement",
+    "c_function": "fairlap.engine.c_functions",
     "FairlapError": "fairlap.errors",
     "NotAvailable": "fairlap.errors",
     "InvalidRequest": "fairlap.errors",

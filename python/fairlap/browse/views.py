@@ -139,7 +139,8 @@ def _history_of(asked: Asked) -> Document:
         raise InvalidRequest("give the model whose history to show: /history?model=NAME")
     since = _since(asked)
     with _store() as store:
-        return document_of(history_of(store, model, on=asked.one("on"), since=since, margin=margin))
+        branch = asked.one("branch")
+        return document_of(history_of(store, model, on=asked.one("on"), since=since, branch=branch, margin=margin))
 
 
 def _across(asked: Asked) -> Content:
@@ -191,7 +192,7 @@ def _json(document: PrintedDocument | RunDocument) -> Content:
 
 
 _LIST = ("model", "on", "since", "before", "limit")
-_HISTORY = ("model", "on", "since", "margin")
+_HISTORY = ("model", "on", "since", "branch", "margin")
 _ACROSS = ("run", "require", "for")
 
 VIEWS = {

@@ -13,7 +13,7 @@ _TEXT_WIDTH = 80
 _WITHOUT_SECTIONS = 14  # options at most
 
 RACE_SECTIONS: Mapping[str, str] = {
-    "What to race": "on command batch mode precision device data processes scaling hosts",
+    "What to race": "on command parameter batch mode precision device data processes scaling hosts",
     "Your own model": "shapes dims shapes-from inputs generate reference range trust",
     "Training, with --mode train": "loss optimizer schedule start-from to-score train-on fraction epochs "
     "count-evaluation keep-weights",

@@ -50,6 +50,7 @@ class Change:
     runs: tuple[int, int]  # that the ratio is from
     controls: tuple[str, ...]  # contestants of the same runs that did not change
     facts: tuple[str, ...]  # of the machine and its software that differ between the two runs
+    commits: tuple[str, str]  # of the working folder in the run before and in this one; empty where none was known
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ def changes_in(
     found += _of_machine(trend, place)
     edge = float(np.log1p(margin))
     large = [each for each in found if abs(np.log(each.ratio)) >= edge]
-    with_facts = [replace(each, facts=_facts(trend, each, machines)) for each in large]
+    with_facts = [
+        replace(each, facts=_facts(trend, each, machines), commits=_commits(each, machines)) for each in large
+    ]
     return sorted(with_facts, key=lambda each: each.run)
 
 
@@ -201,6 +204,7 @@ def _change(
         runs=(min(old.size, _MOST_RUNS_COMPARED), min(new.size, _MOST_RUNS_COMPARED)),
         controls=controls,
         facts=(),
+        commits=("", ""),
     )
 
 
@@ -255,3 +259,8 @@ def _began_at(trend: Trend, run: str) -> str:
 def _facts(trend: Trend, change: Change, machines: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
     old, new = machines.get(change.run_before, {}), machines.get(change.run, {})
     return tuple(str(each) for each in differences(*comparable_facts(old, new, trend.device)))
+
+
+def _commits(change: Change, machines: Mapping[str, Mapping[str, str]]) -> tuple[str, str]:
+    before, at = (machines.get(run, {}).get("git revision", "") for run in (change.run_before, change.run))
+    return before, at

@@ -11,6 +11,8 @@ from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Trend
 from fairlap.scenarios.contract import of_time_ns
 
+_DIGITS_OF_COMMIT = 10
+
 
 def trend_title(trend: Trend) -> str:
     """All that is the same in all of its runs, and in no other trend."""
@@ -81,3 +83,20 @@ def cause_text(change: Change) -> str:
         unchanged = ", its version did not change" if change.versions[0] == change.versions[1] else ""
         return f"compared with {listed(change.controls)} in the same runs{unchanged}"
     return "the machine or the contestant: no other contestant of these runs kept its version"
+
+
+def commits_text(change: Change) -> str:
+    """``1a2b3c4d5e..6f7a8b9c0d``; one of them where both runs were at the same; empty where one is unknown."""
+    if not all(change.commits):
+        return ""
+    before, at = (commit[:_DIGITS_OF_COMMIT] for commit in change.commits)
+    return at if before == at else f"{before}..{at}"
+
+
+def bisect_text(change: Change) -> str:
+    """How to find the commit, where it may be one: the machine and another release have no commit in between."""
+    before, at = change.commits
+    if not (before and at) or before == at or change.cause == "machine" or change.versions[0] != change.versions[1]:
+        return ""
+    ends = f"--good {before[:_DIGITS_OF_COMMIT]} --bad {at[:_DIGITS_OF_COMMIT]}"
+    return f"{day(change.began_at)}, {change.contestants[0]}: `fairlap bisect {ends}` finds the commit"

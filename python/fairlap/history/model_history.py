@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairlap.history.changes import Change, SmallestStep, changes_in, smallest_steps
@@ -25,14 +26,23 @@ class ModelHistory:
     model: str
     on: str  # contestants or frameworks; empty for all
     since: str
+    branch: str  # of git; empty for all
     margin: float  # smaller changes are left out
     trends: tuple[TrendHistory, ...]
 
 
-def history_of(store: Store, model: str, *, on: str = "", since: str = "", margin: float) -> ModelHistory:
+def history_of(
+    store: Store, model: str, *, on: str = "", since: str = "", branch: str = "", margin: float
+) -> ModelHistory:
     recorded, framework = model_titled(model)
-    figures = [each for each in store.ask(recorded_figures, recorded, since) if framework in ("", each.framework)]
     machines = store.ask(machines_of_runs, recorded, since)
+    if branch:
+        machines = _on_branch(machines, model, branch)
+    figures = [
+        each
+        for each in store.ask(recorded_figures, recorded, since)
+        if framework in ("", each.framework) and (not branch or each.run in machines)
+    ]
     trends = trends_of(figures, machines, model=model, on=on)
     for name in on.split(","):
         if not any(trend.asked(name) for trend in trends):
@@ -43,7 +53,16 @@ def history_of(store: Store, model: str, *, on: str = "", since: str = "", margi
         changes = changes_in(trend, machines, on=on, margin=margin)
         steps = smallest_steps(trend, changes, on=on, margin=margin)
         found.append(TrendHistory(trend, tuple(changes), tuple(steps)))
-    return ModelHistory(model, on, since, margin, tuple(found))
+    return ModelHistory(model, on, since, branch, margin, tuple(found))
+
+
+def _on_branch(machines: Mapping[str, Mapping[str, str]], model: str, branch: str) -> dict[str, Mapping[str, str]]:
+    found = {run: facts for run, facts in machines.items() if facts.get("git branch") == branch}
+    if machines and not found:
+        known = {facts["git branch"] for facts in machines.values() if "git branch" in facts}
+        meant = did_you_mean(branch, known) or f"they are on {', '.join(sorted(known)) or 'no branch that is known'}"
+        raise NoSuchRun(f"no run of {model} was on the branch {branch!r}; {meant}")
+    return found
 
 
 def _why_nothing(store: Store, model: str, on: str, since: str, known: set[str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fairlap.machine import software, variables
 
 # These change from minute to minute, or do not affect how fast the machine is.
-_MOMENTARY = frozenset({"steal so far", "git revision", "git changes"})
+_MOMENTARY = frozenset({"steal so far", "git revision", "git changes", "git branch"})
 _GPU_MOMENTARY = (" clock", " pcie generation", " pcie width")  # an idle device lowers them
 
 # Every run since the first version has recorded these, so a run without one of them could not read it.

@@ -1,4 +1,4 @@
-"""The git revision of the working folder, and how many of its files differ from it.
+"""The git revision of the working folder, its branch, and how many of its files differ from it.
 
 The folder may be somebody else's, and its configuration may name programs: filters, hooks, monitors, drivers, servers.
 git is asked for its index and its trees alone, and never looks at a file of the folder, which would run the filters.
@@ -28,6 +28,11 @@ _ENTRY = re.compile(
     rb"\s+dev: [^\n]*\n\s+uid: [^\n]*\n\s+size: (?P<size>\d+)\tflags: [0-9a-f]+\n"
 )
 _SUBMODULE = b"160000"
+# What CI services call the branch: they check out a commit, not a branch. That of a pull request comes first.
+_BRANCH_OF_CI = (
+    "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_REF_NAME",
+    "BUILDKITE_BRANCH", "GIT_BRANCH",
+)  # fmt: skip
 
 
 def revision_facts(folder: Path) -> dict[str, str]:
@@ -51,10 +56,20 @@ def revision_facts(folder: Path) -> dict[str, str]:
                 return {}
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
-    return {
+    facts = {
         "git revision": revision.decode("ascii", "replace"),
         "git changes": f"{len(changed)} changed files" if changed else "none",
     }
+    branch = _branch(folder, ends_by_s)
+    return {**facts, "git branch": branch} if branch else facts
+
+
+def _branch(folder: Path, ends_by_s: float) -> str:
+    """Name the branch that is checked out, or that a CI service names; empty where neither is known."""
+    try:
+        return os.fsdecode(_git(folder, "symbolic-ref", "--quiet", "--short", "HEAD", ends_by_s=ends_by_s)).strip()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return next(filter(None, (os.environ.get(name, "") for name in _BRANCH_OF_CI)), "")
 
 
 def _git(folder: Path, *arguments: str, ends_by_s: float) -> bytes:

@@ -35,6 +35,8 @@ class Run(msgspec.Struct):
     profiles: list[ProfileResult] = []  # of untimed processes; no row and no verdict rests on them
     compilations: list[CompilationResult] = []  # from processes that were not raced
     roofs: Roofs | None = None  # of what it ran on: the machine with the threads of the plan's works, or a GPU
+    note: str = ""  # this and the tags are what people wrote about it afterwards
+    tags: tuple[str, ...] = ()
 
     @property
     def searches(self) -> tuple[SettingsSearch, ...]:

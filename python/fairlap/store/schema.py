@@ -147,8 +147,15 @@ def _work_ids(db: Database) -> None:
     give_works_ids(db)
 
 
+def _notes(db: Database) -> None:
+    db.execute("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE runs ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'")  # JSON
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
-STEPS: list[Callable[[Database], None]] = [_first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps, _work_ids]
+STEPS: list[Callable[[Database], None]] = [
+    _first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps, _work_ids, _notes
+]  # fmt: skip
 """Each leads from one schema version to the next. One that has been released is never changed."""
 
 

@@ -16,6 +16,7 @@ from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
 from fairlap.scenarios.contract import Unit, as_time_ns
 from fairlap.store.database import NUMBERS, TEXTS, Database
+from fairlap.store.runs.notes import read_tags
 from fairlap.store.runs.run_ids import require_id, time_in_ids
 from fairlap.store.runs.run_locks import is_held
 
@@ -31,6 +32,7 @@ class Wanted(msgspec.Struct, frozen=True):
     on: str = ""  # contestants as they were named, or their frameworks; runs have all of them
     since: str = ""  # UTC, ISO 8601
     before: str = ""  # the id of a run; only runs with smaller ids, which began earlier
+    tag: str = ""
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -63,6 +65,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     ended_early: str
     fairlap: str
     placed: tuple[Placed, ...]  # the fastest first; empty until the run has ended
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
     @property
     def processes_text(self) -> str:
@@ -115,6 +119,8 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
             ended_early=run["ended_early"],
             fairlap=run["fairlap"],
             placed=tuple(placed.get(run["id"], ())),
+            note=run["note"],
+            tags=read_tags(run["tags"]),
         )
         for run in runs
     ]
@@ -166,7 +172,10 @@ def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[st
     if wanted.before:
         conditions.append("id < ?")
         values.append(wanted.before)
-    fields = ("number", "id", "began_at", "state", "processes", "ended_early", "fairlap")
+    if wanted.tag:
+        conditions.append("tags != replace(tags, ?, '')")  # with its quotation marks, so that it is a whole one
+        values.append(msgspec.json.encode(wanted.tag).decode())
+    fields = ("number", "id", "began_at", "state", "processes", "ended_early", "fairlap", "note", "tags")
     found = db.execute(
         f"SELECT {', '.join(fields)}, {_DATA} FROM runs WHERE number IN"
         f" (SELECT number FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?) ORDER BY id DESC",

@@ -41,7 +41,7 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
     plan = run.plan
     [[number]] = db.execute(
         "INSERT INTO runs (id, began_at, state, ended_early, processes, fairlap, format, plan, machine, wall_s,"
-        " roofs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        " roofs, tags, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (
             run_id,
             utc_text(run.began_at) or run.began_at,
@@ -50,7 +50,8 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
             plan.process_count(),
             run.fairlap,
             run.format,
-            *(_json(each) for each in (plan, run.machine, run.wall_s, run.roofs)),
+            *(_json(each) for each in (plan, run.machine, run.wall_s, run.roofs, run.tags)),
+            without_secrets(run.note),
         ),
     ).fetchall()
     db.executemany(
@@ -72,8 +73,9 @@ def insert_run(db: Database, run_id: str, state: str, run: Run) -> int:
 
 
 def stored_run(db: Database, run: str) -> Run:
-    number, began_at, ended_early, fairlap, version, *texts = db.execute(
-        "SELECT number, began_at, ended_early, fairlap, format, plan, machine, wall_s, roofs FROM runs WHERE id = ?",
+    number, began_at, ended_early, fairlap, version, note, *texts = db.execute(
+        "SELECT number, began_at, ended_early, fairlap, format, note, plan, machine, wall_s, roofs, tags FROM runs"
+        " WHERE id = ?",
         (run,),
     ).fetchone()
     if version != RUN_FORMAT:
@@ -82,9 +84,11 @@ def stored_run(db: Database, run: str) -> Run:
     machine = msgspec.json.decode(texts[1], type=dict[str, str])
     wall_s = msgspec.json.decode(texts[2], type=dict[str, float])
     roofs = msgspec.json.decode(texts[3], type=Roofs | None)
+    tags = msgspec.json.decode(texts[4], type=tuple[str, ...])
     processes, profiles = stored_processes(db, number), stored_profiles(db, number)
     facts = (machine, wall_s, began_at, ended_early, fairlap, version)
-    return checked_run(Run(plan, processes, *facts, profiles, stored_compilations(db, number), roofs))
+    found = (processes, *facts, profiles, stored_compilations(db, number), roofs, note, tags)
+    return checked_run(Run(plan, *found))
 
 
 def stored_plan_and_machine(db: Database, run: str) -> tuple[Plan, dict[str, str]]:

@@ -101,6 +101,25 @@ def untrusted(function: str, allowed: float) -> Case:
     )
 
 
+def of_users(name: str, module: str, function: str, contestant: str) -> list[Case]:
+    """Time the calls, the gradients and the steps of training of a model that a user has written."""
+    source = f"tests.trust.agreement.by_hand.{module}:{function}"
+    learning = ("--loss", "cross_entropy", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
+    asked = {"infer": (), "grad": ("--loss", "cross_entropy"), "train": learning}
+    return [
+        Case(
+            f"{mode} of {name}",
+            ("compare", source, "--mode", mode, *options),
+            value("latency_p50_ns"),
+            0.03,
+            contestants=(contestant,),
+            scenario=f"{function}_{mode}",
+            threads=(1,),
+        )
+        for mode, options in asked.items()
+    ]
+
+
 STEPS = ("--mode", "train", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
 LOAD = ("load", "convnet", "--batch", "1", "--p99", f"{SERVED_WITHIN_MS}ms")
 COMPARE = ("compare", "convnet")
@@ -178,6 +197,10 @@ CASES = (
         loop="plain_callable.py",
         threads=(1,),
     ),
+    *of_users("a user's convolutions", "users_torch", "convolutions", "torch"),
+    *of_users("a user's transformer", "users_torch", "transformer", "torch"),
+    *of_users("a Keras model", "users_keras", "network", "tensorflow:graph"),
+    *of_users("a JAX function", "users_jax", "residual_network", "jax"),
     untrusted("one_us", math.inf),
     untrusted("fifty_us", 0.03),
     untrusted("five_ms", 0.03),

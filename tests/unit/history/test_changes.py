@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fairlap.history.change_points import FEWEST_RUNS, change_points
 from fairlap.history.changes import Change
+from fairlap.history.history_text import bisect_text
 from fairlap.history.machine_drift import Control, machine_drift
 from fairlap.history.model_history import history_of
 from fairlap.history.trends import unversioned
@@ -16,7 +18,7 @@ from fairlap.store.store import open_store
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs_for_rows import MACHINE
-from stored_histories import ALL, NEW, OLD, daily_run, stored
+from stored_histories import ALL, NEW, OLD, Day, daily_run, stored
 
 DAYS = 40
 FEW = 12
@@ -171,6 +173,41 @@ def test_what_is_not_in_the_store_is_an_error_with_what_is(
     stored(tmp_path / "s", [daily_run(0)])
     with open_store(tmp_path / "s", reading=True) as store, pytest.raises(NoSuchRun, match=named):
         history_of(store, model, on=on, since=since, margin=0.01)
+
+
+COMMITS = [f"{day:040x}" for day in range(FEW, FEW + 60)]
+
+
+def of_commit(day: int, branch: str, *, slower_from: int) -> Day:
+    facts = {**MACHINE, "git revision": COMMITS[day], "git changes": "none", "git branch": branch}
+    return daily_run(day, torch=lambda day: 1.05 if day >= slower_from else 1.0, facts=facts)
+
+
+def test_a_change_lies_between_the_commits_of_two_runs_of_its_branch(tmp_path: Path) -> None:
+    """Runs of another branch lie in between; together, the two look like one restless series."""
+    days = [
+        of_commit(day, "main", slower_from=25) if day % 2 else of_commit(day, "trial", slower_from=DAYS)
+        for day in range(DAYS)
+    ]
+    stored(tmp_path / "s", days)
+    with open_store(tmp_path / "s", reading=True) as store:
+        [main] = history_of(store, "mlp", on="torch", branch="main", margin=0.01).trends
+        [trial] = history_of(store, "mlp", on="torch", branch="trial", margin=0.01).trends
+    assert (len(main.trend.runs), len(trial.trend.runs)) == (DAYS // 2, DAYS // 2)
+    assert not trial.changes
+    [change] = main.changes
+    assert change.commits == (COMMITS[23], COMMITS[25])
+    assert COMMITS[23][:10] in bisect_text(change)
+    assert bisect_text(replace(change, commits=("", COMMITS[25]))) == ""
+    assert bisect_text(replace(change, commits=(COMMITS[25], COMMITS[25]))) == ""
+    assert bisect_text(replace(change, cause="machine")) == ""
+    assert bisect_text(replace(change, versions=(OLD, NEW))) == ""  # a release is no commit of the folder
+
+
+def test_a_branch_without_runs_is_an_error_with_those_there_are(tmp_path: Path) -> None:
+    stored(tmp_path / "s", [of_commit(0, "main", slower_from=1)])
+    with open_store(tmp_path / "s", reading=True) as store, pytest.raises(NoSuchRun, match="main"):
+        history_of(store, "mlp", branch="mian", margin=0.01)
 
 
 def noise(runs: int, seed: int = 0) -> np.ndarray:

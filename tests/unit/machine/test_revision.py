@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fairlap.machine.git_revision import revision_facts
+from fairlap.machine.git_revision import _BRANCH_OF_CI, revision_facts
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not here")
 
@@ -26,9 +26,25 @@ def test_a_changed_tree_differs_from_a_clean_one(tmp_path: Path) -> None:
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-m", "first")
     revision = git(tmp_path, "rev-parse", "HEAD")
-    assert revision_facts(tmp_path) == {"git revision": revision, "git changes": "none"}
+    assert revision_facts(tmp_path) == {"git revision": revision, "git changes": "none", "git branch": "main"}
     (tmp_path / "file").write_text("two")
     assert revision_facts(tmp_path)["git changes"] == "1 changed files"
+
+
+@needs_git
+def test_a_commit_without_a_branch_has_the_one_that_a_ci_service_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in _BRANCH_OF_CI:
+        monkeypatch.delenv(name, raising=False)
+    git(tmp_path, "init")
+    git(tmp_path, "commit", "--allow-empty", "-m", "first")
+    git(tmp_path, "checkout", "--detach")
+    assert "git branch" not in revision_facts(tmp_path)
+    monkeypatch.setenv("GITHUB_REF_NAME", "7/merge")
+    assert revision_facts(tmp_path)["git branch"] == "7/merge"
+    monkeypatch.setenv("GITHUB_HEAD_REF", "faster-parser")
+    assert revision_facts(tmp_path)["git branch"] == "faster-parser"
 
 
 @needs_git

@@ -58,6 +58,13 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     help="A program: old='./old --size 10', or NAME@FOLDER=... Repeatable.",
 )
 @click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Each value in {NAME} of commands: size=1M,2M or level=1..9.",
+)
+@click.option(
     "--same-output",
     is_flag=True,
     default=None,
@@ -249,11 +256,12 @@ def command(
 def _requested(models: tuple[str, ...], given: dict[str, Any]) -> RaceRequest:
     import msgspec
 
+    from fairlap.cli.options.command_parameters import with_parameters
     from fairlap.models.registry import workload_names
     from fairlap.request.commands import commands_in
     from fairlap.request.race_request import RaceRequest, read_request
 
-    commands = commands_in(given.pop("commands", ()))
+    commands = commands_in(with_parameters(given.pop("commands", ()), given.pop("parameters", ())))
     given |= {"commands": commands} if commands else {}
     if not any(model.lower().endswith(".toml") for model in models):
         if not models and not commands:

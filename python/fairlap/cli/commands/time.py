@@ -17,6 +17,7 @@ import click
 from fairlap.cli.help import Command
 from fairlap.cli.options.answer_options import answer_options, arguments_of_one, with_imported
 from fairlap.cli.options.axis_options import OUTPUT, axes_asked, axis_options, compared_over_axes, print_over_axes
+from fairlap.cli.options.c_function_options import c_functions_asked
 from fairlap.cli.options.device_options import device_options, device_timing_of, document_and_text, timed_on_device
 from fairlap.cli.options.output_options import JSON
 from fairlap.cli.options.untrusted_options import UNTRUSTED, untrusted_comparison
@@ -42,7 +43,8 @@ _SECTIONS = {
     "What is right": "inputs reference any-answers untrusted",
     "Several callables": "budget only-winner blocks margin baseline seed alone wait",
     "Over sizes, types and layouts": "axis bytes flops",
-    "On a GPU": "device stream method cache graph grid block shared args",
+    "C functions and kernel files": "args",
+    "On a GPU": "device stream method cache graph grid block shared",
     "Results": "output json raw",
     "Help": "h help",
 }
@@ -65,6 +67,8 @@ fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --reference 
     Check what they answer, too.
 fairlap time my_kernels:old my_kernels:new --inputs my_kernels:draw --axis n=1K..1M:x2
     Compare them at 11 sizes.
+fairlap time ./libold.so:dot ./libnew.so:dot --args 'f64[1000],f64[1000],i32:1000->f64'
+    Compare functions of C libraries, without Python in between.
 fairlap time my_kernels:softmax --device cuda:0
     Time on a GPU.
 fairlap time theirs.py:kernel mine.py:kernel --untrusted --reference task.py:reference --inputs task.py:draw
@@ -130,6 +134,10 @@ def command(
 
     With --axis they are compared at every value of every parameter of --inputs.
 
+    LIBRARY.so:FUNCTION is a C function. It gets --args: numbers (i32:7, f64:0.5) and arrays of drawn numbers
+    (f32[1000]), which are passed as pointers and not put back between calls. After -> comes what it returns. Arrays and
+    what is returned are compared before several are timed.
+
     With --device they are timed on a GPU. FILE.ptx:KERNEL and FILE.cubin:KERNEL are launched there with --grid, --block
     and --args.
 
@@ -148,17 +156,14 @@ def command(
     require_within_a_day("--seconds", given["seconds"])
     several = len(names) > 1
     options = {name: _plain(value) for name, value in given.items() if value is not None and value != ()}
+    c_functions = c_functions_asked(names, options, untrusted=untrusted)
     if untrusted:
         judged = untrusted_comparison(names, {**options, **({"keep_gc": True} if keep_gc else {})})
         print_result(judged.document(raw=raw), str(judged), as_json=as_json, output=output)
         sys.exit(INTERRUPTED if judged.interrupted else 0 if judged.rows else WRONG)
     over_axes = axes_asked(names, options, output)
     on_device = device_timing_of(names, options)
-    if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
-        when = "time one callable" if several else "compare several callables"
-        raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidRequest(f"{twice[0]} is given twice")
+    _require_fitting(names, options)
     options["pause_gc"] = not keep_gc
     if over_axes is not None:
         with _stray_prints_on_stderr(as_json):
@@ -170,7 +175,9 @@ def command(
     options = with_imported(options) if several else arguments_of_one(options)
     try:
         with _stray_prints_on_stderr(as_json):
-            if on_device is None:
+            if c_functions is not None:
+                result = c_functions.timed(options)
+            elif on_device is None:
                 result = (_comparison if several else _measurement)(names, **options)
             else:
                 result, kernels = timed_on_device(names, on_device, options)
@@ -183,6 +190,16 @@ def command(
     if raised is not None:
         raise raised
     sys.exit(_status_of(result))
+
+
+def _require_fitting(names: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse a name that is given twice, and options for another number of callables."""
+    several = len(names) > 1
+    if misplaced := [name for name in (_OF_ONE if several else _OF_SEVERAL) if name in options]:
+        when = "time one callable" if several else "compare several callables"
+        raise InvalidRequest(f"--{misplaced[0].replace('_', '-')} applies only when you {when}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidRequest(f"{twice[0]} is given twice")
 
 
 def _status_of(result: Measurement | InProcessComparison) -> int:

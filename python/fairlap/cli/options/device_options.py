@@ -43,7 +43,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--block", metavar="N[xN[xN]]", help="A kernel file: threads of a block.  [default: 1]"),
     click.option("--shared", type=click.IntRange(min=0), help="A kernel file: bytes of dynamic shared memory."),
     click.option(
-        "--args", "arguments", metavar="buffer:4MiB,i32:7,...", help="A kernel file: its arguments, in their order."
+        "--args", "arguments", metavar="i32:7,...", help="C: i32:7,f64[1000]->f64. A kernel file: buffer:4MiB,i32:7."
     ),
 )
 _OF_DEVICE = ("device", "stream", "method", "cache", "graph")
@@ -68,7 +68,8 @@ def device_timing_of(names: Sequence[str], options: dict[str, Any]) -> DeviceTim
     files = [name for name in names if name.rpartition(":")[0].endswith((".ptx", ".cubin"))]
     if of_files and not files:
         option = next(iter(of_files)).replace("arguments", "args")
-        raise InvalidRequest(f"--{option} applies only to kernel files, such as kernel.ptx:name")
+        others = " and C functions, such as libm.so.6:sin" if option == "args" else ""
+        raise InvalidRequest(f"--{option} applies only to kernel files, such as kernel.ptx:name{others}")
     if files and len(files) < len(names):
         raise InvalidRequest("kernel files and callables work on different streams; time them in separate commands")
     device = str(of_device.pop("device", "cuda" if files else "cpu"))

@@ -8,7 +8,9 @@ from functools import partial
 from fairlap import quantity_text
 from fairlap.history.changes import Change, SmallestStep
 from fairlap.history.history_text import (
+    bisect_text,
     cause_text,
+    commits_text,
     day,
     figure_text,
     no_change_text,
@@ -40,10 +42,12 @@ class HistoryDocument(PrintedDocument, frozen=True, tag="fairlap.history/1"):
     since: str
     margin: float  # smaller changes are left out
     trends: list[TrendDocument]
+    branch: str = ""  # of git; empty for all
 
 
 def document_of(history: ModelHistory) -> Document:
     since = f"since {day(history.since)}" if history.since else "all runs of the store"
+    since += f" on the branch {history.branch}" if history.branch else ""
     return Document(
         title=f"History of {history.model}" + (f" on {history.on}" if history.on else ""),
         facts=(f"{since} · changes of {quantity_text.share(history.margin)} or more", _TURNS),
@@ -58,7 +62,7 @@ def _section(found: TrendHistory, history: ModelHistory) -> Section:
     tables = [_contestants(found, history.on)]
     if found.changes:
         tables.append(_changes(found))
-    notes = [] if found.changes else [no_change_text(found, history)]
+    notes = [*filter(None, map(bisect_text, found.changes))] if found.changes else [no_change_text(found, history)]
     return Section(trend_title(found.trend), tables, notes, _picture(found, history.on))
 
 
@@ -76,7 +80,7 @@ def _cells(trend: Trend, series: Series) -> list[str]:
 
 def _changes(found: TrendHistory) -> Table:
     size = ratio_head(found.trend)
-    heads = ("date", "what changed", size, "first run", "evidence", "differs between the runs")
+    heads = ("date", "what changed", size, "first run", "evidence", "commits", "differs between the runs")
     rows = [
         [
             day(change.began_at),
@@ -84,6 +88,7 @@ def _changes(found: TrendHistory) -> Table:
             ratio_text(found.trend, change),
             change.run,
             cause_text(change),
+            commits_text(change),
             "; ".join(change.facts),
         ]
         for change in found.changes
@@ -105,7 +110,7 @@ def _data(history: ModelHistory) -> HistoryDocument:
         TrendDocument(**vars(each.trend), changes=each.changes, smallest_steps=each.smallest_steps)
         for each in history.trends
     ]
-    return HistoryDocument(history.model, history.on, history.since, float(history.margin), trends)
+    return HistoryDocument(history.model, history.on, history.since, float(history.margin), trends, history.branch)
 
 
 _OF_THE_TREND = ("work", "conditions", "threads", "device", "machine", "quantity")

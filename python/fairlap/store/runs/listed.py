@@ -59,6 +59,14 @@ class ListedRun:
         with open_store(reading=True) as store:
             return results_of(store.load(self.id), self.id)
 
+    @property
+    def note(self) -> str:
+        return self.summary.note
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self.summary.tags
+
     def __repr__(self) -> str:
         began = self.when.strftime("%Y-%m-%d %H:%M") if self.when else "unknown time"
         outcome = f"{self.winner} is the fastest" if self.winner else ", ".join(self.contestants)
@@ -70,12 +78,13 @@ def runs(
     model: str = "",
     on: str | Sequence[str] = (),
     since: str | date = "",
+    tag: str = "",
     limit: int | None = _MOST,
 ) -> tuple[ListedRun, ...]:
     """List the stored runs, the newest first, as ``fairlap runs`` does; none where nothing has been stored yet.
 
     Only those of this ``model``, with all contestants or frameworks of ``on``, that began at ``since`` (UTC unless it
-    has another zone) or later. ``limit`` is the most that are listed; None lists all.
+    has another zone) or later, with this ``tag``. ``limit`` is the most that are listed; None lists all.
     ``[run.results() for run in fairlap.runs(model="mlp", on="jax")]``.
     """
     if not isinstance(model, str):
@@ -86,7 +95,7 @@ def runs(
     began = utc_text(text)
     if text and not began:
         raise InvalidRequest(f"since={shown(since)} is not a date such as 2026-01-31 or 2026-01-31T14:00")
-    wanted = Wanted(model, on if isinstance(on, str) else ",".join(on), began)
+    wanted = Wanted(model, on if isinstance(on, str) else ",".join(on), began, tag=tag)
     try:
         with open_store(reading=True) as store:
             return tuple(map(ListedRun, store.runs(wanted, limit)))

@@ -65,7 +65,7 @@ def grad():
     time_calls(lambda: jax.block_until_ready(call(params, *batch)))
 
 
-def stepping(params, rate):
+def stepping(params, rate, loss=loss):
     optimizer = optax.sgd(rate, momentum=0.9)
     kept = jax.jit(optimizer.init)(params)
 
@@ -210,7 +210,28 @@ def ranks():
     both.time_steps(partial(stepping(params, 1e-4), *batch))
 
 
+def of_a_user(mode):
+    """Time calls, gradients or steps of a model that a user has written."""
+    import users_jax
+
+    forward, params, inputs = users_jax.residual_network()
+    params, labels = jax.device_put(params), jax.device_put(DRAW.integers(10, size=64).astype(np.int32))
+
+    def loss(params, *given):
+        return optax.softmax_cross_entropy_with_integer_labels(forward(params, *given[:-1]), given[-1]).mean()
+
+    if mode == "infer":
+        call = jax.jit(forward)
+        time_calls(lambda: call(params, *inputs).block_until_ready())
+    elif mode == "grad":
+        gradients = jax.jit(jax.value_and_grad(loss))
+        time_calls(lambda: jax.block_until_ready(gradients(params, *inputs, labels)))
+    else:
+        time_calls(partial(stepping(params, 1e-4, loss), *inputs, labels))
+
+
 if __name__ == "__main__":
     jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
-    run({each.__name__: each for each in scenarios})
+    users = {f"residual_network_{mode}": partial(of_a_user, mode) for mode in ("infer", "grad", "train")}
+    run({**{each.__name__: each for each in scenarios}, **users})

@@ -250,9 +250,39 @@ def ranks():
     both.time_steps(partial(step.get_concrete_function(*batch), *batch))
 
 
+def of_a_user(mode):
+    """Time calls, gradients or steps of a model that a user of Keras has written."""
+    import keras
+    import users_keras
+
+    model, optimizer = users_keras.network(), keras.optimizers.SGD(1e-4, momentum=0.9)
+    image = tf.random.normal((8, 64, 64, 3))
+    labels = tf.random.uniform((8,), maxval=10, dtype=tf.int32)
+    optimizer.build(model.trainable_variables)
+
+    def loss_in(image, labels, training):
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(image, training=training)))
+
+    def gradients(image, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_in(image, labels, training=False)
+        return loss, tape.gradient(loss, model.trainable_variables)
+
+    def step(image, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_in(image, labels, training=True)
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+
+    call = {"infer": lambda image, labels: model(image, training=False), "grad": gradients, "train": step}[mode]
+    concrete = tf.function(call).get_concrete_function(image, labels)
+    time_calls(lambda: concrete(image, labels))
+
+
 if __name__ == "__main__":
     threads = int(sys.argv[2])
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
-    run({each.__name__: each for each in scenarios})
+    users = {f"network_{mode}": partial(of_a_user, mode) for mode in ("infer", "grad", "train")}
+    run({**{each.__name__: each for each in scenarios}, **users})

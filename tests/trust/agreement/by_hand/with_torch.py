@@ -226,6 +226,24 @@ def own_generation():
         time_calls(answer)
 
 
+def of_a_user(name, mode):
+    """Time calls, gradients or steps of a model that a user has written."""
+    import users_torch
+
+    model, inputs = getattr(users_torch, name)()
+    labels = torch.randint(10, (8,))
+    if mode == "infer":
+        model.eval()
+        with torch.inference_mode():
+            time_calls(lambda: model(*inputs))
+    elif mode == "grad":
+        model.eval()
+        parameters = list(model.parameters())
+        time_calls(lambda: torch.autograd.grad(cross_entropy(model(*inputs), labels), parameters))
+    else:
+        time_calls(partial(stepping(model.train(), 1e-4), *inputs, labels))
+
+
 def ranks():
     """Time a step that two processes of DistributedDataParallel share."""
     import torch.distributed as dist
@@ -240,4 +258,9 @@ if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[2]))
     torch.backends.cudnn.allow_tf32 = False  # fp32 is IEEE's in fairlap
     scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, own_generation, ranks)
-    run({each.__name__: each for each in scenarios})
+    users = {
+        f"{name}_{mode}": partial(of_a_user, name, mode)
+        for name in ("convolutions", "transformer")
+        for mode in ("infer", "grad", "train")
+    }
+    run({**{each.__name__: each for each in scenarios}, **users})

@@ -266,3 +266,19 @@ def test_the_statements_of_the_documentation_set_up_what_they_say(
 
 def _database(url: str) -> str:
     return str(address_of(url).parameters["dbname"])
+
+
+def test_notes_and_tags_are_carried_and_changed_in_the_shared_store(shared_url: str) -> None:
+    with open_store(store_path()) as local, open_store() as shared:
+        assert isinstance(shared, SharedStore)
+        run_id = keep_whole(local, a_run())
+        local.change_tags(run_id, ["nightly"])
+        local.write_note(run_id, "zero \0 and ü")
+        list(push(local, shared, [run_id]))
+        [found] = shared.runs(Wanted(tag="nightly"))
+        assert (found.note, found.tags) == ("zero \ufffd and ü", ("nightly",))
+        shared.change_tags(run_id, ["50 %"], ["nightly"])
+        shared.write_note(run_id, "zero \0")
+        assert shared.runs(Wanted(tag="nightly")) == []
+        assert [each.note for each in shared.runs(Wanted(tag="50 %"))] == ["zero \ufffd"]
+        assert [each.outcome for each in push(local, shared, [run_id])] == ["unchanged"]

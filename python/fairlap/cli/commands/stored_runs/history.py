@@ -18,16 +18,25 @@ from fairlap.cli.output import print_document
     examples="""
 fairlap history convnet --since 2026-01-01
     Show when each contestant became slower, and whether it was the machine.
+fairlap history callables --branch main
+    Show the runs of one branch, and between which commits a change lies.
 """,
 )
 @click.argument("model", type=MODEL, metavar="MODEL")
 @click.option("--on", "on", type=NAME, metavar="NAMES", help="Only these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
+@click.option("--branch", type=NAME, metavar="NAME", help="Only runs from a working folder on this git branch.")
 @click.option("--margin", type=SHARE, default="1%", help="Ignore changes smaller than SHARE.  [default: 1%]")
 @OUTPUT
 @JSON
 def command(
-    model: str, on: str | None, since: str | None, margin: float, output: tuple[Path, ...], as_json: bool
+    model: str,
+    on: str | None,
+    since: str | None,
+    branch: str | None,
+    margin: float,
+    output: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Show each contestant's time in all stored runs of a model, and every change with its date, versions and size.
 
@@ -45,5 +54,5 @@ def command(
 
     files = writable(output, only=SUFFIXES)
     with open_store(reading=True) as store:
-        found = history_of(store, model, on=on or "", since=since or "", margin=margin)
+        found = history_of(store, model, on=on or "", since=since or "", branch=branch or "", margin=margin)
     raise SystemExit(print_document(document_of(found), as_json=as_json, files=files))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 @click.option("--model", default="", help="Only runs of this model.")
 @click.option("--on", "on", default="", metavar="NAMES", help="Only runs with all of these contestants or frameworks.")
 @click.option("--since", type=DATE, help="Only runs that began at DATE (UTC) or later.")
+@click.option("--tag", default="", metavar="TAG", help="Only runs with this tag.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Largest number of runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(ctx: click.Context, model: str, on: str, since: str | None, limit: int, as_json: bool) -> None:
+def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str, limit: int, as_json: bool) -> None:
     """List stored runs, the newest first. `fairlap show RUN` shows one."""
     if ctx.invoked_subcommand is not None:
         return
@@ -41,8 +42,8 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
     found: list[RunSummary] = []
     try:
         with open_store(reading=True) as store:
-            found, where = store.runs(Wanted(model, on, since or ""), limit), store.where
-            meant = "" if found else _meant(store, model, on)
+            found, where = store.runs(Wanted(model, on, since or "", tag=tag), limit), store.where
+            meant = "" if found else _meant(store, {"--model": model, "--on": on, "--tag": tag})
     except NoSuchRun as error:
         print_json(RunSummaries(found)) if as_json else click.echo(str(error))
     else:
@@ -56,12 +57,13 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, limit: i
     _note_waiting()
 
 
-def _meant(store: Store, model: str, on: str) -> str:
+def _meant(store: Store, asked: Mapping[str, str]) -> str:
     """Suggest names for those that no stored run has."""
     from fairlap.store.figures import stored_contestants, stored_models
+    from fairlap.store.runs.notes import stored_tags
 
-    known = {"--model": stored_models, "--on": stored_contestants}
-    for option, given in (("--model", model), *(("--on", name) for name in on.split(","))):
+    known = {"--model": stored_models, "--on": stored_contestants, "--tag": stored_tags}
+    for option, given in ((option, name) for option, names in asked.items() for name in names.split(",")):
         names = store.ask(known[option]) if given else []
         if given not in names and (meant := did_you_mean(given, names)):
             return f"; {option} {given}: {meant}"
@@ -77,6 +79,36 @@ def remove(runs: tuple[str, ...]) -> None:
     with open_store(reading=True) as store:
         for run in dict.fromkeys([store.id_of(run) for run in runs]):  # all are found before the first is removed
             print_line(f"removed {store.remove(run)}")
+
+
+@command.command("note")
+@click.argument("run", type=RUN, metavar="RUN")
+@click.argument("text")
+def note(run: str, text: str) -> None:
+    """Write a note about a run, in the place of the one that it had; '' removes it.
+
+    `fairlap runs` and `fairlap show` print it, and a file of the run holds it.
+    """
+    from fairlap.store.store import open_store
+
+    with open_store() as store:
+        run = store.id_of(run)
+        store.write_note(run, text)
+        print_line(f"{run}: {text}" if text else f"{run} has no note")
+
+
+@command.command("tag")
+@click.argument("run", type=RUN, metavar="RUN")
+@click.argument("tags", nargs=-1, metavar="TAG...")
+@click.option("--remove", "removed", multiple=True, metavar="TAG", help="Take this tag away. Repeatable.")
+def tag(run: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
+    """Tag a run, to find it with `fairlap runs --tag TAG`; without TAG, print its tags."""
+    from fairlap.store.store import open_store
+
+    with open_store() as store:
+        run = store.id_of(run)
+        has = store.change_tags(run, tags, removed)
+        print_line(f"{run}: {', '.join(has) or 'no tags'}")
 
 
 @command.command("export")
@@ -211,7 +243,7 @@ def _note_waiting() -> None:
 
 
 def _lines(summary: RunSummary) -> list[str]:
-    """One line; a run of several works has one more for each."""
+    """One line; a run of several works has one more for each, and what people wrote about it has its own."""
     from fairlap.request.work_title import work_title
 
     began = summary.began_at[:16].replace("T", " ") or "unknown time"
@@ -219,7 +251,9 @@ def _lines(summary: RunSummary) -> list[str]:
     works = [
         f"{work_title(work, summary.data, summary.frameworks)}: {summary.standing(work)}" for work in summary.works
     ]
-    return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {work}" for work in works[1:])]
+    own = [f"tags: {', '.join(summary.tags)}"] if summary.tags else []
+    own += [f"note: {line}" for line in summary.note.splitlines()[:1]]
+    return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {line}" for line in (*works[1:], *own))]
 
 
 def _fitting(line: str) -> str:

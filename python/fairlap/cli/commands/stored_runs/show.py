@@ -98,6 +98,8 @@ def _head(run_id: str, state: State, saved: Run) -> str:
     ]
     if saved.ended_early:
         lines.append(f"ended: {saved.ended_early}")
+    lines += [f"tags: {', '.join(saved.tags)}"] if saved.tags else []
+    lines += [f"note: {saved.note}"] if saved.note else []
     return joined_lines(lines)
 
 
