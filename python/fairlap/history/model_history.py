@@ -56,7 +56,7 @@ def history_of(
     return ModelHistory(model, on, since, branch, margin, tuple(found))
 
 
-def _on_branch(machines: Mapping[str, Mapping[str, str]], model: str, branch: str) -> dict[str, Mapping[str, str]]:
+def _on_branch(machines: Mapping[str, dict[str, str]], model: str, branch: str) -> dict[str, dict[str, str]]:
     found = {run: facts for run, facts in machines.items() if facts.get("git branch") == branch}
     if machines and not found:
         known = {facts["git branch"] for facts in machines.values() if "git branch" in facts}

@@ -8,15 +8,12 @@ import math
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from fairlap.engine.c_functions import CFunction, Signature, loaded
 from fairlap.errors import FairlapError, InvalidRequest
-
-if TYPE_CHECKING:
-    from fairlap.engine.native_functions import NativeFunction
 
 _ROUNDED = 16.0  # times the rounding of as many operations as the largest array has elements
 
@@ -27,10 +24,8 @@ class DifferentAnswers(FairlapError):
     code = "E_OUTPUT"
 
 
-def functions_with_equal_answers(
-    names: Sequence[str], signature: Signature, *, any_answers: bool
-) -> Mapping[str, NativeFunction]:
-    """Load each, call it once, and compare what it computes with what the first one does.
+def functions_with_equal_answers(names: Sequence[str], signature: Signature, *, any_answers: bool) -> dict[str, Any]:
+    """Load each, call it once, and compare what it computes with what the first one does: native functions by name.
 
     A function that crashes is found in a process of its own, before it could end this one.
     """
