@@ -16,8 +16,10 @@ import photo_classifier
 import pytest
 from command_line import output, refusal
 from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.planning.plan_reach import reach_of
 from fairlap.race.processes.block_worker import CONTROLLED_MEMORY
 from fairlap.race.run import Run
+from fairlap.render.plan_command import command_of
 from fairlap.request.names import Contestants
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
@@ -89,6 +91,8 @@ def test_all_from_photo_to_class_takes_as_long_as_in_a_loop_by_hand(here: Path) 
         threads=1,
     )
     plan, kept = plan_of(request), []
+    assert command_of(plan).count("photo_code:") == 4
+    assert any("photo_code:best" in line for line in reach_of(plan))
     race = run_race(plan, keep=lambda _process, samples: kept.append(samples))
     [row] = results_of(Run(plan, race.processes, {}, {}, "2026-01-01T00:00:00+00:00"), "r").rows
     assert row.judged_by == "time from file to answer"
@@ -175,6 +179,16 @@ def test_contestants_whose_functions_or_answers_are_others_are_disqualified(here
     row = rows["onnxruntime"]
     assert (row.outcome, row.code) == ("disqualified", "E_OUTPUT")
     assert re.search(r"\d\.npy", row.message)
+
+
+@pytest.mark.slow
+def test_an_answer_that_rounding_decides_is_said_to_be_unproven(here: Path, items: Path) -> None:
+    """Whole numbers of which each float32 gives others."""
+    options = {"before": functions("load"), "after": functions("last_digits"), "seconds": 0.05}
+    row = raced(here / "small.onnx", items, ["onnxruntime"], **options)["onnxruntime"]
+    assert row.outcome == "finished", row.message
+    [notice] = [each for each in row.warnings if each.code == "W_WEAK_PROOF"]
+    assert "0.npy" in notice.text
 
 
 @pytest.mark.slow

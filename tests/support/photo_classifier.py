@@ -76,6 +76,10 @@ def by_another_name(array):
     return {"photo": array}
 
 
+def last_digits(outputs):
+    return [int(1e9 * float(score)) for score in outputs["scores"][0]]
+
+
 def raising(outputs):
     raise ValueError("no class is likely")
 

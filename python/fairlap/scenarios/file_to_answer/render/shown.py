@@ -57,16 +57,19 @@ def _rates(row: Row) -> list[str]:
 def _model_against_whole(rows: Sequence[Row]) -> list[str]:
     """Compare each with the quickest by the whole, which the judged figure of a row is."""
     known = [row for row in rows if row.judged is not None and row.file_model_ns is not None]
-    ranked = sorted(known, key=_whole_ns)
-    notes = []
-    for row in ranked[1:]:
-        model, whole = (_times(of(row), of(ranked[0])) for of in (_model_ns, _whole_ns))
-        notes.append(f"{row.contestant} takes {whole} the time of {ranked[0].contestant}, in the model alone {model}.")
-    return notes
+    first, *others = sorted(known, key=_whole_ns) or [None]
+    if first is None or not others:
+        return []
+    ratios = [
+        f"{row.contestant} {_times(_whole_ns(row), _whole_ns(first))} and {_times(_model_ns(row), _model_ns(first))}"
+        for row in others
+    ]
+    about = f"Multiples of {first.contestant}'s time from file to answer, and of its model alone"
+    return [f"{about}: {', '.join(ratios)}."]
 
 
 def _times(one_ns: float, other_ns: float) -> str:
-    return f"{quantity_text.number(one_ns / other_ns)} times"
+    return quantity_text.number(one_ns / other_ns)
 
 
 def _whole_ns(row: Row) -> float:
