@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import photo_classifier
 import pytest
 from fairlap.models.array_files import safetensors
 from fairlap.request.fields.stages import Stages
+from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.column_definitions.scenarios import StageTime
 from fairlap.scenarios.file_to_answer.answer_values import (
     as_arrays,
     expected_answer,
@@ -21,6 +24,7 @@ from fairlap.scenarios.file_to_answer.answer_values import (
     value_of,
     why_wrong,
 )
+from fairlap.scenarios.file_to_answer.render.shown import FilesShown
 from fairlap.scenarios.file_to_answer.stage_functions import InputForm, StageFailed
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound, StageFound
 from fairlap.scenarios.file_to_answer.stage_process import Order, answer_file, carry_out, inputs_file, outputs_file
@@ -108,6 +112,23 @@ def test_stages_of_one_process_have_the_model_among_them() -> None:
     assert found.per_s == pytest.approx(200.0)
     assert AnswersFound().model_ns is None
     assert AnswersFound().per_s is None
+
+
+def test_the_difference_of_the_models_stands_beside_that_of_the_whole() -> None:
+    def row(name: str, whole_ns: float, model_ns: float) -> Any:
+        stages = [StageTime("decode", Estimate(whole_ns - model_ns), 0.5), StageTime("model", Estimate(model_ns), 0.5)]
+        rates = {"file_answers_per_s": Estimate(1e9 / whole_ns), "file_overlapped_per_s": Estimate(2e9 / whole_ns)}
+        figures = {"judged": Estimate(whole_ns), "file_model_ns": Estimate(model_ns), "file_stages": stages}
+        return SimpleNamespace(contestant=name, **figures, **rates)
+
+    rows = [row("torch", 12e6, 9e6), row("onnxruntime", 6e6, 3e6)]
+    _, beside = FilesShown().notes(rows)
+    assert beside.endswith("torch 2 and 3.")
+    stages, rates = FilesShown().lines(rows[1])
+    assert "decode 3.000 ms" in stages
+    assert rates.endswith("(2 times)")
+    assert len(FilesShown().notes(rows[:1])) == 1
+    assert FilesShown().notes([SimpleNamespace(file_stages=[])]) == []  # type: ignore[list-item]
 
 
 @pytest.fixture

@@ -57,9 +57,9 @@ def _rates(row: Row) -> list[str]:
 def _model_against_whole(rows: Sequence[Row]) -> list[str]:
     """Compare each with the quickest by the whole, which the judged figure of a row is."""
     known = [row for row in rows if row.judged is not None and row.file_model_ns is not None]
-    first, *others = sorted(known, key=_whole_ns) or [None]
-    if first is None or not others:
+    if len(known) < 2:
         return []
+    first, *others = sorted(known, key=_whole_ns)
     ratios = [
         f"{row.contestant} {_times(_whole_ns(row), _whole_ns(first))} and {_times(_model_ns(row), _model_ns(first))}"
         for row in others
