@@ -28,8 +28,8 @@ class FilesShown(RenderSide):
 
 
 _ABOUT = (
-    "Ranked by the time from file to answer: the median of each file, averaged over the files. Latency, memory and "
-    "energy are those of the model's calls alone, on drawn inputs."
+    "Ranked by the time from file to answer: the median of each file, averaged over the files. Latency and energy are "
+    "those of the model's calls alone, on drawn inputs; memory is that of the process with your functions."
 )
 
 
