@@ -14,7 +14,7 @@ _WITHOUT_SECTIONS = 14  # options at most
 
 RACE_SECTIONS: Mapping[str, str] = {
     "What to race": "on command parameter batch mode precision device data processes scaling hosts",
-    "Your own model": "shapes dims shapes-from inputs generate reference range trust",
+    "Your own model": "shapes dims shapes-from inputs items before after generate reference range trust",
     "Training, with --mode train": "loss optimizer schedule start-from to-score train-on fraction epochs "
     "count-evaluation keep-weights",
     "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",

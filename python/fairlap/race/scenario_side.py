@@ -65,6 +65,10 @@ class RaceSide:
     def require_unchanged(self, work: Work) -> None:
         """Refuse data that are no longer those that the plan was made from."""
 
+    def readable(self, work: Work) -> Sequence[Path]:
+        """List what a contestant in a sandbox may read for it, besides its model."""
+        return ()
+
 
 def race_side_of(scenario: Scenario) -> RaceSide:
     return _side(scenario.race_side) if scenario.race_side else RaceSide()

@@ -176,6 +176,24 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
             "over this mix of sizes."
         ),
     ] = None
+    items: Annotated[
+        str | None,
+        _about(
+            "Of your own model: a folder with a file for each answer. All from file to answer is timed, with the "
+            "functions of before and after."
+        ),
+    ] = None
+    before: Annotated[
+        str | tuple[str, ...],
+        _about(
+            "With items: functions, module:function, from the path of a file to the inputs of the model, each on what "
+            "the one before returned."
+        ),
+    ] = ()
+    after: Annotated[
+        str | tuple[str, ...],
+        _about("With items: functions from the outputs of the model, as NumPy arrays, to the answer."),
+    ] = ()
     generate: Annotated[
         str | None,
         _about('Let your own model of transformers answer: tokens of the prompt and of the answer, "128:32".'),

@@ -12,6 +12,7 @@ from fairlap.request.fields.load import Load
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
 from fairlap.request.fields.source import Source
+from fairlap.request.fields.stages import Stages
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
@@ -61,6 +62,7 @@ class Work(msgspec.Struct, frozen=True):
     together: tuple[Precision, ...] = ()  # ranked with each other: then every contestant has one of these
     load: Load | None = None  # where the largest rate of requests is searched for
     scale: Scale | None = None  # where the same work is raced at several
+    stages: Stages | None = None  # where all from file to answer is timed
 
     @property
     def id(self) -> str:
@@ -81,7 +83,8 @@ class Work(msgspec.Struct, frozen=True):
         load = "" if self.load is None else f" · load {self.load.text}"
         scale = "" if self.scale is None else f" · {self.scale.text}"
         batch = f"batch {self.batch}" if self.mix is None else self.mix.text
-        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}"
+        files = "" if self.stages is None else f" · {self.stages.text}"
+        return f"{mode} · {', '.join(self.precisions)} · {batch}{scale}{start}{on}{load}{files}"
 
     @property
     def is_model(self) -> bool:

@@ -29,6 +29,7 @@ Better = Literal["lower", "higher"]
 Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
+    "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",
     "fairlap.scenarios.load.scenario:LoadScenario",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",

@@ -16,6 +16,7 @@ from fairlap.models.call_cost import CallCost
 from fairlap.models.task_metrics import Score
 from fairlap.request.work import Conditions
 from fairlap.scenarios.calls.latency_messages import Feeding
+from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound
 from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.mixed_sizes.mix_messages import MixFound
@@ -146,6 +147,7 @@ class ProcessResult(msgspec.Struct):
     learning: LearningCurve | None = None  # of training to a score
     load: LoadFound | None = None  # of a race of load
     mix: MixFound | None = None  # of a race over a mix of sizes
+    answers: AnswersFound | None = None  # of a race from file to answer
     ranks: RanksFound | None = None  # where several processes shared its steps
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept

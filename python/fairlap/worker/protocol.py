@@ -18,6 +18,7 @@ from fairlap.request.fields.training_data import ItemSizes
 from fairlap.request.work import Mode, Precision
 from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import Fed, Feed, Measure, Measured, Reading
+from fairlap.scenarios.file_to_answer.stage_messages import ItemSeen, ItemsMeasured, MeasureItems, SeeItem
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Restore, Restored
 from fairlap.scenarios.load.load_messages import LoadTrial, OfferLoad
 from fairlap.scenarios.load.loadgen_messages import LoadGenResult, LoadGenRun
@@ -38,7 +39,9 @@ LONGEST_LINE_BYTES = 64 * 2**20
 
 Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
-FailedCode = Literal["", "E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_RANK", "E_HOST"]
+FailedCode = Literal[
+    "", "E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_STAGE", "E_RANK", "E_HOST"
+]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
@@ -129,6 +132,8 @@ Request = (
     | LoadGenRun
     | SeeSize
     | MeasureMix
+    | SeeItem
+    | MeasureItems
     | Epoch
     | Restore
     | ProfileCalls
@@ -195,6 +200,8 @@ Reply = (
     | LoadGenResult
     | SizeSeen
     | MixMeasured
+    | ItemSeen
+    | ItemsMeasured
     | EpochTrained
     | Restored
     | Profiled
@@ -223,10 +230,10 @@ def request_in(line: bytes) -> Request:
 def reply_in(line: bytes) -> Reply:
     """Raise msgspec.MsgspecError for anything but a reply, also for numbers that contradict each other."""
     reply = _replies.decode(line)
-    if isinstance(reply, Measured | LoadTrial | MixMeasured):
+    if isinstance(reply, Measured | LoadTrial | MixMeasured | ItemsMeasured):
         reply.require_consistent()
     return reply
 
 
 def raw_bytes_after(reply: Reply) -> int:
-    return reply.bytes if isinstance(reply, Measured | LoadTrial | MixMeasured) else 0
+    return reply.bytes if isinstance(reply, Measured | LoadTrial | MixMeasured | ItemsMeasured) else 0

@@ -124,6 +124,7 @@ STEPS = ("--mode", "train", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
 LOAD = ("load", "convnet", "--batch", "1", "--p99", f"{SERVED_WITHIN_MS}ms")
 COMPARE = ("compare", "convnet")
 IN_A_SINGLE_TURN = ("--seconds", "3")  # as long as the turns of the loop around it, or a stall decides the figure
+FILES_TASK = "tests.trust.agreement.by_hand.files_task"
 CASES = (
     Case("latency", COMPARE, value("latency_p50_ns"), 0.03, model_file="convnet-8.onnx"),
     Case("grad", (*COMPARE, "--mode", "grad"), value("latency_p50_ns"), 0.03, TRAINING),
@@ -177,6 +178,18 @@ CASES = (
         contestants=TRAINING,
         threads=(1,),
         is_stopped=False,
+    ),
+    Case(
+        "from file to answer",
+        (
+            *("compare", f"{FILES_TASK}:model", "--items", str(BY_HAND), "--after", f"{FILES_TASK}:best"),
+            *("--before", f"{FILES_TASK}:read,{FILES_TASK}:spectrum"),
+        ),
+        value("judged"),
+        contestants=("torch",),
+        turn_of="steps",
+        loop="from_file.py",
+        threads=(1,),
     ),
     Case(
         "a program",

@@ -133,6 +133,19 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
     metavar="FILE.csv",
     help="Race over sizes that change: a row a call, columns as in --dims.",
 )
+@click.option("--items", metavar="FOLDER", help="Time all from file to answer: a folder with a file for each.")
+@click.option(
+    "--before",
+    type=NAMES,
+    metavar="MODULE:NAME,...",
+    help="Functions from the path of a file to the inputs of your model.",
+)
+@click.option(
+    "--after",
+    type=NAMES,
+    metavar="MODULE:NAME,...",
+    help="Functions from its outputs to the answer.",
+)
 @click.option(
     "--reference",
     metavar="MODULE:NAME",

@@ -19,11 +19,11 @@ class OwnTimes(Protocol):
         """Of the last so many calls."""
 
 
-FailureCode = Literal["E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER"]
+FailureCode = Literal["E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_STAGE"]
 
 
 class ContestantFailed(FairlapError):
-    """What a contestant calls failed: a command or a server, not the code of this process.
+    """What a contestant calls failed: a command, a server or a function of the user's, not the code of this process.
 
     ``printed`` is the end of what it printed: a traceback of this process would explain nothing.
     """

@@ -39,7 +39,7 @@ class PlanModule(msgspec.Struct, frozen=True):
 def modules_of(contestants: Iterable[ContestantName], works: Iterable[Work]) -> tuple[PlanModule, ...]:
     """Find what a plan imports; what is not found is left to the process that needs it."""
     wanted = [_of_contestant(name) for name in contestants]
-    wanted += [(name, "") for work in works if work.source is not None for name in _of_source(work.source)]
+    wanted += [(name, "") for work in works for name in _of_work(work)]
     found = []
     for name, path in dict.fromkeys(wanted):
         folder = _folder_of(name, path) if name else None
@@ -114,10 +114,21 @@ def _of_contestant(name: ContestantName) -> tuple[str, str]:
     return module.partition(".")[0], options.get(PATH, "")
 
 
+def _of_work(work: Work) -> Iterator[str]:
+    if work.source is not None:
+        yield from _of_source(work.source)
+    if work.stages is not None:
+        yield from map(_first_part, work.stages.functions)
+
+
 def _of_source(source: Source) -> Iterator[str]:
     for text in (source.path.removeprefix(PREFIX_OF_CALLABLES), source.inputs, source.loss):
         if is_callable_name(text) and not source.checkout:
-            yield text.partition(":")[0].partition(".")[0]
+            yield _first_part(text)
+
+
+def _first_part(function: str) -> str:
+    return function.partition(":")[0].partition(".")[0]
 
 
 def _contestant_then(name: ContestantName, placed: Mapping[tuple[str, str], PlanModule]) -> ContestantName:
@@ -129,14 +140,20 @@ def _contestant_then(name: ContestantName, placed: Mapping[tuple[str, str], Plan
 
 
 def _work_then(work: Work, placed: Mapping[tuple[str, str], PlanModule]) -> Work:
-    source = work.source
-    if source is None:
-        return work
-    for name in _of_source(source):
-        module = placed.get((name, ""))
-        if module is not None and module.path and not _has(name, source.folder):
-            source = msgspec.structs.replace(source, folder=module.folder)
-    return msgspec.structs.replace(work, source=source)
+    source, stages = work.source, work.stages
+    for name in () if source is None else _of_source(source):
+        if source is not None and (folder := _moved_to(name, source.folder, placed)):
+            source = msgspec.structs.replace(source, folder=folder)
+    for name in () if stages is None else map(_first_part, stages.functions):
+        if stages is not None and (folder := _moved_to(name, stages.folder, placed)):
+            stages = msgspec.structs.replace(stages, folder=folder)
+    return msgspec.structs.replace(work, source=source, stages=stages)
+
+
+def _moved_to(name: str, folder: str, placed: Mapping[tuple[str, str], PlanModule]) -> str:
+    """Find the folder that now has a module which its work would not find; empty where there is none."""
+    module = placed.get((name, ""))
+    return module.folder if module is not None and module.path and not _has(name, folder) else ""
 
 
 def _folder_of(name: str, path: str) -> Path | None:

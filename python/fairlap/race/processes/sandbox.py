@@ -11,8 +11,10 @@ from fairlap.models.code_hash import folders_of_model_code
 from fairlap.models.sources.registry import require_kind
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
+from fairlap.race.scenario_side import race_side_of
 from fairlap.request.commands import words_of
 from fairlap.request.names import CALLABLES, COMMAND, FOLDER, PATH, RUN, ContestantName
+from fairlap.scenarios.contract import scenario_of
 from fairlap.worker.process_options import process_options_in
 from fairlap.worker.protocol import Sandbox
 from fairlap.worker.serving import over_http
@@ -43,6 +45,7 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     work, options = materials.work, runner.name.framework_options
     readable = [materials.folder, *_folders_of(materials.package)]
     readable += [Path(plan.data)] if "/" in plan.data else []
+    readable += race_side_of(scenario_of(plan, materials.work)).readable(materials.work)
     writable = [runner.scratch]
     if (source := work.source) is not None:
         read = [Path(path) for path, _ in source.files]

@@ -15,6 +15,7 @@ from fairlap.scenarios.process_result import CompileCaches
 _learning = partial(about, group="learning")
 _load = partial(about, group="load")
 _mix = partial(about, group="mix")
+_file = partial(about, group="from file to answer")
 _scaling = partial(about, group="scaling")
 _scenario = partial(about, group="scenario")
 
@@ -48,6 +49,14 @@ class ReadyInBlock(msgspec.Struct, frozen=True):
     ready_s: float  # until it was ready for every size: its first answer, and the stalls at the other sizes
     call_ns: float
     caches: CompileCaches  # of its compiler, on disk, when it began
+
+
+class StageTime(msgspec.Struct, frozen=True):
+    """Of one stage from file to answer: its median time of each file, averaged over the files."""
+
+    stage: str  # the name of its function, or "model"
+    stage_ns: Estimate
+    share: float  # of the time from file to answer
 
 
 class Scenarios(Answers, frozen=True, kw_only=True):
@@ -144,6 +153,19 @@ class Scenarios(Answers, frozen=True, kw_only=True):
     ]
     mix_by_size: Annotated[list[CallAtSize], _mix("Time by size, in the order of the sizes.")]
     mix_by_block: Annotated[list[ReadyInBlock], _mix("Of each process: what a break-even is computed from.")]
+
+    file_items: Annotated[str, _file("The files that were answered; empty where calls take arrays.")]
+    file_model_ns: Annotated[
+        Estimate | None,
+        _file("Time of the model in an answer to a file, with handing over inputs and reading outputs."),
+    ]
+    file_model_share: Annotated[Estimate | None, _file("How much of the time from file to answer that is.")]
+    file_answers_per_s: Annotated[Estimate | None, _file("Files answered per second, one after the other.")]
+    file_overlapped_per_s: Annotated[
+        Estimate | None,
+        _file("The same where the stages before the model work on the next file meanwhile, on a second thread."),
+    ]
+    file_stages: Annotated[list[StageTime], _file("Time by stage, in their order.")]
 
     speed_up: Annotated[
         Estimate | None, _scaling("How many times the items per second of the same contestant at the smallest scale.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,29 +19,12 @@ from fairlap.frameworks.adapter_parts.http.tensor_messages import (
     tensors_in,
 )
 from fairlap.frameworks.contract import Contestant
-from fairlap.models.array_files.safetensors import ALIGNMENT
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Spec, Tensor
+from fairlap.scenarios.calls.input_slots import InputSlots
 from fairlap.worker.serving.over_http import SERVED_AT
 
 _NAMES = {dtype: name for name, dtype in DATATYPES.items()}
-
-
-class _Slot:
-    """Memory for one input that all requests are copied to, as frameworks take batches from a feeder."""
-
-    def __init__(self, tensor: Tensor, batch: int) -> None:
-        shape, dtype = tensor.sized(batch), np.dtype(tensor.dtype)
-        memory = np.zeros(int(np.prod(shape)) * dtype.itemsize + ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % ALIGNMENT
-        self.array = memory[start : len(memory) - ALIGNMENT + start].view(dtype).reshape(shape)
-        self.pointer = self.array.ctypes.data
-        self.__dlpack__ = self.array.__dlpack__
-
-    def fill(self, name: str, array: np.ndarray) -> None:
-        if (array.dtype, array.shape) != (self.array.dtype, self.array.shape):
-            raise BadTensors(f"{name} is {array.dtype} {list(array.shape)}, not {self.array.dtype} {self.array.shape}")
-        self.array[...] = array
 
 
 class ServedContestant:
@@ -50,7 +32,7 @@ class ServedContestant:
 
     def __init__(self, contestant: Contestant, spec: Spec, batch: int) -> None:
         self._contestant, self._spec = contestant, spec
-        self._slots = {tensor.name: _Slot(tensor, batch) for tensor in spec.inputs}
+        self._slots = InputSlots(contestant, spec.inputs, batch)
         self.metadata = {
             "name": spec.name,
             "platform": "fairlap",
@@ -59,23 +41,15 @@ class ServedContestant:
         }
 
     def answer(self, inputs: Arrays) -> Arrays:
-        for name, slot in self._slots.items():
+        for name, slot in self._slots.arrays.items():
             if name not in inputs:
                 raise BadTensors(f"it lacks the input {name}")
-            slot.fill(name, inputs[name])
-        result = self._run()
+            _fill(slot, name, inputs[name])
+        result = self._slots.result()
         if self._contestant.done is not None:
             self._contestant.done(result)
         outputs = self._contestant.outputs(result)
         return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in outputs.items()}
-
-    def _run(self) -> Any:
-        """Without a copy where the framework can take the memory of the slots."""
-        fed = self._contestant.fed
-        if fed is None:
-            return self._contestant.bind({name: slot.array for name, slot in self._slots.items()})()
-        hand_over: Callable[[Any], Any] = fed.hand_over
-        return fed.run({name: hand_over(slot) for name, slot in self._slots.items()})
 
 
 def application(served: ServedContestant) -> FastAPI:
@@ -102,6 +76,12 @@ def application(served: ServedContestant) -> FastAPI:
     app.add_api_route(SERVED_AT, lambda: served.metadata, methods=["GET"])
     app.add_api_route(f"{SERVED_AT}/infer", infer, methods=["POST"], response_model=None)
     return app
+
+
+def _fill(slot: np.ndarray, name: str, array: np.ndarray) -> None:
+    if (array.dtype, array.shape) != (slot.dtype, slot.shape):
+        raise BadTensors(f"{name} is {array.dtype} {list(array.shape)}, not {slot.dtype} {slot.shape}")
+    slot[...] = array
 
 
 def _described(tensor: Tensor, batch: int, dtype: str) -> dict[str, Any]:

@@ -1,0 +1,164 @@
+"""What contestants' answers to the files are compared with: the float64 reference on the same inputs, then ``--after``.
+
+The user's functions run in a separate process, and so does the model's reference.
+"""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from fairlap.errors import InvalidRequest, last_line, shortened
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.launch.opened_source import process_of_source
+from fairlap.launch.original import Original
+from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.models.array_files import safetensors
+from fairlap.models.arrays import Arrays
+from fairlap.models.sources.confinement import LIMIT_S
+from fairlap.models.spec import Spec, Tolerance
+from fairlap.race.planning.plan_modules import PlanModule, modules_of
+from fairlap.request.fields.source import Source
+from fairlap.request.fields.stages import Stages
+from fairlap.request.work import Work
+from fairlap.scenarios.file_to_answer.answer_values import (
+    AnswerValue,
+    ExpectedAnswer,
+    expected_answer,
+    from_arrays,
+    value_of,
+)
+from fairlap.scenarios.file_to_answer.stage_functions import StageFailed, forms_of
+from fairlap.scenarios.file_to_answer.stage_process import Order, Outcome, answer_file, inputs_file, outputs_file
+
+_MOVED = 8  # sets of outputs, each off by as much as an answer may be
+
+
+@dataclass(frozen=True)
+class FileReference:
+    name: str
+    inputs: Arrays
+    outputs: Arrays  # in float64
+    tolerances: Mapping[str, Tolerance]
+    answer: ExpectedAnswer
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A work, the inputs that its model takes, and where files are exchanged."""
+
+    work: Work
+    spec: Spec
+    stages: Stages
+    passed: tuple[str, ...]
+    scratch: ScratchFolder = field(default_factory=ScratchFolder)
+
+    @property
+    def folder(self) -> Path:
+        return self.scratch.path
+
+
+_Key = tuple[Source, Stages, int, tuple[str, ...], tuple[PlanModule, ...]]
+_found: dict[_Key, list[FileReference]] = {}
+
+
+def references_of(work: Work, spec: Spec, passed: tuple[str, ...]) -> list[FileReference]:
+    """Compute them once in this process, in the order of the files.
+
+    Raises InvalidRequest for a function that fails, or that gives another result when it is called again.
+    """
+    assert work.source is not None
+    assert work.stages is not None
+    key = (work.source, work.stages, work.batch, passed, modules_of((), (work,)))
+    if key not in _found:
+        asked = _Asked(work, spec, work.stages, passed)
+        atexit.register(asked.scratch.remove)
+        _found[key] = _references(asked)
+    return _found[key]
+
+
+def _references(asked: _Asked) -> list[FileReference]:
+    assert asked.work.source is not None
+    names = asked.stages.names
+    _carry_out(asked, "before")
+    inputs = [safetensors.read(inputs_file(asked.folder, item)) for item in range(len(names))]
+    with closing(Original(asked.work.source, asked.passed)) as original:
+        answered = [_copied(*original.answers(own)) for own in inputs]
+    for item, (outputs, allowed) in enumerate(answered):
+        for number in range(_MOVED + 1):
+            moved = _moved(asked.spec, outputs, allowed, item, number)
+            safetensors.write(outputs_file(asked.folder, item, number), moved)
+    if asked.stages.after:
+        _carry_out(asked, "after")
+    return [
+        FileReference(name, inputs[item], *answered[item], _expected(asked, item)) for item, name in enumerate(names)
+    ]
+
+
+def _copied(outputs: Arrays, allowed: Mapping[str, Tolerance]) -> tuple[Arrays, Mapping[str, Tolerance]]:
+    """Out of the file, which has the next answers soon."""
+    return {name: np.array(array) for name, array in outputs.items()}, allowed
+
+
+def _moved(
+    spec: Spec, outputs: Arrays, allowed: Mapping[str, Tolerance], item: int, number: int
+) -> dict[str, np.ndarray]:
+    """Round the outputs to the model's types; from number 1 on, move floats by as much as they may be off."""
+    rng = np.random.default_rng([item, number])
+    types = {tensor.name: np.dtype(tensor.dtype) for tensor in spec.outputs}
+    found = {}
+    for name, exact in outputs.items():
+        kind, tolerance = types[name], allowed[name]
+        moved = np.asarray(exact)
+        if number and kind.kind == "f":
+            reach = np.maximum(tolerance.absolute, tolerance.relative * np.abs(exact))
+            moved = moved + rng.uniform(-1.0, 1.0, moved.shape) * reach
+        found[name] = moved.astype(kind)
+    return found
+
+
+def _expected(asked: _Asked, item: int) -> ExpectedAnswer:
+    first, *moved = [_answer(asked, item, number) for number in range(_MOVED + 1)]
+    assert first is not None
+    return expected_answer(first, moved)
+
+
+def _answer(asked: _Asked, item: int, number: int) -> AnswerValue | None:
+    if not asked.stages.after:
+        return value_of(safetensors.read(outputs_file(asked.folder, item, number)))
+    file = answer_file(asked.folder, item, number)
+    return from_arrays(safetensors.read(file)) if file.is_file() else None
+
+
+def _carry_out(asked: _Asked, step: str) -> None:
+    order = Order(
+        asked.stages,
+        forms_of(asked.spec, asked.work.batch),
+        str(asked.folder),
+        "before" if step == "before" else "after",
+        _MOVED,
+    )
+    module = "fairlap.scenarios.file_to_answer.stage_process"
+    with process_of_source(module, errors=subprocess.PIPE, passed=asked.passed) as process:
+        try:
+            printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            text = f"--{step}: the files were not done within {LIMIT_S / 60:.0f} minutes"
+            raise InvalidRequest(text, code="E_TIMEOUT") from None
+        finally:
+            process.terminate()  # does nothing when it has ended
+    try:
+        outcome = msgspec.json.decode(printed, type=Outcome)
+    except NOT_THE_DOCUMENT:
+        last = shortened(last_line(errors.decode(errors="replace"))) or f"exit status {process.returncode}"
+        text = f"the functions of --{step} ended their process: {last}"
+        raise InvalidRequest(text, code=StageFailed.code) from None
+    if outcome.code:
+        raise InvalidRequest(outcome.message, code=outcome.code)

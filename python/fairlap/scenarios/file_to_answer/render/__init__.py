@@ -1,0 +1,1 @@
+"""How a race from file to answer is shown."""
