@@ -71,3 +71,54 @@ def offline_variables(folder: Path, *packages: str) -> dict[str, str]:
 
 def _digest(text: str) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+_BACKEND = '''\
+"""Builds a wheel without any other package, of so many steps as the variable HOT_STEPS or the file says."""
+import os
+import zipfile
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    with open(os.environ.get("LIST_OF_BUILDS", os.devnull), "a") as builds:
+        builds.write("built\\n")
+    with open("left_by_the_build", "w") as left:
+        left.write("as setuptools leaves build/ and *.egg-info")
+    with open("steps") as file:
+        steps = int(os.environ.get("HOT_STEPS") or file.read())
+    if steps < 0:
+        raise RuntimeError(f"cannot take {steps} steps")
+    with open("hotpkg.py.in") as file:
+        source = file.read().replace("STEPS", str(steps))
+    name, info = "hotpkg-1.0-py3-none-any.whl", "hotpkg-1.0.dist-info"
+    files = {
+        "hotpkg.py": source,
+        f"{info}/METADATA": "Metadata-Version: 2.1\\nName: hotpkg\\nVersion: 1.0\\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    }
+    with zipfile.ZipFile(os.path.join(wheel_directory, name), "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        archive.writestr(f"{info}/RECORD", "".join(f"{path},,\\n" for path in (*files, f"{info}/RECORD")))
+    return name
+'''
+_PROJECT = """\
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "hotpkg"
+version = "1.0"
+"""
+
+
+def write_source(folder: Path, *, steps: int) -> Path:
+    """Write a project whose build needs no network; its callable takes these steps, or those of ``HOT_STEPS``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pyproject.toml").write_text(_PROJECT)
+    (folder / "backend.py").write_text(_BACKEND)
+    (folder / "hotpkg.py.in").write_text(SOURCE.format(number=1, steps="STEPS"))
+    (folder / "steps").write_text(f"{steps}\n")
+    return folder

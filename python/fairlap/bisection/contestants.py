@@ -8,7 +8,8 @@ from typing import Any
 
 from fairlap.bisection.bisect_request import BisectRequest
 from fairlap.pull_request.sides import callables, programs
-from fairlap.request.names import CALL, CALLABLES, WITH, ContestantName, Contestants, contestant_named
+from fairlap.request.fields.package_origin import WITH
+from fairlap.request.names import CALL, CALLABLES, ContestantName, Contestants, contestant_named
 from fairlap.request.work import CALLABLE
 from fairlap.worker.process_options import CHECKOUT
 

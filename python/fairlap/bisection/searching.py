@@ -24,6 +24,8 @@ from fairlap.bisection.saved_search import SavedSearch, Skipped, read_search, wr
 from fairlap.bisection.search import Ended, RaceOf, Search
 from fairlap.errors import FairlapError
 from fairlap.launch.environments import InstallFailed
+from fairlap.launch.packages.source_trees import NotBuilt
+from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.race.progress import Silence
 
 _HALF_WIDTH_OF_STEP = 0.25  # of the interval of the last race, as a share of the step
@@ -124,7 +126,8 @@ class _Searching:
         self._notify(f"racing both ends of {last} {self._history.noun}s")
         found = self._raced(0, last, None, None if budget_s is None else _OF_BUDGET_FOR_ENDS * float(budget_s))
         if found.failed:
-            raise FairlapError(f"the bad end cannot be raced: {found.found.message}", code=found.found.code or E_BISECT)
+            why = found.found.message.removeprefix("failed: ")
+            raise FairlapError(f"the bad end cannot be raced: {why}", code=found.found.code or E_BISECT)
         if found.is_worse:
             self._keep(last, found)
         return found
@@ -155,7 +158,7 @@ class _Searching:
         )
         try:
             found = self._raced(0, step.position, step.blocks, None)
-        except (Unprepared, InstallFailed) as error:
+        except (Unprepared, InstallFailed, NotBuilt) as error:
             if step.position == self._history.last:
                 raise
             self._skip(step.position, str(error), error.code)
@@ -179,7 +182,11 @@ class _Searching:
 
     def _raced(self, earlier: int, later: int, blocks: int | None, budget_s: float | None) -> Raced:
         sides = [self._side(position) for position in (earlier, later)]
-        found = race(self._request, sides[0], sides[1], blocks, budget_s, self._progress_for, self._notify)
+        try:
+            found = race(self._request, sides[0], sides[1], blocks, budget_s, self._progress_for, self._notify)
+        except NoBaseline as error:
+            name = "the good end" if earlier == 0 else self._history.points[earlier].name
+            raise FairlapError(f"{name} {str(error).removeprefix('the base ')}", code=error.code) from None
         self._saved.race_s += found.found.seconds
         return found
 

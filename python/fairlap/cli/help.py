@@ -23,7 +23,7 @@ RACE_SECTIONS: Mapping[str, str] = {
     "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels price "
     "require for",
     "What else to measure": "profile trace recompile min-memory max-batch max-batch-budget",
-    "Plans and results": "dry-run save-plan plan resume store output json quiet",
+    "Plans and results": "dry-run save-plan plan resume recheck store output json quiet",
     "Help": "h help",
 }
 

@@ -17,6 +17,7 @@ from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, verify
 from fairlap.cli.races import conversion
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
+from fairlap.history.recheck import Recheck
 from fairlap.history.stale import Staleness
 from fairlap.judgement.judgement import Judgement
 from fairlap.judgement.ledger import Ledger
@@ -76,6 +77,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "runs push, runs pull": CarriedRuns,
     "history": HistoryDocument,
     "stale": Staleness,
+    "rerun --recheck": Recheck,
     "diff": diff.RunsDiffer,
     "across": RunsAcross,
     "gate": gate.GateDocument,

@@ -7,6 +7,7 @@ it (``--inputs``), its answers are checked as those of a model are; else it is c
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -28,11 +29,12 @@ from fairlap.frameworks.contract import (
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.callables.functions import require_from, search_first
 from fairlap.models.workload import Workload
+from fairlap.request.fields.package_origin import INSTALLED_FIRST
 from fairlap.suggestions import did_you_mean
 
 
-def imported_callable(target_name: str) -> Callable[[], object]:
-    """Import MODULE:CALLABLE, searching the current folder first, as ``python -m`` does."""
+def imported_callable(target_name: str, *, here_last: bool = False) -> Callable[[], object]:
+    """Import MODULE:CALLABLE, searching the current folder first, as ``python -m`` does, or after all others."""
     module_name, colon, path = target_name.partition(":")
     if not colon or not module_name or not path:
         raise InvalidRequest(f"{target_name!r} is not of the form MODULE:CALLABLE, such as math:factorial")
@@ -41,7 +43,7 @@ def imported_callable(target_name: str) -> Callable[[], object]:
         where = "" if file.parent == Path() else f" in the folder {file.parent}"
         raise InvalidRequest(f"{module_name} is a file; name its module: {file.stem}:{path}{where}")
     if "" not in sys.path:
-        sys.path.insert(0, "")
+        sys.path.insert(len(sys.path) if here_last else 0, "")
     try:
         found: object = import_module(module_name)
     except ModuleNotFoundError as error:
@@ -82,7 +84,7 @@ class PythonCallable(Framework):
             path = wanted.options.get("path", "")
             if path:
                 search_first(path)
-            called = imported_callable(f"{module}:{name}")
+            called = imported_callable(f"{module}:{name}", here_last=INSTALLED_FIRST in os.environ)
             if path:
                 require_from(path, module)
         if inspect.iscoroutinefunction(called):

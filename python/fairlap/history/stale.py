@@ -69,7 +69,7 @@ def versions_now(then: Run) -> dict[str, str]:
     """Of contestants whose version the plan leaves open; the others have an environment made for their version."""
     found = versions_then(then)
     for name in then.plan.contestants:
-        if name.framework and not name.version:
+        if name.framework and not name.is_apart:
             now = _version_now(name.framework, then.plan.device)
             # Some report more than their package does: 2026.4.1-21919-4f8a, or a local part.
             if now and not re.fullmatch(rf"{re.escape(now)}([-+ ].*)?", found.get(name.text, "")):

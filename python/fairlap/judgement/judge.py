@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.judgement.folder_hash import folder_hash
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, checked, folders, require_gain, share_of_gain
 from fairlap.judgement.judgement import Judgement
 from fairlap.judgement.ledger import (
@@ -29,6 +28,7 @@ from fairlap.judgement.ledger import (
 from fairlap.judgement.own_checks import why_not_built, why_tests_failed
 from fairlap.judgement.race_of_sides import Question, planned, raced
 from fairlap.judgement.regret import regret
+from fairlap.machine.files.folder_hash import folder_hash
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress, Silence

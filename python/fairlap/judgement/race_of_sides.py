@@ -127,7 +127,8 @@ def failure(processes: Sequence[ProcessResult], figures: Mapping[str, Any], of: 
     """Discard a change that failed or answered wrong; raises where the base did. ``of`` names one of several races."""
     own = {side: [each for each in processes if each.contestant == side] for side in (BASE, CHANGE)}
     if not any(each.finished for each in own[BASE]) or worst_outcome(own[BASE]) == "disqualified":
-        raise NoBaseline(f"{of}the base cannot be raced: {trouble(own[BASE]) or 'no process of it ended'}")
+        why = trouble(own[BASE]).removeprefix("failed: ") or "no process of it ended"
+        raise NoBaseline(f"{of}the base cannot be raced: {why}")
     failed = [each for each in own[CHANGE] if not each.finished and each.code != E_BUDGET]
     if not failed:
         return None

@@ -1,7 +1,8 @@
 """Virtual environments for contestants with a version: created on demand with venv and pip, cached, shared, removable.
 
-The user's pip settings apply. The folder is named after the hash of the requirements; a file in it gets its date last,
-which marks a complete environment, and a lock prevents two processes from creating the same one.
+The user's pip settings apply. The folder is named after the hash of what it is made from, of wheels and sources their
+content; a file in it gets its date last, which marks a complete environment, and a lock prevents two processes from
+creating the same one.
 
 fairlap and third-party plug-ins are linked into each environment, so that its worker runs the same code as this
 process and nothing else of this environment is visible there.
@@ -16,7 +17,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,8 +27,12 @@ from pathlib import Path
 from typing import Literal
 
 from fairlap.errors import FairlapError, InvalidRequest, reason_of, shortened
+from fairlap.launch.packages.built_wheels import remove_wheel, wheels_in
+from fairlap.launch.packages.making import AS_USUAL, Making, lay_on, runs_same_python, with_built_wheels
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.request.fields.package_origin import content_of
+from fairlap.secrets import without_secrets
 
 PLUG_IN_GROUPS = ("fairlap.frameworks", "fairlap.workloads", "fairlap.sources")
 
@@ -47,6 +51,8 @@ def link_packages(environment: Path) -> None:
     [site] = environment.glob("lib/python*/site-packages")
     for target in linked_packages():
         link = site / target.name
+        if target.name == "fairlap" and not runs_same_python(site):  # it is installed there
+            continue
         if link.is_symlink() and link.resolve() == target.resolve():
             continue
         if link.is_symlink():
@@ -69,6 +75,7 @@ def _home_of(name: str) -> Path | None:
 
 WORKER_NEEDS = ("numpy", "msgspec", "nvidia-ml-py", "scipy")
 _TEMPORARY = "tmp"
+_WHEELS = "wheels"  # built from sources
 _MARK = "made-from.json"
 _INSTALL_LIMIT_S = 3600.0
 
@@ -88,6 +95,7 @@ class Environment:
     folder: Path
     requirements: tuple[str, ...]  # empty where an incomplete one does not say them
     made: str  # date and time; empty while it is incomplete
+    options: tuple[str, ...] = ()  # of the contestant, which it was made with
 
     @property
     def python(self) -> Path:
@@ -122,33 +130,43 @@ def environments_folder() -> Path:
     return work_cache() / "envs"
 
 
-def key_of(requirements: tuple[str, ...]) -> str:
-    made_of = [*sorted(requirements), *WORKER_NEEDS, platform.python_version(), platform.machine(), sys.base_prefix]
+def wheels_folder() -> Path:
+    return environments_folder() / _WHEELS
+
+
+def key_of(requirements: tuple[str, ...], making: Making = AS_USUAL) -> str:
+    python = making.interpreter
+    contents = sorted(map(content_of, requirements))
+    made_of = [*contents, *WORKER_NEEDS, python.name, platform.machine(), python.base_prefix, *making.key_lines]
     return hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:16]
 
 
 @contextmanager
-def environment_with(requirements: tuple[str, ...], report: Report) -> Iterator[Environment]:
+def environment_with(requirements: tuple[str, ...], report: Report, making: Making = AS_USUAL) -> Iterator[Environment]:
     """Hold the environment with these requirements, created if necessary; it cannot be removed while it is in use."""
-    key = key_of(requirements)
+    key = key_of(requirements, making)
     folder = environments_folder() / key
     make_cache_folder(folder.parent)
     if _complete(folder) is None:  # without the lock: this process may already hold it as a user
         with _lock(key, fcntl.LOCK_EX):
             if _complete(folder) is None:
-                _make(folder, requirements, report)
+                _make(folder, requirements, report, making)
     with _lock(key, fcntl.LOCK_SH):
         found = _complete(folder)
         if found is None:
-            raise InstallFailed(f"the environment for {', '.join(requirements)} was removed before it could be used")
+            what = _named(requirements, making)
+            raise InstallFailed(f"the environment for {what} was removed before it could be used")
         link_packages(found.folder)
+        with suppress(OSError):
+            os.utime(folder / _MARK)  # when it was used last
         yield found
 
 
 def environments() -> list[Environment]:
     """All environments, the oldest first, then incomplete ones: those whose installation was killed, or goes on."""
     folder = environments_folder()
-    found = [_environment(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    paths = [each for each in folder.iterdir() if each.is_dir() and each.name != _WHEELS] if folder.is_dir() else []
+    found = map(_environment, paths)
     return sorted(found, key=lambda each: (not each.made, each.made, each.key))
 
 
@@ -165,6 +183,30 @@ def remove_environment(key: str) -> None:
         raise InvalidRequest(f"the environment {key} is in use; wait for the race that uses it to end") from None
 
 
+def prune(unused_s: float) -> list[str]:
+    """Remove what no race has used for so long, incomplete environments, and wheels that were built as long ago.
+
+    What is in use stays. Return the keys of the environments, and the files of the wheels.
+    """
+    removed = []
+    for each in environments():
+        if each.state == "incomplete" or (each.made and _age_s(each.folder / _MARK) >= unused_s):
+            with suppress(InvalidRequest):  # it is in use
+                remove_environment(each.key)
+                removed.append(each.key)
+    for place in wheels_in(wheels_folder()):
+        names = [each.name for each in place.glob("*.whl")]
+        if _age_s(place) >= unused_s and remove_wheel(place):
+            removed += names
+    return removed
+
+
+def _age_s(path: Path) -> float:
+    with suppress(FileNotFoundError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
+
+
 @contextmanager
 def _lock(key: str, kind: int) -> Iterator[None]:
     """Lock an environment, and keep the lock file afterwards, since removing it would admit two holders."""
@@ -176,7 +218,8 @@ def _lock(key: str, kind: int) -> Iterator[None]:
 def _environment(folder: Path) -> Environment:
     try:
         mark = json.loads((folder / _MARK).read_text())
-        return Environment(folder.name, folder, tuple(mark["requirements"]), mark["made"])
+        options = tuple(map(str, mark.get("options", ())))
+        return Environment(folder.name, folder, tuple(mark["requirements"]), mark["made"], options)
     except (OSError, ValueError, KeyError, TypeError):
         return Environment(folder.name, folder, (), "")
 
@@ -186,49 +229,61 @@ def _complete(folder: Path) -> Environment | None:
     return found if found.made else None
 
 
-def _mark(folder: Path, requirements: tuple[str, ...], made: str) -> None:
-    (folder / _MARK).write_text(json.dumps({"requirements": list(requirements), "made": made}))
+def _mark(folder: Path, requirements: tuple[str, ...], making: Making, made: str) -> None:
+    known = {"requirements": list(map(without_secrets, requirements)), "options": list(making.shown), "made": made}
+    (folder / _MARK).write_text(json.dumps(known))
 
 
 def _log_of(folder: Path) -> Path:
     return folder.with_suffix(".log")
 
 
-def _make(folder: Path, requirements: tuple[str, ...], report: Report) -> None:
-    report(f"creating an environment for {', '.join(requirements)}; this can take minutes and happens only once")
+def _named(requirements: tuple[str, ...], making: Making) -> str:
+    return ", ".join((*map(without_secrets, requirements), *making.shown))
+
+
+def _make(folder: Path, requirements: tuple[str, ...], report: Report, making: Making) -> None:
+    what = _named(requirements, making)
+    report(f"creating an environment for {what}; this can take minutes and happens only once")
     shutil.rmtree(folder, ignore_errors=True)
     try:
+        interpreter = making.interpreter
         folder.mkdir()
         (folder / _TEMPORARY).mkdir()
-        _mark(folder, requirements, "")
+        _mark(folder, requirements, making, "")
         with _log_of(folder).open("wb") as log:
-            _run([sys.executable, "-m", "venv", str(folder)], requirements, log.fileno(), folder)
-            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
-            _run([*pip, *requirements, *WORKER_NEEDS], requirements, log.fileno(), folder)
+            _run([interpreter.path, "-m", "venv", str(folder)], what, log.fileno(), folder)
+            python = folder / "bin" / "python"
+            [site] = folder.glob("lib/python*/site-packages")
+            lay_on(site, interpreter)
+            pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", *making.pip_options]
+            installed = with_built_wheels(requirements, making, python, wheels_folder())
+            _run([*pip, *installed, *making.needs, *WORKER_NEEDS], what, log.fileno(), folder)
         shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)
         link_packages(folder)
-        _mark(folder, requirements, time.strftime("%Y-%m-%dT%H:%M:%S"))
+        _mark(folder, requirements, making, time.strftime("%Y-%m-%dT%H:%M:%S"))
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise InstallFailed(f"cannot create an environment for {', '.join(requirements)}: {reason_of(error)}") from None
+        raise InstallFailed(f"cannot create an environment for {what}: {reason_of(error)}") from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _run(command: list[str], requirements: tuple[str, ...], log: int, folder: Path) -> None:
+def _run(command: list[str], what: str, log: int, folder: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # in what is installed elsewhere; pip compiles what it installs itself
     environment["TMPDIR"] = str(folder / _TEMPORARY)  # what a killed pip leaves goes with the environment
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, timeout=_INSTALL_LIMIT_S
         )
     except subprocess.TimeoutExpired:
-        raise InstallFailed(f"installing {', '.join(requirements)} took more than an hour and was stopped") from None
+        raise InstallFailed(f"installing {what} took more than an hour and was stopped") from None
     if done.returncode != 0:
         log_file = _log_of(folder)
         why = f"{_first_error(log_file)} (full log: {log_file})"
-        raise InstallFailed(f"installing {', '.join(requirements)} failed: {why}")
+        raise InstallFailed(f"installing {what} failed: {why}")
 
 
 def _first_error(log: Path) -> str:

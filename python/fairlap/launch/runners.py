@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +17,15 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.adapter_parts.http.http_options import http_options_in
 from fairlap.frameworks.contract import Framework, Settings, Unsupported
 from fairlap.frameworks.registry import framework_named, is_importable, place_of
-from fairlap.launch.environments import environment_with
+from fairlap.launch.environments import Environment, environment_with
+from fairlap.launch.packages.installed_packages import hidden_by, package_of
+from fairlap.launch.packages.making import Making, making_of
+from fairlap.launch.packages.origins import require_installable
 from fairlap.launch.started_worker import python_worker
 from fairlap.machine.hardware.processor import available_cores_by_node
+from fairlap.request.fields.package_origin import INSTALLED_FIRST, is_pinned
 from fairlap.request.fields.server_address import server_address
-from fairlap.request.names import COMMAND, THREADS, WITH, ContestantName
+from fairlap.request.names import COMMAND, THREADS, ContestantName
 from fairlap.request.work import Mode, Precision
 from fairlap.suggestions import did_you_mean
 from fairlap.worker.process_options import (
@@ -66,12 +71,14 @@ class Runner:
     scratch: Path = Path()  # of the race, where it may write
     passed: tuple[str, ...] = ()  # names of secret variables that it gets
     node_cores: tuple[int, ...] = ()  # of the NUMA node that it is bound to, those that this process may use
+    of_installed: dict[str, str] = field(default_factory=dict)  # variables for what is installed for it alone
 
     def environment_with(self, **changes: Any) -> dict[str, str]:
         """Its environment with other settings than those of the race, such as another ``cache_folder``."""
         if self.settings is None:
             return self.environment
-        return _environment(framework_named(self.name.framework), replace(self.settings, **changes))
+        changed = _environment(framework_named(self.name.framework), replace(self.settings, **changes))
+        return {**changed, **self.of_installed}
 
     def cores(self, drawn: tuple[int, ...]) -> tuple[int, ...]:
         """Where its processes run: the cores that the block drew, or as many of its node, drawn ones first."""
@@ -116,7 +123,7 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
     for name in contestants:
         if over_http.OPTION in name.framework_options and (name.program or name.url):
             raise InvalidRequest(f"{name.text}: {over_http.OPTION}= puts frameworks behind a server, and nothing else")
-        _require_environment(name)
+        require_installable(name)
     for name, framework in frameworks.items():
         if name.variant not in framework.variants:
             known = ", ".join(
@@ -143,14 +150,6 @@ def require_known(contestants: tuple[ContestantName, ...]) -> dict[ContestantNam
         if name.best and (why := _why_not_searched(name, framework)):
             raise InvalidRequest(f"{name.text}: {why}")
     return frameworks
-
-
-def _require_environment(name: ContestantName) -> None:
-    if name.release and (name.program or name.url or name.framework == COMMAND):
-        raise InvalidRequest(
-            f"{name.text}: {WITH}= installs a release for frameworks and callables, and this is neither",
-            code="E_CONTESTANT",
-        )
 
 
 def require_modes(frameworks: Mapping[ContestantName, type[Framework]], modes: tuple[Mode, ...]) -> None:
@@ -192,6 +191,7 @@ def _runner(
         return Runner(name, (str(Path(program).resolve()),), adapter=name.program)
     settings = Settings(name.threads(threads), name.variant, device, name.framework_options, cache_folder=cache_folder)
     behind_server = over_http.OPTION in name.framework_options
+    of_installed: dict[str, str] = {}
     try:
         node_cores = _require_available(process_options_in(settings.options), settings.threads)
         if runs_here(name, framework):
@@ -199,18 +199,34 @@ def _runner(
                 raise NotInstalled(f"its server needs {' and '.join(lacking)}; install fairlap[serve]")
             command = python_worker()
         else:
-            needed = requirements_of(name, framework, device, precisions)
-            command = python_worker(stack.enter_context(environment_with(needed, report)).python)
+            needed, making = requirements_of(name, framework, device, precisions), making_of(name.options)
+            made = stack.enter_context(environment_with(needed, report, making))
+            _require_found(name, made)
+            command, of_installed = _in_environment(name, made, making)
     except FairlapError as error:
         return Runner(name, missing=error)
-    wanted = _environment(framework, settings)
-    return Runner(name, command, wanted, adapter=place_of(name.framework), settings=settings, node_cores=node_cores)
+    return Runner(
+        name,
+        command,
+        {**_environment(framework, settings), **of_installed},
+        adapter=place_of(name.framework),
+        settings=settings,
+        node_cores=node_cores,
+        of_installed=of_installed,
+    )
+
+
+def _in_environment(name: ContestantName, made: Environment, making: Making) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Name its worker and variables for it; that of a command is of this environment, and starts it in the other."""
+    if name.framework == COMMAND:
+        path = os.pathsep.join(filter(None, (str(made.python.parent), os.environ.get("PATH", ""))))
+        return python_worker(), {**making.variables, "PATH": path, "VIRTUAL_ENV": str(made.folder)}
+    return python_worker(made.python), {**making.variables, **({INSTALLED_FIRST: "1"} if name.release else {})}
 
 
 def runs_here(name: ContestantName, framework: type[Framework]) -> bool:
     """In the current environment, or from a checkout; others run in an environment that is made for them."""
-    apart = bool(name.version or name.release)
-    return not apart and (CHECKOUT in name.framework_options or is_importable(framework))
+    return not name.is_apart and (CHECKOUT in name.framework_options or is_importable(framework))
 
 
 def _environment(framework: type[Framework], settings: Settings) -> dict[str, str]:
@@ -237,13 +253,30 @@ def requirements_of(
     name: ContestantName, framework: type[Framework], device: str = "cpu", precisions: tuple[Precision, ...] = ()
 ) -> tuple[str, ...]:
     """List the packages; a requested version or release replaces what fairlap was tested with, and the others stay."""
+    if name.release and not is_pinned(name.release):
+        raise InvalidRequest(
+            f"{name.text}: {name.release} was not found when the race was planned; plan it again", code="E_CONTESTANT"
+        )
     packages = framework.packages_for(device, name.of(precisions))
+    if "/" in name.python:  # the packages of that environment are used
+        packages = packages[:1] if name.version else ()
     if over_http.OPTION in name.framework_options:
         packages = (*packages, *over_http.SERVER_PACKAGES)
     if name.version:
         first, *others = packages
         packages = (f"{first.partition('==')[0]}{name.version}", *others)
     return _with_release(packages, name.release) if name.release else packages
+
+
+def _require_found(name: ContestantName, made: Environment) -> None:
+    """Refuse a folder of PYTHONPATH from which the package would be imported in place of the one that was asked for."""
+    places = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    hidden = hidden_by(made, package_of(name.release), places) if name.release else None
+    if hidden is not None:
+        raise InvalidRequest(
+            f"{hidden[0]} would be imported from {hidden[1]}, which PYTHONPATH names, in place of what was installed",
+            code="E_CONTESTANT",
+        )
 
 
 def _with_release(packages: Sequence[str], release: str) -> tuple[str, ...]:
@@ -256,8 +289,3 @@ def _with_release(packages: Sequence[str], release: str) -> tuple[str, ...]:
             others.append(each)
     bare = re.split(r"==| @ ", release, maxsplit=1)[0]
     return (f"{bare}{extras}{release.removeprefix(bare)}", *others)
-
-
-def package_of(requirement: str) -> str:
-    """Name the package, in the form in which two spellings of it are equal."""
-    return re.sub(r"[-_.]+", "-", re.split(r"[\[=<>!~ @]", requirement, maxsplit=1)[0]).lower()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,12 +9,10 @@ from pathlib import Path
 
 from fairlap.errors import FairlapError, shortened
 from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.programs.git import LIMIT_S, run_git
 from fairlap.machine.programs.guarded_command import run_guarded
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.pull_request.event import PullRequest
-
-_GIT_LIMIT_S = 600.0
-_HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
 
 
 class NoBaseline(FairlapError):
@@ -88,34 +85,19 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     The change may have written hooks, a monitor and filters there, when its code ran.
     """
     try:
-        return _git_with_filters(folder, *_without_filters(folder), *arguments)
+        return run_git(folder, *_without_filters(folder), *arguments)
     except FileNotFoundError:
         raise NoBaseline("git is not installed, so no commit can be checked out") from None
     except subprocess.TimeoutExpired:
-        raise NoBaseline(f"git {arguments[0]} did not end within {_GIT_LIMIT_S:g} s") from None
+        raise NoBaseline(f"git {arguments[0]} did not end within {LIMIT_S:g} s") from None
 
 
 def _without_filters(folder: Path) -> list[str]:
     """Empty the filters of this repository; those of the user, such as of git-lfs, stay."""
-    listed = _git_with_filters(folder, "config", "--local", "--name-only", "-z", "--get-regexp", r"^filter\.")
+    listed = run_git(folder, "config", "--local", "--name-only", "-z", "--get-regexp", r"^filter\.")
     drivers = sorted({name.rpartition(".")[0] for name in listed.stdout.split("\0") if name})
     settings = ("clean=", "smudge=", "process=", "required=false")
     return [word for driver in drivers for setting in settings for word in ("-c", f"{driver}.{setting}")]
-
-
-def _git_with_filters(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Hand on the environment without secrets, with what tells git how to log in."""
-    return subprocess.run(
-        ["git", *_HARMLESS, *arguments],
-        cwd=folder,
-        env=own_environment([name for name in os.environ if name.startswith("GIT_")]),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=_GIT_LIMIT_S,
-        check=False,
-    )
 
 
 def _require(done: subprocess.CompletedProcess[str], what: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.data.datasets import DATA_HASH
+from fairlap.launch.packages.origins import with_wheel_here
 from fairlap.machine.differences import FactDifference
 from fairlap.models.sources.contract import SourceError
 from fairlap.race.equal_work.fed_check import data_for
@@ -81,7 +82,8 @@ def with_files_here(plan: Plan) -> Plan:
         )
         for work in plan.works
     )
-    contestants, works, modules = with_modules_then(plan.contestants, works, plan.modules)
+    contestants = tuple(map(with_wheel_here, plan.contestants))
+    contestants, works, modules = with_modules_then(contestants, works, plan.modules)
     return msgspec.structs.replace(plan, contestants=contestants, works=works, modules=modules)
 
 

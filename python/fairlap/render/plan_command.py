@@ -95,6 +95,7 @@ def _contestants(plan: Plan) -> tuple[list[str], tuple[ContestantName, ...]]:
 
 def _commands(plan: Plan) -> Words:
     """Named commands. What all must print is found again by running the first."""
+    require_command(not any(name.is_apart for name in plan.contestants if is_named_command(name)))
     given = {name.text: name.framework_options for name in plan.contestants if is_named_command(name)}
     words = []
     for text, options in given.items():

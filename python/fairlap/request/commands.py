@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.package_origin import WITH, is_wheel_or_commit
 from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, ContestantName
 
 CODE = "E_COMMAND"
@@ -29,6 +30,7 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     run: str
     folder: str = ""  # in which it runs; the current one by default
+    package: str = ""  # a wheel, or git+URL@COMMIT: installed where the command then finds python and its programs
     reported: str = ""  # the format of its report and its benchmark in it, where they are not those of the request
 
 
@@ -36,13 +38,15 @@ Commands: TypeAlias = dict[str, str | Command]
 
 
 def command_in(text: str) -> tuple[str, Command]:
-    """``NAME=COMMAND``, or ``NAME@FOLDER=COMMAND``."""
+    """``NAME=COMMAND``, or with a place: ``NAME@FOLDER=COMMAND``, ``NAME@PACKAGE.whl=COMMAND``."""
     found = _GIVEN.fullmatch(text)
     if found is None or (found["folder"] is not None and not found["folder"].strip()):
         raise InvalidRequest(
             f"{text!r} is not of the form NAME=COMMAND or NAME@FOLDER=COMMAND, such as old='./old --size 10'", code=CODE
         )
-    return found["name"].strip(), Command(found["run"], found["folder"] or "")
+    place = found["folder"] or ""
+    installed = is_wheel_or_commit(place)
+    return found["name"].strip(), Command(found["run"], "" if installed else place, place if installed else "")
 
 
 def commands_in(given: Iterable[tuple[str, Command]]) -> Commands:
@@ -118,5 +122,5 @@ def _contestant(name: str, given: str | Command, output: str, reported: str) -> 
     words_of(command.run)
     if reported := command.reported or reported:
         report_in(reported)
-    options = {RUN: command.run, FOLDER: command.folder, OUTPUT: output, REPORTED: reported}
+    options = {RUN: command.run, FOLDER: command.folder, OUTPUT: output, REPORTED: reported, WITH: command.package}
     return ContestantName(name, COMMAND, options=tuple((key, value) for key, value in options.items() if value))

@@ -1,6 +1,7 @@
 """Names of contestants, ``torch``, ``torch:compile``, ``torch==2.13.0``, ``./my_worker:fast``, and of devices.
 
 The address of a server, ``http://127.0.0.1:8000/v2/models/x``, is one too, and so is ``command:./program --option``.
+``torch@./dist/torch.whl`` is short for ``torch:with=./dist/torch.whl``, which runs that package.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Self
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.request.fields.package_origin import OF_ENVIRONMENTS, PYTHON, WITH, is_short_place, require_well_formed
 from fairlap.request.work import Precision
 from fairlap.secrets import without_secrets
 
 _URL = re.compile(r"(?P<url>https?://.*?)(?P<options>(:[A-Za-z_]+=[^:]*)*)", re.IGNORECASE)
 _VERSION = r"(==|~=|>=|<=|!=|<|>)\s*[^:\s]+"
 _PACKAGE = re.compile(rf"(?P<name>[A-Za-z][A-Za-z0-9_.-]*?)\s*(?P<version>{_VERSION})?$")
-_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(==[A-Za-z0-9.!+_*-]+| @ file:///[^\s#]+#sha256=[0-9a-f]{64})")
+_PARTS = re.compile(r":(?!//|\d+/|[^/:@=\s]*@)")  # not within an address, its login or its port
 
 
 BEST = "best"  # in the place of a variant
@@ -30,7 +32,6 @@ COMMAND = "command"  # the framework of a command line
 RUN, FOLDER, OUTPUT, REPORTED = "run", "folder", "output", "reported"  # its options
 CALLABLES = "python"  # the framework of a Python callable
 CALL, PATH = "call", "path"  # its options
-WITH = "with"  # an option of any framework: a release that is installed in its environment
 
 
 class ContestantName(msgspec.Struct, frozen=True):
@@ -49,10 +50,7 @@ class ContestantName(msgspec.Struct, frozen=True):
         """Of a plan too, which may come from elsewhere: the version becomes part of a requirement for pip."""
         if self.version and not re.fullmatch(_VERSION, self.version):
             raise InvalidRequest(f"{self.version!r} is not a version such as ==2.13.0", code="E_CONTESTANT")
-        if WITH in dict(self.options) and not _RELEASE.fullmatch(self.release):
-            raise InvalidRequest(
-                f"{WITH}={self.release} is not a release such as {WITH}=numpy==2.1.0", code="E_CONTESTANT"
-            )
+        require_well_formed([each for each in self.options if each[0] in self._of_environment])
 
     def threads(self, given: int) -> int:
         """Of the threads that the race gives; the search for the best settings may have found fewer to be faster."""
@@ -61,12 +59,31 @@ class ContestantName(msgspec.Struct, frozen=True):
     @property
     def framework_options(self) -> dict[str, str]:
         """Those that its worker is given."""
-        return {name: value for name, value in self.options if name != WITH and not (self.best and name == THREADS)}
+        return {
+            name: value
+            for name, value in self.options
+            if name not in self._of_environment and not (self.best and name == THREADS)
+        }
 
     @property
     def release(self) -> str:
         """What pip installs in its environment, besides the framework or in its place; empty where none is named."""
         return dict(self.options).get(WITH, "")
+
+    @property
+    def python(self) -> str:
+        """The interpreter that it runs in, a version or a path; empty where none is named."""
+        return "" if self.program else dict(self.options).get(PYTHON, "")
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it runs in an environment that is made for it, also where its framework is installed here."""
+        return bool(self.version or self.release or self.python)
+
+    @property
+    def _of_environment(self) -> tuple[str, ...]:
+        """Options that a program may have as well, with its own meaning, are its own."""
+        return (WITH,) if self.program else OF_ENVIRONMENTS
 
     @property
     def url(self) -> str:
@@ -97,9 +114,9 @@ def contestant_named(text: str) -> ContestantName:
 
 
 def _parsed(text: str) -> ContestantName:
-    """Parse ``REQUIREMENT[:VARIANT][:OPTION=VALUE]...``, or the address of a server with options.
+    """Parse ``REQUIREMENT[@PLACE][:VARIANT][:OPTION=VALUE]...``, or the address of a server with options.
 
-    A requirement with a slash in it is a program.
+    A requirement with a slash in it is a program, but where the slash is in the place of a package.
     """
     whole = text.strip()
     if any("\ud800" <= letter <= "\udfff" for letter in whole):  # bytes of the shell that are not UTF-8
@@ -109,7 +126,7 @@ def _parsed(text: str) -> ContestantName:
         return ContestantName(whole, HTTP, options=((URL, served["url"]), *options))
     if whole.startswith(f"{COMMAND}:") and not whole.startswith(f"{COMMAND}:{RUN}="):
         return ContestantName(whole, COMMAND, options=((RUN, whole.partition(":")[2].strip()),))
-    target, *further = whole.split(":")
+    target, *further = _PARTS.split(whole)
     options = tuple(_option(part, whole) for part in further if "=" in part)
     variants = [part.strip() for part in further if "=" not in part]
     if len(variants) > 1 or any(not variant for variant in variants):
@@ -117,6 +134,9 @@ def _parsed(text: str) -> ContestantName:
             f"{text!r} has {len(variants)} variants; write torch, torch:compile or torch==2.13.0", code="E_CONTESTANT"
         )
     variant = variants[0] if variants else ""
+    name, _, place = target.partition("@")
+    if is_short_place(place) and _PACKAGE.match(name):
+        target, options = name, (*options, (WITH, place))
     if "/" in target:
         return ContestantName(whole, "", variant=variant, options=options, program=target)
     found = _PACKAGE.match(target)

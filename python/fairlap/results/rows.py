@@ -16,6 +16,7 @@ from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
 from fairlap.race.run import Run
+from fairlap.request.fields.package_origin import origin_of
 from fairlap.request.names import REPORTED
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.estimate import Estimate
@@ -149,6 +150,7 @@ def _row(
         variant=name.variant,
         division="best" if name.best else "default",
         found_settings=next((each.found for each in run.searches if each.contestant == name.text), {}),
+        origin=origin_of([] if name.program else name.options),
         route=next((process.route for process in result.processes if process.route), ""),
         settings=next((process.in_force for process in result.processes if process.in_force), {}),
         reported_by=next((each.in_force[REPORTED] for each in result.processes if REPORTED in each.in_force), ""),

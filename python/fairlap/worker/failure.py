@@ -88,7 +88,7 @@ def _message(error: BaseException) -> str:
     """fairlap's own advice, to take fewer samples or slots, does not apply to a race, so its cause is shown instead."""
     lack = _memory_error_behind(error)
     if lack is None:
-        return described(error) if isinstance(error, FairlapError) else detail_of(error)
+        return shortened(str(error), _MOST_MESSAGE) if isinstance(error, FairlapError) else detail_of(error)
     return described(lack) if isinstance(error, FairlapError) else f"{described(error)}; caused by {described(lack)}"
 
 

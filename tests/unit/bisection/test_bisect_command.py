@@ -17,7 +17,9 @@ from fairlap.bisection.bisection import Bisection
 from fairlap.bisection.races import Raced
 from fairlap.errors import FairlapError
 from fairlap.judgement.judgement import Judgement, SpeedupInterval, decided
+from fairlap.judgement.race_of_sides import failure
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.scenarios.process_result import ProcessResult
 from histories_of_commits import git, history_of
 
 BLOCKS_OF_ENDS = 8
@@ -201,6 +203,22 @@ def test_a_bad_end_that_fails_is_an_error(repository: Path, races: Races) -> Non
     error = run(repository).exception
     assert isinstance(error, FairlapError)
     assert error.code == "E_CRASH"
+
+
+def test_a_good_end_that_cannot_be_raced_is_named_as_that(
+    repository: Path, races: Races, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = ProcessResult(0, 0, "base", "mlp", "as-found", "failed")
+    process.message = "cannot import hot (in import)"
+
+    def fail(*_: object) -> Raced:
+        failure([process], {})
+        raise AssertionError
+
+    monkeypatch.setattr(searching, "race", fail)
+    error = run(repository).exception
+    assert isinstance(error, FairlapError)
+    assert (error.code, str(error)) == ("E_BASELINE", "the good end cannot be raced: cannot import hot (in import)")
 
 
 def test_an_end_that_does_not_build_is_an_error(repository: Path, races: Races) -> None:

@@ -70,7 +70,7 @@ class Races:
         return Raced(tuple(logs.tolist()), found)
 
     @contextmanager
-    def environment_with(self, requirements: tuple[str, ...], report: Say) -> Iterator[Environment]:
+    def environment_with(self, requirements: tuple[str, ...], *_: object) -> Iterator[Environment]:
         version = version_in(requirements[0])
         if version in self.uninstallable:
             raise InstallFailed(f"installing {requirements[0]} failed: no such thing")

@@ -145,7 +145,7 @@ def test_a_contestant_with_a_version_gets_an_environment_for_the_device_of_the_r
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def environment_with(requirements: tuple[str, ...], _report: object) -> object:
+    def environment_with(requirements: tuple[str, ...], *_: object) -> object:
         asked.append(requirements)
         raise InstallFailed("nothing is downloaded here")
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from command_line import invoke
+from command_line import invoke, refusal
 from fairlap.cli.commands.stored_runs.diff import command as diff
 from fairlap.cli.commands.stored_runs.gate import command as gate
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
@@ -273,3 +273,9 @@ def test_no_command_claims_to_draw_a_plan_with_requirements() -> None:
     plan = saved_run({"torch": 1e6, "jax": 1e6}).plan
     assert command_of(plan)
     assert command_of(with_required(plan, required_changes_of(["memory_peak<=+2%"]))) == ""
+
+
+def test_what_is_required_of_a_run_and_itself_is_an_invalid_request() -> None:
+    save_run(Path("run.json"), EQUAL)
+    assert refusal("diff", "run.json", "run.json", "--require", "memory_peak<=+2%").code == "E_REQUIRE"
+    assert invoke("diff", "run.json", "run.json").exit_code == 1

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
-from fairlap.launch.runners import package_of, require_known, requirements_of, runners_for, runs_here
+from fairlap.launch.packages.installed_packages import package_of
+from fairlap.launch.runners import require_known, requirements_of, runners_for, runs_here
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.kinds.python_function import returned_by
 from fairlap.race.planning.plan_from_request import plan_of
@@ -53,7 +54,7 @@ def test_what_is_not_one_release_is_refused(release: str) -> None:
     assert caught.value.code == "E_CONTESTANT"
 
 
-@pytest.mark.parametrize("text", ["command:run=./a:with=numpy==2.1.0", "./worker:with=numpy==2.1.0"])
+@pytest.mark.parametrize("text", ["http://127.0.0.1:8000/v2/models/x:with=numpy==2.1.0", "./worker:with=numpy==2.1.0"])
 def test_a_release_for_what_does_not_run_in_an_environment_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         require_known(Contestants(text))

@@ -234,6 +234,19 @@ def test_a_run_with_an_invalid_name_or_version_gets_no_recipe(tmp_path: Path, na
     assert not (tmp_path / "again").exists()
 
 
+WHEEL = f"jax @ file:///jax.whl#sha256={'0' * 64}"
+
+
+@pytest.mark.parametrize("option", [("python", "/venv/bin/python"), ("with", WHEEL)])
+def test_a_package_of_this_machine_alone_gets_no_recipe(option: tuple[str, str], tmp_path: Path) -> None:
+    run = run_of("jax")
+    own = msgspec.structs.replace(run.plan.contestants[0], options=(option,))
+    run.plan = msgspec.structs.replace(run.plan, contestants=(own,))
+    with pytest.raises(InvalidRequest) as refused:
+        write_recipe(run, tmp_path / "again")
+    assert refused.value.code == "E_RECIPE"
+
+
 def test_a_process_with_an_invalid_version_gets_no_recipe(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="1 --pre"):
         write_recipe(run_of("jax", versions={"jax": "1 --pre"}), tmp_path)

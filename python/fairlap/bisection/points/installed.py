@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib.machinery import PathFinder
-from importlib.metadata import Distribution, distributions
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fairlap.bisection.bisect_request import E_BISECT, BisectRequest
@@ -15,7 +14,10 @@ from fairlap.bisection.points.releases import Releases
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.environments import Environment, environment_with
-from fairlap.launch.runners import package_of, requirements_of
+from fairlap.launch.packages.installed_packages import hidden_by, package_of, packages_in
+from fairlap.launch.packages.making import making_of
+from fairlap.launch.packages.origins import with_pinned_origins
+from fairlap.launch.runners import requirements_of
 
 
 class Installed:
@@ -30,60 +32,39 @@ class Installed:
 
     def side(self, version: str, notify: Callable[[str], None]) -> str:
         """Install the release, unless its environment is there. Raises InstallFailed where pip cannot."""
-        requirement = self._releases.requirement(version)
-        with environment_with(self._requirements(requirement), notify) as made:
+        with self._made(version, notify) as made:
             self._require_found(made)
         self.built.add(version)
-        return requirement
+        return self._releases.requirement(version)
 
     def changed(self, before: str, after: str) -> tuple[ChangedPackage, ...]:
         """List the packages that differ between the environments of two versions, the release itself first."""
         own = package_of(self._releases.package)
-        with (
-            environment_with(self._requirements(self._releases.requirement(before)), _say_nothing) as old,
-            environment_with(self._requirements(self._releases.requirement(after)), _say_nothing) as new,
-        ):
-            then, now = _packages_in(old), _packages_in(new)
+        with self._made(before, _say_nothing) as old, self._made(after, _say_nothing) as new:
+            then, now = packages_in(old), packages_in(new)
         names = sorted({*then, *now}, key=lambda name: (name != own, name))
         return tuple(
             ChangedPackage(name, then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)
         )
 
-    def _requirements(self, requirement: str) -> tuple[str, ...]:
-        """Those of the contestant, whose processes then run in the same environment."""
-        name = contestant_of(self._request, "", requirement)
-        return requirements_of(name, framework_named(name.framework), "cpu", (self._request.model.precision,))
+    def _made(self, version: str, notify: Callable[[str], None]) -> AbstractContextManager[Environment]:
+        """Hold the environment of the contestant, whose processes then run in the same one."""
+        requirement = self._releases.requirement(version)
+        [name] = with_pinned_origins([contestant_of(self._request, "", requirement)])
+        needed = requirements_of(name, framework_named(name.framework), "cpu", (self._request.model.precision,))
+        return environment_with(needed, notify, making_of(name.options))
 
     def _require_found(self, made: Environment) -> None:
         """Refuse a folder from which the package would be imported in place of the release."""
         places = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         places = [str(Path.cwd()), *places] if self._request.imports_from_here else places
-        own = package_of(self._releases.package)
-        for found in _distributions_in(made):
-            for module in _modules_of(found) if package_of(found.metadata["Name"]) == own else ():
-                spec = PathFinder.find_spec(module, places)
-                if spec is not None and spec.origin is not None:
-                    raise InvalidRequest(
-                        f"{module} would be imported from {spec.origin} in place of the releases; run it in another "
-                        "folder, or without PYTHONPATH",
-                        code=E_BISECT,
-                    )
+        if (hidden := hidden_by(made, self._releases.package, places)) is not None:
+            raise InvalidRequest(
+                f"{hidden[0]} would be imported from {hidden[1]} in place of the releases; run it in another folder, "
+                "or without PYTHONPATH",
+                code=E_BISECT,
+            )
 
 
 def _say_nothing(_line: str) -> None:
     """Of an environment that was made before."""
-
-
-def _distributions_in(made: Environment) -> list[Distribution]:
-    return list(distributions(path=[str(each) for each in made.folder.glob("lib/python*/site-packages")]))
-
-
-def _packages_in(made: Environment) -> dict[str, str]:
-    return {package_of(each.metadata["Name"]): each.version for each in _distributions_in(made)}
-
-
-def _modules_of(found: Distribution) -> set[str]:
-    """Name its top-level modules, by its files."""
-    tops = {(each.parts[0], len(each.parts)) for each in found.files or () if each.suffix in (".py", ".so")}
-    names = {top if depth > 1 else top.partition(".")[0] for top, depth in tops}
-    return {name for name in names if name.isidentifier()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlap.errors import InvalidRequest
 from fairlap.quantity_text import count, rough_duration
+from fairlap.secrets import without_secrets
 
 if TYPE_CHECKING:
     from fairlap.race.planning.plan import Plan
@@ -37,7 +38,8 @@ def screen_of(plan: Plan, budget_s: float | None = None) -> list[str]:
 def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     from fairlap.frameworks.programs.command import require_programs
     from fairlap.frameworks.registry import framework_named
-    from fairlap.launch.environments import environments
+    from fairlap.launch.environments import environments, key_of
+    from fairlap.launch.packages.making import making_of
     from fairlap.launch.runners import requirements_of, runs_here
 
     try:
@@ -49,9 +51,11 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     framework = framework_named(name.framework)
     if runs_here(name, framework):
         return "runs in this environment"
-    needed = requirements_of(name, framework, plan.device, plan.precisions)
-    made = any(each.requirements == needed for each in environments())
-    return f"runs in a separate environment: {' '.join(needed)}" + ("" if made else " (will be installed)")
+    needed, making = requirements_of(name, framework, plan.device, plan.precisions), making_of(name.options)
+    key = key_of(needed, making)
+    made = any(each.key == key and each.made for each in environments())
+    listed = without_secrets(" ".join((*needed, *making.shown)))
+    return f"runs in a separate environment: {listed}" + ("" if made else " (will be installed)")
 
 
 def _amount(plan: Plan, budget_s: float | None) -> str:

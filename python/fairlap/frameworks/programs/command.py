@@ -245,7 +245,7 @@ def require_programs(contestants: Iterable[ContestantName]) -> None:
     """Refuse commands whose program or folder is missing, before a process is started for them."""
     for name in contestants:
         options = name.framework_options
-        if name.framework != COMMAND or RUN not in options:
+        if name.framework != COMMAND or RUN not in options or name.is_apart:  # its program may be installed for it
             continue
         try:
             program_of(words_of(options[RUN]), options.get(FOLDER, ""))

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairlap.errors import NotAvailable
 
 _OURS = "fairlap"
+_SHARED = ("work", "sources", "int8", "litert", "envs", "roofs", "report", "bisect", "repositories")
 
 
 def user_cache() -> Path:
@@ -46,9 +47,7 @@ def own_folders() -> list[Path]:
     with suppress(NotAvailable):  # FAIRLAP_CACHE and FAIRLAP_STORE need no home
         own += [user_cache(), user_data()]
     if chosen := os.environ.get("FAIRLAP_CACHE"):
-        own += [
-            Path(chosen) / name for name in ("work", "sources", "int8", "litert", "envs", "roofs", "report", "bisect")
-        ]
+        own += [Path(chosen) / name for name in _SHARED]
     return own
 
 

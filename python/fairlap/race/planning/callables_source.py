@@ -64,6 +64,12 @@ def _first(request: RaceRequest) -> ContestantName:
     first = request.contestants[0]
     if not is_callable_name(":".join(first.framework_options.get(CALL, "").rpartition(".")[::2])):
         raise InvalidRequest(f"{first.text} names no callable, such as python:call=my_kernels.softmax", code=CODE)
+    if first.is_apart:
+        raise InvalidRequest(
+            f"{first.text} would be the reference, which is not installed here; name a callable of the current folder "
+            "with --reference",
+            code=CODE,
+        )
     if request.sandbox or process_options_in(first.framework_options).sandbox:
         raise InvalidRequest(
             f"{first.text} would be the reference, which runs outside of the sandbox; give another with --reference",

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.launch.runners import require_known, require_modes
 from fairlap.machine.control_group import cores_worth
 from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
@@ -17,7 +18,7 @@ from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.operations import require_operation_options, selected_models
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
-from fairlap.race.planning.plan_modules import modules_of
+from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
 from fairlap.race.processes.sandbox import require_sandboxable
@@ -51,7 +52,7 @@ def plan_of(
     """On the cores of this process unless others are given."""
     _require_once(request)
     require_settings(request.scenario_settings)
-    request = _with_commands(request, notify)
+    request = _with_pinned_origins(_with_commands(request, notify))
     require_confirmed(request.contestants, remote=request.remote)
     models, skipped = selected_models(request.models, notify)
     request = msgspec.structs.replace(request, models=models)
@@ -76,6 +77,7 @@ def plan_of(
         side.require_unasked(request)
     offered = works_asked(request, scales, notify)
     works = tuple(work for work, _ in offered)
+    require_not_hidden(contestants, works)
     data = require_data(request.data, offered)
     of_scenarios: dict[str, Any] = {}
     for side in sides_asked(request):
@@ -143,6 +145,11 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
         raise InvalidRequest(f"{others}: only commands report times of their own; leave out --on", code=E_REPORT)
     for side in sides_asked(request) if of_reports else ():
         raise InvalidRequest(f"{side.title} is by its own times; leave out --reported", code=E_REPORT)
+    if request.same_output and any(name.is_apart for name in contestants_of(request.commands)):
+        raise InvalidRequest(
+            "--same-output runs the first command once in this environment; leave it out where packages are installed",
+            code=E_COMMAND,
+        )
     if request.same_output and request.sandbox:
         raise InvalidRequest(
             "--same-output runs the first command once outside of a sandbox; leave one of the two out",
@@ -159,6 +166,12 @@ def _with_commands(request: RaceRequest, notify: Callable[[str], None]) -> RaceR
     found = contestants_of(request.commands, output, reported)
     contestants = Contestants.of((*request.contestants, *found))
     return msgspec.structs.replace(request, models=request.models or (CALLABLE,), contestants=contestants)
+
+
+def _with_pinned_origins(request: RaceRequest) -> RaceRequest:
+    """Find the wheels, sources and interpreters of the contestants, so that the plan has them by their content."""
+    pinned = with_pinned_origins(request.contestants)
+    return msgspec.structs.replace(request, contestants=Contestants.of(pinned)) if pinned else request
 
 
 def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
@@ -63,6 +64,20 @@ def with_modules_then(
     )
 
 
+def require_not_hidden(contestants: Iterable[ContestantName], works: Iterable[Work]) -> None:
+    """Refuse a package of a contestant that the folder of a model has as well, which would be imported in its place."""
+    folders = {work.source.folder for work in works if work.source and is_callable_name(work.source.path)}
+    for name in contestants:
+        module = re.split(r"\[|==| @ ", name.release, maxsplit=1)[0].replace("-", "_")
+        spec = _spec(module, sorted(folders)) if module and folders else None
+        if spec is not None:
+            raise InvalidRequest(
+                f"{name.text}: {module} would be imported from {spec.origin}, beside the model, and not from what is "
+                "installed; race in another folder",
+                code="E_CONTESTANT",
+            )
+
+
 def changed_code(modules: Iterable[PlanModule]) -> Notice | None:
     """Warn of files of code that are not those of then; of modules whose files were not recorded nothing is known."""
     changed: dict[str, None] = {}
@@ -109,7 +124,8 @@ def _placed(module: PlanModule) -> PlanModule:
 
 
 def _of_contestant(name: ContestantName) -> tuple[str, str]:
-    options = name.framework_options if name.framework == CALLABLES else {}
+    """Name its module and the folder for it; nothing where what is installed for the contestant comes first."""
+    options = name.framework_options if name.framework == CALLABLES and not name.release else {}
     module = options.get(CALL, "").rpartition(".")[0]
     return module.partition(".")[0], options.get(PATH, "")
 

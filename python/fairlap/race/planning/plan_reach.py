@@ -23,8 +23,9 @@ from fairlap.machine.files.private_files import make_private_folder, private_ope
 from fairlap.machine.files.user_folders import user_data
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_modules import folder_in
+from fairlap.request.fields.package_origin import WITH
 from fairlap.request.fields.source import Source, is_callable_name
-from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, WITH, ContestantName
+from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.scenarios.contract import scenarios
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]*")  # an option's value that names no file, module or address

@@ -65,6 +65,13 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str], _contestant("Settings that the search chose instead of the default; empty without.")
     ]
     settings: Annotated[dict[str, str], _contestant("Settings in force, read back from the framework.")]
+    origin: Annotated[
+        dict[str, str],
+        _contestant(
+            "Where the package came from that was installed for it: a release, wheel, folder or commit with its hash, "
+            "the flags of its build, and the Python; empty for what was installed already."
+        ),
+    ]
     route: Annotated[str, _contestant("How a user's own model got into the framework; empty for a built-in model.")]
 
     outcome: Annotated[Outcome, _outcome("What became of it; the worst of its processes decides.")]

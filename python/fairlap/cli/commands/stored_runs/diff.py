@@ -10,6 +10,7 @@ from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, REQUIRED_CHANGES
 from fairlap.cli.options.values import RUN_OR_FILE, SHARE
 from fairlap.cli.output import print_result
+from fairlap.errors import InvalidRequest
 from fairlap.history.between_runs import Difference
 from fairlap.history.gate import GateFinding
 from fairlap.history.operators import OperatorsCompared
@@ -60,7 +61,8 @@ def command(
     Where both runs have profiles, the operators that account for a difference follow, the largest first.
     What --require, or the require of `gate.toml`, bounds is judged as `fairlap gate` does.
 
-    Exit status: 1 when nothing could be compared, as when both are the same run.
+    Exit status: 1 when nothing could be compared, as when both are the same run; 2 for an invalid request, as when
+    something is required of one run and itself.
     """
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
     from fairlap.history.gate import require_known, required_between
@@ -78,6 +80,12 @@ def command(
     require_known(required)
     (old, old_id), (new, _) = run_named(before), run_named(after)
     if is_same_run(old, new):
+        if required:
+            raise InvalidRequest(
+                f"{before} and {after} are the same run, and what is required is judged between two; give another run, "
+                "or leave out --require and the require of gate.toml",
+                code="E_REQUIRE",
+            )
         document = RunsDiffer(True, (), (), [], (), [], [])
         text = f"{before} and {after} are the same run, {old_id}; there is nothing to compare"
         print_result(document, text, as_json=as_json, output=output)

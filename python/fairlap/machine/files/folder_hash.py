@@ -1,4 +1,4 @@
-"""The hash of a folder's files, by which a ledger recognises what it has judged."""
+"""The hash of a folder's files, by which a ledger knows what it has judged, and a race what it builds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder_hash(folder: Path) -> str:
     """
     found = hashlib.sha256()
     try:
-        for path in _files(folder):
+        for path in code_files(folder):
             mode = path.lstat().st_mode
             kind = b"l" if stat.S_ISLNK(mode) else b"x" if mode & stat.S_IXUSR else b"f"
             found.update(b"%b %b\0%b\0" % (kind, os.fsencode(path.relative_to(folder)), _content_hash(path, mode)))
@@ -33,8 +33,8 @@ def folder_hash(folder: Path) -> str:
     return found.hexdigest()
 
 
-def _files(folder: Path) -> list[Path]:
-    """Regular files and links; devices and pipes are no code."""
+def code_files(folder: Path) -> list[Path]:
+    """List those that count: regular files and links. Devices and pipes are no code."""
     found = []
 
     def fail(error: OSError) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fairlap.judgement.folder_hash import folder_hash
+from fairlap.machine.files.folder_hash import folder_hash
 
 
 @pytest.fixture

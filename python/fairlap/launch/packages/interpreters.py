@@ -1,0 +1,129 @@
+"""Python interpreters of contestants: another version, or that of an environment of the user, which is only read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fairlap.errors import FairlapError
+
+OLDEST = (3, 11)  # that fairlap runs in, and so its workers
+_ANSWERS_WITHIN_S = 60.0
+# Python 2 understands it too, so that its version can be named.
+_QUESTIONS = """\
+import json, sys
+try:
+    import ensurepip, venv
+    makes = True
+except Exception:
+    makes = False
+try:
+    import site
+    sites = site.getsitepackages()
+except Exception:
+    sites = []
+print(json.dumps({
+    "version": list(sys.version_info[:3]),
+    "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
+    "prefix": [sys.prefix, getattr(sys, "base_prefix", sys.prefix)],
+    "sites": sites,
+    "makes_environments": makes,
+}))
+"""
+
+
+class NoInterpreter(FairlapError):
+    """The Python that a contestant names is not here, is too old, or makes no environments."""
+
+    code = "E_INTERPRETER"
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    path: str
+    version: tuple[int, int, int]
+    base_prefix: str
+    sites: tuple[str, ...] = ()  # folders of its packages, where these are used; it was named by its path
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether native modules of this process can be imported in it."""
+        return self.version[:2] == sys.version_info[:2]
+
+    @property
+    def name(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def own_interpreter() -> Interpreter:
+    return Interpreter(sys.executable, sys.version_info[:3], sys.base_prefix)
+
+
+def interpreter_named(text: str) -> Interpreter:
+    """Find the interpreter of a version, such as 3.13, or at a path; that of this process where the text is empty."""
+    if not text:
+        return own_interpreter()
+    if "/" in text:
+        return _required(text, Path(text).expanduser().absolute())
+    wanted = tuple(map(int, text.split(".")))
+    if sys.version_info[: len(wanted)] == wanted:
+        return own_interpreter()
+    _require_not_too_old(text, wanted)
+    for folder in os.get_exec_path():
+        path = Path(folder) / f"python{wanted[0]}.{wanted[1]}"
+        answer = _answer_of(str(path)) if path.is_file() else None
+        if answer is not None and tuple(answer["version"][: len(wanted)]) == wanted:
+            found = _interpreter(text, path, answer)
+            return Interpreter(found.path, found.version, found.base_prefix)
+    raise NoInterpreter(f"python={text}: no folder of PATH has a Python {text}; install it, or give its path")
+
+
+def _required(text: str, path: Path) -> Interpreter:
+    if path.is_dir():
+        raise NoInterpreter(f"python={text} is a folder; name its interpreter, such as {path}/bin/python")
+    if not path.is_file():
+        raise NoInterpreter(f"python={text}: there is no such file")
+    answer = _answer_of(str(path))
+    if answer is None:
+        raise NoInterpreter(f"python={text} is not a Python interpreter that runs here")
+    return _interpreter(text, path, answer)
+
+
+def _interpreter(text: str, path: Path, answer: dict[str, Any]) -> Interpreter:
+    major, minor, patch = map(int, answer["version"])
+    _require_not_too_old(text, (major, minor))
+    if answer["implementation"] != "cpython":
+        raise NoInterpreter(f"python={text} is {answer['implementation']}; fairlap's workers run in CPython")
+    if not answer["makes_environments"]:
+        raise NoInterpreter(
+            f"python={text} lacks venv or ensurepip, which bring pip into an environment; install them for it, such as "
+            f"with the package python{major}.{minor}-venv"
+        )
+    sites = tuple(dict.fromkeys(answer["sites"]))
+    return Interpreter(str(path), (major, minor, patch), answer["prefix"][1], sites)
+
+
+def _require_not_too_old(text: str, version: tuple[int, ...]) -> None:
+    if version[:2] < OLDEST:
+        named, oldest = (".".join(map(str, each)) for each in (version, OLDEST))
+        raise NoInterpreter(f"python={text} is Python {named}; contestants need {oldest} or newer")
+
+
+@lru_cache(maxsize=64)
+def _answer_of(path: str) -> dict[str, Any] | None:
+    """Ask it about itself; it writes no bytecode, and reads no variables of Python. None where it does not answer."""
+    try:
+        done = subprocess.run(
+            [path, "-E", "-s", "-B", "-c", _QUESTIONS],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=_ANSWERS_WITHIN_S, cwd="/", check=False,
+        )  # fmt: skip
+        answer = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return answer if isinstance(answer, dict) and done.returncode == 0 else None

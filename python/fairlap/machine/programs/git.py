@@ -1,0 +1,30 @@
+"""git without this process's secrets, and without what a repository's own configuration would run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from fairlap.machine.programs.passed_environment import own_environment
+
+LIMIT_S = 600.0
+_HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
+
+
+def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it with what tells git how to log in. Raises FileNotFoundError without git, and TimeoutExpired.
+
+    Filters of the repository may run; those of the user, such as of git-lfs, are wanted.
+    """
+    return subprocess.run(
+        ["git", *_HARMLESS, *arguments],
+        cwd=folder,
+        env=own_environment([name for name in os.environ if name.startswith("GIT_")]),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=LIMIT_S,
+        check=False,
+    )
