@@ -16,8 +16,10 @@ from fairlap import quantity_text
 from fairlap.errors import shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.resident_limit import ResidentLimit
+from fairlap.launch.worker_lost import OomKills, oom_kills
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.lack_of_memory import reports_memory
 from fairlap.machine.programs.orphans import in_own_session
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.models.sources.bundle import bundle_in
@@ -90,28 +92,44 @@ def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ())
 
 
 def _open(order: Order, passed: tuple[str, ...]) -> Path:
+    shown = order.source.shown
+    kills = oom_kills()
     with process_of_source("fairlap.models.sources.opening", errors=subprocess.PIPE, passed=passed) as process:
         available = available_memory_bytes() or sys.maxsize
-        limit = ResidentLimit(process.pid, int(_MOST_OF_MEMORY * available), every_s=_LOOKED_AT_EVERY_S)
+        limit = ResidentLimit(
+            process.pid, int(_MOST_OF_MEMORY * available), every_s=_LOOKED_AT_EVERY_S, with_files=False
+        )
         try:
             with limit:
                 printed, errors = process.communicate(msgspec.json.encode(order), timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            message = f"{order.source.shown} was not opened within {LIMIT_S / 60:.0f} minutes"
+            message = f"{shown} was not opened within {LIMIT_S / 60:.0f} minutes"
             raise SourceError(message, code="E_TIMEOUT") from None
         finally:
             process.terminate()  # does nothing when it has ended
     if limit.exceeded:
-        message = f"{order.source.shown} was given up: {limit.exceeded}, of {quantity_text.size(available)} available"
+        message = f"{shown} was given up: {limit.exceeded}, of {quantity_text.size(available)} available"
         raise SourceError(message, code="E_SOURCE_SIZE")
     try:
         outcome = msgspec.json.decode(printed, type=Outcome)
     except NOT_THE_DOCUMENT:
-        message = f"{order.source.shown} ended the process that read it: {_end_of(process.returncode, errors)}"
+        if lack := _lack_of_memory(process.returncode, errors, kills):
+            held = f"held {quantity_text.size(limit.most_bytes)} of {quantity_text.size(available)} available"
+            message = f"{shown}: memory ran out while its reference was computed, in a process that {held} ({lack})"
+            raise SourceError(message, code="E_SOURCE_SIZE") from None
+        message = f"{shown} ended the process that read it: {_end_of(process.returncode, errors)}"
         raise SourceError(message) from None
     if outcome.code:
         raise SourceError(outcome.message, code=outcome.code)
     return Path(outcome.folder)
+
+
+def _lack_of_memory(status: int, errors: bytes, before: OomKills) -> str:
+    """By what a process that did not answer shows that it lacked memory; empty where it does not."""
+    if status == -signal.SIGKILL and oom_kills().rose_since(before):
+        return "the kernel killed it"
+    lines = [line for line in errors.decode(errors="replace").splitlines() if reports_memory(line)]
+    return shortened(lines[-1].strip()) if lines and status else ""
 
 
 def _end_of(status: int, errors: bytes) -> str:

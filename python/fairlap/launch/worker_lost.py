@@ -6,11 +6,12 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
+from fairlap import quantity_text
 from fairlap.errors import FairlapError, shortened
 from fairlap.machine import control_group
 from fairlap.machine.hardware import counters
+from fairlap.machine.lack_of_memory import last_sign_of_lacking_memory, reports_memory
 from fairlap.machine.root import THIS_MACHINE
-from fairlap.worker.failure import last_sign_of_lacking_memory, reports_memory
 from fairlap.worker.protocol import Failed
 
 LossOutcome = Literal["crash", "exit", "timeout", "protocol", "out_of_memory", "failed", "unsupported", "disqualified"]
@@ -66,12 +67,19 @@ def reported_failure(failed: Failed) -> WorkerLost:
     return WorkerLost(outcome, message, phase=failed.phase, details=failed.traceback, code=failed.code)
 
 
-def loss_from_status(status: int, phase: str, printed: bytes, before: OomKills) -> WorkerLost:
-    """Classify a process that ended before it was asked to. A negative status is a signal."""
+def loss_from_status(
+    status: int, phase: str, printed: bytes, before: OomKills, held_bytes: int | None = None
+) -> WorkerLost:
+    """Classify a process that ended before it was asked to. A negative status is a signal.
+
+    ``held_bytes`` is the most memory that it held, where that is known.
+    """
     text = printed.decode("utf-8", "replace")
     outcome: LossOutcome
     if status == -signal.SIGKILL and oom_kills().rose_since(before):
         outcome, message, last = "out_of_memory", f"the kernel killed it in {phase} because memory ran out", ""
+        if held_bytes is not None:
+            message += f"; it held up to {quantity_text.size(held_bytes)}"
     else:
         last = _last_line(text)
         if status != 0 and reports_memory(text[-_LAST_CHARACTERS:]):

@@ -25,6 +25,7 @@ from fairlap.launch.worker_lost import LossOutcome, WorkerLost, loss_from_status
 from fairlap.machine.programs.orphans import end_orphans
 from fairlap.machine.programs.process_tree import ProcessTree
 from fairlap.machine.programs.processes import process_name
+from fairlap.meters.memory import largest_ended_child_bytes, memory_of
 from fairlap.scenarios.asking import Ask, Prepared
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure, Measured
 from fairlap.secrets import without_secrets
@@ -301,11 +302,14 @@ class WorkerProcess:
 
     def _lose_by_status(self) -> NoReturn:
         """Classify by how the process ended. If it has not ended, it closed its pipe."""
+        largest_bytes = max(largest_ended_child_bytes(), memory_of().get("peak", 0))  # it began as a copy of this one
         status = self._wire.status_within(_END_AFTER_LAST_MESSAGE_S)
         if status is None:
             self._lose("protocol", f"it closed its pipe in {self._phase} and kept running")
+        held_bytes = largest_ended_child_bytes()  # of this one, if it was larger than all before it
         self.end()
-        raise loss_from_status(status, self._phase, self.printed, self._oom_kills)
+        known = held_bytes if held_bytes > largest_bytes else None
+        raise loss_from_status(status, self._phase, self.printed, self._oom_kills, known)
 
     def _require_budget(self, within_s: float) -> None:
         if within_s == self._longest_request_s:  # which shortened it; an epoch or a trial has its own limit

@@ -176,6 +176,7 @@ def test_a_memory_error_behind_another_exception_is_out_of_memory_and_replaces_a
 def test_a_sigkill_with_a_rise_of_the_kernels_counter_is_out_of_memory() -> None:
     before = OomKills(tuple(count - 1 for count in oom_kills().counted))
     assert loss_from_status(-signal.SIGKILL, "build", b"", before).code == "E_MEMORY"
+    assert "1.5 GiB" in loss_from_status(-signal.SIGKILL, "build", b"", before, 3 * 2**29).message
 
 
 def test_memory_that_runs_out_for_real_is_out_of_memory(files: Files) -> None:

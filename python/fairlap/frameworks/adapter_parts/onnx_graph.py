@@ -11,7 +11,9 @@ import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.models.arrays import Arrays
+from fairlap.models.onnx_import.model_file import array_of
 from fairlap.models.onnx_import.subgraphs import graphs_under
+from fairlap.models.sources.onnx_graphs.arrays_beside import DATA
 from fairlap.models.workload import Workload
 
 
@@ -38,7 +40,7 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
     file: Path | None = getattr(work.implementation(reader), "file", None)
     if file is None:
         return ()
-    beside = file.with_suffix(".bin") if file.suffix == ".xml" else file.with_name(f"{file.name}.data")
+    beside = file.with_suffix(".bin") if file.suffix == ".xml" else file.with_name(DATA)
     return (file, beside) if beside.is_file() else (file,)
 
 
@@ -50,13 +52,16 @@ def weights_in(graph: bytes | str, given: Arrays) -> Answers:
     """
     import onnx
 
-    model = onnx.load_from_string(graph) if isinstance(graph, bytes) else onnx.load_model(graph)
-    own = {name for name, _ in _arrays_in(model.graph)}
+    if isinstance(graph, bytes):
+        model, folder = onnx.load_from_string(graph), Path()
+    else:
+        model, folder = onnx.load_model(graph, load_external_data=False), Path(graph).parent
+    own = {name for name, _ in _arrays_in(model.graph, folder)}
     sharing: dict[str, list[str]] = {}
     for name in given:
         sharing.setdefault(name if name in own else name.rpartition("/")[0], []).append(name)
     held: dict[str, Any] = {}
-    for own_name, read in _arrays_in(model.graph):
+    for own_name, read in _arrays_in(model.graph, folder):
         for name in (each for each in sharing.get(own_name, ()) if held.get(each) is not given[each]):
             array = read()
             if np.array_equal(array, given[name]):
@@ -66,12 +71,15 @@ def weights_in(graph: bytes | str, given: Arrays) -> Answers:
     return held
 
 
-def _arrays_in(graph: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _arrays_in(graph: Any, folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """``folder`` has the data that are in other files."""
     from onnx import numpy_helper
 
     for inner in graphs_under(graph):
         for initializer in inner.initializer:
-            yield initializer.name, partial(numpy_helper.to_array, initializer)
+            external = initializer.data_location == initializer.EXTERNAL
+            read = partial(array_of, initializer, folder) if external else partial(numpy_helper.to_array, initializer)
+            yield initializer.name, read
         for node in (each for each in inner.node if each.op_type == "Constant"):
             for attribute in node.attribute:
                 if attribute.name == "value":

@@ -20,10 +20,11 @@ _SMALL_BYTES = 2**28  # zeros shrink to a thousandth, and small arrays of them a
 _SHARE_OF_MEMORY = 0.5  # they are copied, and converted, at least once
 
 
-def why_not_read(path: Path) -> str:
+def why_not_read(path: Path, *, mapped: bool = False) -> str:
     """Explain why the arrays of a file are not to be read, or return an empty text.
 
     It is empty where they may be, or where NumPy itself says what is wrong. Raises OSError.
+    An array that is ``mapped`` is read in pieces, so it may be larger than the memory that is free.
     """
     size = path.stat().st_size
     try:
@@ -48,7 +49,7 @@ def why_not_read(path: Path) -> str:
         return f"its headers announce {announced:,} bytes, and it holds {held:,}"
     if announced > max(_SMALL_BYTES, _MOST_TIMES_THE_FILE * size):
         return f"it grows from {size:,} to {announced:,} bytes when it is read"
-    free = available_memory_bytes()
+    free = None if mapped else available_memory_bytes()
     if free is not None and announced > _SHARE_OF_MEMORY * free:
         return f"its arrays take {announced:,} bytes, and {free:,} of memory are free"
     return ""

@@ -5,12 +5,13 @@ The label is the number of the right class for each row of the output, whose las
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from fairlap.machine.variables import variables_kept
+from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.metrics.metric import (
     IGNORED,
     SCIKIT_LEARN,
@@ -36,17 +37,23 @@ def _require_classes(text: str, labels: Array, outputs: Sequence[Output], least:
     classes = shape[-1]
     if classes < least:
         raise refuse(f"{text} needs at least {least} classes, and {output.name} has {classes}")
-    counted = labels[labels != IGNORED]
-    if not counted.size or counted.min() < 0 or counted.max() >= classes:
-        found = f"{counted.min()}..{counted.max()}" if counted.size else "none that count"
-        raise refuse(f"labels must be within 0..{classes - 1}, the classes of {output.name} (got {found})")
+    found = [end for each in _counted(labels) for end in (each.min(), each.max())]
+    if not found or min(found) < 0 or max(found) >= classes:
+        got = f"{min(found)}..{max(found)}" if found else "none that count"
+        raise refuse(f"labels must be within 0..{classes - 1}, the classes of {output.name} (got {got})")
+
+
+def _counted(labels: Array) -> Iterator[Array]:
+    """Those that count, in pieces that are not empty."""
+    counted = (piece[piece != IGNORED] for piece in pieces_of(labels))
+    return (each for each in counted if each.size)
 
 
 def _require_several_classes(text: str, labels: Array, outputs: Sequence[Output]) -> None:
     _require_classes(text, labels, outputs)
-    found = np.unique(labels[labels != IGNORED])
+    found = set[int]().union(*(np.unique(each).tolist() for each in _counted(labels)))
     if len(found) < 2:
-        raise refuse(f"{text} takes labels of at least two classes (got {found[0]} alone)")
+        raise refuse(f"{text} takes labels of at least two classes (got {min(found)} alone)")
 
 
 def _hits(outputs: Array, labels: Array, best: int) -> Parts:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from fairlap.machine.variables import variables_kept
+from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.metrics.metric import (
     SCIKIT_LEARN,
     Array,
@@ -23,13 +24,17 @@ from fairlap.models.metrics.metric import (
 
 def _require_values(text: str, labels: Array, outputs: Sequence[Output]) -> None:
     [output] = outputs
-    if labels.shape[1:] != output.shape[1:] or labels.dtype.kind not in "biuf" or not np.isfinite(labels).all():
+    if labels.shape[1:] != output.shape[1:] or labels.dtype.kind not in "biuf" or not _finite(labels):
         raise other_shape(text, labels, output, output.shape[1:], "numbers")
+
+
+def _finite(labels: Array) -> bool:
+    return all(np.isfinite(piece).all() for piece in pieces_of(labels))
 
 
 def _require_spread(text: str, labels: Array, outputs: Sequence[Output]) -> None:
     _require_values(text, labels, outputs)
-    if (labels == labels[:1]).all():
+    if all((piece == labels[:1]).all() for piece in pieces_of(labels)):
         raise refuse(f"{text} takes labels that differ between items; these are all equal")
 
 

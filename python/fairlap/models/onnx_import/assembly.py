@@ -80,4 +80,4 @@ def _is_weight(array: Array) -> bool:
         return True
     if not is_floating(array.dtype):
         return False
-    return array.size > MOST_CHECKED or bool(np.isfinite(array.astype(np.float32)).all())
+    return array.size > MOST_CHECKED or bool(np.isfinite(array.astype(np.float32, copy=False)).all())

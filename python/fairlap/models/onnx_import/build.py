@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.errors import FairlapError, described
 from fairlap.models.onnx_import.errors import ModelFileInvalid
 from fairlap.models.onnx_import.evaluation import attributes_of, evaluate
@@ -20,6 +21,7 @@ from fairlap.models.onnx_import.operators.table import OPERATORS
 
 LibraryName = Literal["numpy", "torch", "jax", "tensorflow"]
 MOST_COMPUTED = 2**24  # elements of a constant that is computed when building
+_KEPT_BYTES = 2**26  # of weights, between the steps of the reference that use them
 
 
 class ImportedModel:
@@ -39,6 +41,7 @@ class ImportedModel:
         only_turned = turned_weights(nodes, graph.weights)
         self._turned = turned | (only_turned if library.channels_last else set())
         self._kernels = {name for name in only_turned if graph.weights[name].ndim > 2}
+        self._values = values
         plan = LayoutPlan(library, values, self._turned)
         for node in nodes:
             attributes, inputs = attributes_of(node, known, values, graph.opset)
@@ -47,6 +50,9 @@ class ImportedModel:
         self._outputs = tuple((tensor.name, plan.in_file(tensor.name)) for tensor in graph.outputs)
         steps = plan.steps if library.leave is None else [_rounding(step, library, values) for step in plan.steps]
         self.steps, self._last_uses = _with_last_uses(steps, {name for _, name in self._outputs})
+        self._weights_used = [
+            tuple(name for name in dict.fromkeys(each.inputs) if name in graph.weights) for each in self.steps
+        ]
         used = {name for step in self.steps for name in step.inputs} | {name for _, name in self._outputs}
         exact = isinstance(library, NumPyLibrary) and library.wide
         self._constants = {
@@ -58,9 +64,13 @@ class ImportedModel:
     def __call__(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         enter = self.library.enter
         self.library.begin()
-        values = {name: enter(weights[name]) for name in self.graph.weights}
-        values |= {tensor.name: enter(inputs[tensor.name]) for tensor in self.graph.inputs}
-        return dict(zip((name for name, _ in self._outputs), self._computed(values), strict=True))
+        entered = {tensor.name: enter(inputs[tensor.name]) for tensor in self.graph.inputs}
+        if self.library.widens:
+            found = self._computed_in_turn(entered, weights)
+        else:
+            entered |= {name: enter(weights[name]) for name in self.graph.weights}
+            found = self._computed(entered)
+        return dict(zip((name for name, _ in self._outputs), found, strict=True))
 
     def of_arrays(self, *arrays: Any) -> tuple[Any, ...]:
         """Compute a body of control flow: inputs and outputs are the library's, by place."""
@@ -76,6 +86,40 @@ class ImportedModel:
             for name in finished:
                 del values[name]
         return tuple(values[found] for _, found in self._outputs)
+
+    def _computed_in_turn(self, values: dict[str, Any], weights: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Compute the same, with each weight held only while a step uses it.
+
+        One that a later step uses as well is kept for it where it is small.
+        """
+        enter, kept = self.library.enter, dict[str, int]()
+        values |= self._constants
+        for step, finished, used in zip(self.steps, self._last_uses, self._weights_used, strict=True):
+            entered = [name for name in used if name not in values]
+            try:
+                for name in entered:
+                    values[name] = enter(weights[name])
+                results = step.function(*[values[name] if name else None for name in step.inputs])
+            except MemoryError as error:
+                raise MemoryError(self._needed_for(step)) from error
+            values.update(zip(step.outputs, results if isinstance(results, (tuple, list)) else (results,)))  # noqa: B905
+            del results  # the next step is computed without those that nothing uses any more
+            for name in finished:
+                del values[name]
+                kept.pop(name, None)
+            for name in entered:
+                if name in values and sum(kept.values()) + values[name].nbytes <= _KEPT_BYTES:
+                    kept[name] = values[name].nbytes
+                else:
+                    values.pop(name, None)
+        for _, name in self._outputs:
+            if name not in values:
+                values[name] = enter(weights[name])
+        return tuple(values[name] for _, name in self._outputs)
+
+    def _needed_for(self, step: Step) -> str:
+        sizes = [self._values[name].size for name in (*step.inputs, *step.outputs) if name in self._values]
+        return f"{step.outputs[0]} and what it is computed of take {quantity_text.size(8 * sum(sizes))}"
 
     def takes_weights_of(self, other: ImportedModel) -> bool:
         """Whether weights that the other one prepared are all that this one needs, in its layout."""

@@ -13,11 +13,11 @@ import numpy as np
 
 from fairlap.errors import NotAvailable, described
 from fairlap.models.onnx_import.errors import ModelFileInvalid
+from fairlap.models.onnx_import.external_data import array_at, place_of
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under, names_read_by
 
 MOST_BYTES = 2**31  # protobuf's own limit; larger models have external data
-MOST_EXTERNAL_BYTES = 2**38
 MOST_NODES = 1_000_000  # with the functions of the file expanded
 _NO_NAME = re.compile(r"[^A-Za-z]+|unk__\d+")
 _CONTAINERS = {  # TensorProto's typed fields hold one number per element, except these
@@ -162,7 +162,7 @@ def array_of(tensor: Any, folder: Path) -> Array:
     count = math.prod(shape)
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
     if tensor.data_location == TensorProto.EXTERNAL:
-        return _external(tensor, folder, dtype, shape, count)
+        return array_at(place_of(tensor, folder, dtype, shape), dtype, shape)
     _check_length(tensor, kind, dtype, count)
     try:
         array: Array = numpy_helper.to_array(tensor)
@@ -198,40 +198,3 @@ def _check_length(tensor: Any, kind: str, dtype: np.dtype[Any], count: int) -> N
         raise ModelFileInvalid(
             f"tensor {tensor.name!r} of shape {tuple(tensor.dims)} needs {wanted} {unit}, has {found}"
         )
-
-
-def file_inside(folder: Path, location: str) -> Path | None:
-    """Find the file that a location of external data names; None where it is not in the folder, links followed."""
-    home = folder.resolve()
-    try:
-        path = (home / location).resolve()
-        inside = path.is_relative_to(home) and (path.is_file() or not path.exists())
-    except (OSError, ValueError):  # a name with a null character, or a loop of links
-        inside = False
-    return path if location and inside else None
-
-
-def _external(tensor: Any, folder: Path, dtype: np.dtype[Any], shape: tuple[int, ...], count: int) -> Array:
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
-    path = file_inside(folder, location)
-    if path is None:
-        raise ModelFileInvalid(f"tensor {tensor.name!r} wants data outside the model's folder: {location!r}")
-    try:
-        offset = int(entries.get("offset", 0))
-        length = int(entries.get("length", count * dtype.itemsize))
-        size = path.stat().st_size
-    except (ValueError, OSError) as error:
-        raise ModelFileInvalid(f"cannot read external data of tensor {tensor.name!r}: {described(error)}") from error
-    if length != count * dtype.itemsize or offset < 0 or offset + length > size or length > MOST_EXTERNAL_BYTES:
-        raise ModelFileInvalid(
-            f"tensor {tensor.name!r} of shape {shape} needs {count * dtype.itemsize} bytes; its external data are"
-            f" {length} bytes at {offset} in a file of {size} bytes"
-        )
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            content = file.read(length)
-    except OSError as error:
-        raise ModelFileInvalid(f"cannot read external data of tensor {tensor.name!r}: {error.strerror}") from error
-    return np.frombuffer(content, dtype).reshape(shape)

@@ -44,9 +44,24 @@ def imported_in_float32(graph: Graph) -> Forward:
     return of_file(ImportedModel(graph, NumPyLibrary(wide=False)))
 
 
-def in_float32_exactly(array: Array) -> Array:
-    """Weights of fewer bits as float32; those of float64 stay, and are refused."""
-    return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
+class InFloat32(Mapping[str, Array]):
+    """Weights that the file has in fewer bits, in float32 when they are read; those of float64 stay, and are refused.
+
+    So one array at a time is held twice.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = arrays
+
+    def __getitem__(self, name: str) -> Array:
+        array = self._arrays[name]
+        return array if array.dtype == np.float64 else array.astype(np.float32, copy=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
 
 
 def right_answers(graph: Graph, types: Sequence[str]) -> RightAnswers:
@@ -65,17 +80,26 @@ def of_file(model: ImportedModel) -> Forward:
     """Take weights in float32 or float64, and compute with those of fewer bits that the file has."""
 
     def forward(weights: Arrays, inputs: Arrays) -> Mapping[str, Any]:
-        own = {
-            name: (
-                in_type_of_file(weights[name], array.dtype)
-                if is_floating(array.dtype)
-                else np.rint(weights[name]).astype(array.dtype)
-            )
-            for name, array in model.graph.weights.items()
-        }
-        return model(own, inputs)
+        return model(_AsInFile(weights, model.graph.weights), inputs)
 
     return forward
+
+
+class _AsInFile(Mapping[str, Array]):
+    """``own`` are the file's, for their types."""
+
+    def __init__(self, weights: Arrays, own: Mapping[str, Array]) -> None:
+        self._weights, self._own = weights, own
+
+    def __getitem__(self, name: str) -> Array:
+        dtype, array = self._own[name].dtype, self._weights[name]
+        return in_type_of_file(array, dtype) if is_floating(dtype) else np.rint(array).astype(dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
 
 
 def computes_in(graph: Graph) -> tuple[str, ...]:

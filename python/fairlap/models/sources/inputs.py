@@ -17,6 +17,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import described
 from fairlap.machine.files.regular_file import require_regular
+from fairlap.models.array_files.npy_map import mapped, release
 from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import draw_inputs
@@ -31,7 +32,7 @@ _MOST_CALIBRATION_SETS = 32  # of a user
 CALIBRATION_FROM = 3000  # added to the seed
 _MOST_SETS = 40
 
-Sets = list[dict[str, np.ndarray]]
+Sets = Sequence[dict[str, np.ndarray]]
 
 
 def given_files(source: Source) -> tuple[Path, ...]:
@@ -59,7 +60,7 @@ def given_inputs(text: str, folder: str) -> Sets:
             with np.load(path, allow_pickle=False) as arrays:
                 return [{name: arrays[name] for name in arrays.files}]
         if path.suffix == ".npy":
-            return [{"": np.load(path, allow_pickle=False)}]
+            return [{"": mapped(path)}]
     except SourceError:
         raise
     except Exception as error:  # zipfile, NumPy and protobuf raise their own types
@@ -71,7 +72,7 @@ def given_inputs(text: str, folder: str) -> Sets:
 
 
 def _require_readable(path: Path, text: str) -> None:
-    if why := why_not_read(path):
+    if why := why_not_read(path, mapped=path.suffix == ".npy"):
         raise SourceError(f"{text} cannot be read as inputs: {why}", code="E_SOURCE_SIZE")
 
 
@@ -79,7 +80,8 @@ def why_unreadable(error: Exception) -> str:
     """NumPy's own text advises to unpickle, and the operating system's repeats the path."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return "it holds Python objects, which are not read" if "allow_pickle" in str(error) else described(error)
+    of_objects = any(each in str(error) for each in ("allow_pickle", "Python objects"))
+    return "it holds Python objects, which are not read" if of_objects else described(error)
 
 
 def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) -> dict[str, tuple[int, ...]]:
@@ -90,11 +92,29 @@ def shapes_of(sets: Sets, names: Sequence[str], source: Source | None = None) ->
     return {name: (source.batch, *shape[1:]) if shape else shape for name, shape in shapes.items()}
 
 
-def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, int]) -> tuple[Sets, int]:
-    """Split a metric's data into batches of the model's size, and count its items.
+class Batches(Sequence[dict[str, np.ndarray]]):
+    """Items in batches of one size, each made when it is asked for; the last one is filled up with the first items."""
 
-    The last batch is filled up with the first items.
-    """
+    def __init__(self, arrays: Mapping[str, np.ndarray], items: int, size: int) -> None:
+        self._arrays, self._items, self._size = arrays, items, size
+
+    def __len__(self) -> int:
+        return -(-self._items // self._size)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        places = np.arange(number * self._size, (number + 1) * self._size) % self._items
+        found = {name: array[places] for name, array in self._arrays.items()}
+        for array in self._arrays.values():
+            release(array)
+        return found
+
+
+def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, int]) -> tuple[Sets, int]:
+    """Split a metric's data into batches of the model's size, and count its items."""
     if len(given) != 1:
         raise SourceError(f"a metric takes one set of inputs (got {len(given)})", code=CODE)
     own = _named(given[0], [tensor.name for tensor in tensors])
@@ -103,11 +123,7 @@ def batches_of(tensors: Sequence[Tensor], given: Sets, batch_axes: Mapping[str, 
     if batch_axes or len(sizes) != 1 or len(counts) != 1 or 0 in sizes | counts:
         raise SourceError("for a metric the first size of every input must be the number of its items", code=CODE)
     (size,), (items,) = sizes, counts
-    places = np.arange(-(-items // size) * size) % items
-    return [
-        {name: array[places[first : first + size]] for name, array in own.items()}
-        for first in range(0, len(places), size)
-    ], items
+    return Batches(own, items, size), items
 
 
 def input_sets(
@@ -148,8 +164,8 @@ def calibration_sets(
 
 def _parted(tensors: Sequence[Tensor], given: Sets, example: Arrays | None, checks: int) -> tuple[Sets, Sets]:
     """Split the user's sets into those for the checks, and others for calibration, unless there is only one."""
-    found = [*given, *([dict(example)] if example and not given else [])]
-    named = [of_tensors(own, tensors) for own in found[: checks + _MOST_CALIBRATION_SETS]]
+    found = [*given[: checks + _MOST_CALIBRATION_SETS], *([dict(example)] if example and not given else [])]
+    named = [of_tensors(own, tensors) for own in found]
     first = min(checks, len(named) - 1)
     return (named, named) if len(named) < 2 else (named[:first], named[first:])
 
@@ -309,7 +325,7 @@ def _sets_of(script: Path, function: str, folder: str) -> Sets:
     result = getattr(module, function)()
     if not isinstance(result, Iterable):
         raise SourceError(f"{script}:{function} gives {type(result).__name__}, not arrays by name", code=CODE)
-    sets: Sets = []
+    sets: list[dict[str, np.ndarray]] = []
     for own in [result] if isinstance(result, Mapping) else result:
         if not isinstance(own, Mapping):
             raise SourceError(f"{script}:{function} gives {type(own).__name__}, not arrays by name", code=CODE)

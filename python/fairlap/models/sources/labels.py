@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.machine.files.regular_file import require_regular
+from fairlap.models.array_files.npy_map import mapped
 from fairlap.models.array_files.numpy_files import why_not_read
 from fairlap.models.metrics.boxes import labels_of_annotations
 from fairlap.models.metrics.metric import CODE, Array
@@ -26,9 +27,9 @@ def labels_in(path: Path, metrics: Sequence[str]) -> Array:
         )
     try:
         require_regular(path)
-        if not coco and (why := why_not_read(path)):
+        if not coco and (why := why_not_read(path, mapped=True)):
             raise SourceError(f"{path} cannot be read as labels: {why}", code="E_SOURCE_SIZE")
-        labels = labels_of_annotations(path.read_bytes()) if coco else np.load(path, allow_pickle=False)
+        labels = labels_of_annotations(path.read_bytes()) if coco else mapped(path)
     except SourceError:
         raise
     except Exception as error:  # NumPy and msgspec raise several types

@@ -11,26 +11,26 @@ import os
 import shutil
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
+from fairlap import quantity_text
 from fairlap.errors import FairlapError, described
+from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.machine.lack_of_memory import lack_of_memory_in
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Labels
 from fairlap.models.code_hash import hash_of_code
-from fairlap.models.metrics.metric import Output
 from fairlap.models.sources.bundle import (
     BUNDLE,
-    data_file,
     inputs_file,
-    labels_file,
     reference_file,
     weights_file,
     write_bundle,
@@ -45,9 +45,7 @@ from fairlap.models.sources.inputs import (
     given_files,
     given_inputs,
     input_sets,
-    of_tensors,
 )
-from fairlap.models.sources.labels import labels_in
 from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
@@ -56,6 +54,7 @@ from fairlap.models.sources.learning.proof import (
     require_loss,
     require_readable_labels,
 )
+from fairlap.models.sources.metric_data import write_data
 from fairlap.models.sources.onnx_graphs.few_bits import loose_of_few_bits, tolerances_of_few_bits
 from fairlap.models.sources.proof import (
     Outputs,
@@ -72,9 +71,9 @@ from fairlap.models.sources.proof import (
 )
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Tensor, Weight
-from fairlap.models.task_metrics import require_labels
 from fairlap.request.fields.source import Source
 
+_SIZE = "E_SOURCE_SIZE"
 _NOT_GENERATING = "{}: --generate is for causal language models of transformers, such as hf:FOLDER"
 
 
@@ -176,7 +175,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
     for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
     if order.source.metrics:
-        _write_data(order.source, found, given, items, exact, folder)
+        write_data(order.source, found, given, items, exact, folder)
     bundle = Bundle(
         msgspec.structs.replace(order.source, files=()),
         place_of(kind),
@@ -247,23 +246,6 @@ def _proof_of(order: Order, kind: type[SourceKind], found: Opened, given: Sets) 
     return Proof(sets, references, allowed, tuple(notices), silent, calibrating)
 
 
-def _write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> None:
-    """For a metric: the labels, which fit the outputs, and every batch of the inputs."""
-    labels = labels_in(Path(source.labels), source.metrics)
-    outputs = [Output(name, exact[name].shape, found.output_types[name]) for name in found.outputs]
-    try:
-        for text in source.metrics:
-            require_labels(text, labels, items, outputs)
-    except FairlapError as misfit:
-        whose = f"{source.shown}: " if source.among_others else ""
-        raise SourceError(f"{whose}{misfit}", code=misfit.code) from None
-    safetensors.write(
-        labels_file(folder), {LABELS: labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)}
-    )
-    for number, batch in enumerate(batches):
-        safetensors.write(data_file(folder, number), of_tensors(batch, found.inputs))
-
-
 def _require_float32(found: Opened) -> None:
     """Contestants are asked for float32, and their weights are compared in it."""
     others = {str(array.dtype) for array in found.weights.values()} - {"float32"}
@@ -310,6 +292,22 @@ def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str
     return hashlib.sha256(everything).hexdigest()[:16]
 
 
+def _failed(source: Source, error: Exception) -> Outcome:
+    """Tell a lack of memory from all else, whatever it surfaces as."""
+    lack = lack_of_memory_in(error)
+    if lack is not None and getattr(error, "code", "") != _SIZE:
+        available = available_memory_bytes()
+        free = "" if available is None else f"; {quantity_text.size(available)} are free"
+        what = f"{source.shown}: memory ran out while its reference was computed ({described(lack)}){free}"
+        return Outcome(code=_SIZE, message=what)
+    if isinstance(error, FairlapError):
+        code, message = explained(source, error.code, str(error), error)
+    else:
+        traceback.print_exception(error)
+        code, message = explained(source, "E_SOURCE", f"{source.shown} cannot be opened: {described(error)}", error)
+    return Outcome(code=code, message=message)
+
+
 def main() -> None:
     os.umask(0o077)  # converters write into the user's cache
     guarded(sys.stdout.fileno())
@@ -317,18 +315,8 @@ def main() -> None:
     answers = replies()
     try:
         outcome = Outcome(str(opened_folder(order, confined=True)))
-    except FairlapError as error:
-        code, message = explained(order.source, error.code, str(error), error)
-        outcome = Outcome(code=code, message=message)
-    except MemoryError:
-        outcome = Outcome(code="E_SOURCE_SIZE", message=f"there is not enough memory to open {order.source.shown}")
     except Exception as error:
-        import traceback
-
-        traceback.print_exc()
-        message = f"{order.source.shown} cannot be opened: {described(error)}"
-        code, message = explained(order.source, "E_SOURCE", message, error)
-        outcome = Outcome(code=code, message=message)
+        outcome = _failed(order.source, error)
     answers.write(msgspec.json.encode(outcome))
     answers.flush()
     os._exit(0)  # exit handlers of frameworks can hang

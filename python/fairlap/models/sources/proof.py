@@ -27,6 +27,7 @@ _PLAIN = 1 / 16
 """Of the error of a plain float32 computation: others may be off by MULTIPLE times as much, so four times."""
 _LEAST = 2.0**-22  # relative: a model whose output hardly depends on rounding still rounds its last operations
 _DRAWS = 2
+_MOVED_AT_ONCE = 2**20  # numbers, a multiple of eight
 _LOOSE = 1e-2
 _SAME = 1e-9
 _COSINE = 0.999
@@ -52,18 +53,25 @@ class InFloat64(Mapping[str, npt.NDArray[np.generic]]):
         array = self._arrays[name]
         if array.dtype.kind != "f":
             return array
-        values = array.astype(np.float64)
-        if self._seed is None:
-            return values
-        rng = np.random.default_rng([self._seed, *name.encode()])
-        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-values.size // 8)), np.uint8), count=values.size)
-        return values * (1 + ROUNDING * (2.0 * bits.reshape(values.shape) - 1))
+        values = array.astype(np.float64, order="C")
+        if self._seed is not None:
+            _move(values.reshape(-1), np.random.default_rng([self._seed, *name.encode()]))
+        return values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+
+def _move(values: npt.NDArray[np.float64], rng: np.random.Generator) -> None:
+    """Move each by its rounding, up or down, in pieces that need little memory beside them."""
+    drawn = np.frombuffer(rng.bytes(-(-values.size // 8)), np.uint8)
+    for first in range(0, values.size, _MOVED_AT_ONCE):
+        some = values[first : first + _MOVED_AT_ONCE]
+        bits = np.unpackbits(drawn[first // 8 : -(-(first + some.size) // 8)], count=some.size)
+        some *= 1 + ROUNDING * (2.0 * bits - 1)
 
 
 def outputs_of(forward: Forward, weights: Arrays, inputs: Arrays, seed: int | None = None) -> Outputs:

@@ -30,7 +30,8 @@ def compilation_of_session(
     def operators() -> Operators:
         import onnx
 
-        model = onnx.load_from_string(graph) if isinstance(graph, bytes) else onnx.load_model(graph)
+        in_bytes = isinstance(graph, bytes)
+        model = onnx.load_from_string(graph) if in_bytes else onnx.load_model(graph, load_external_data=False)
         with tempfile.TemporaryDirectory() as scratch:
             file = Path(scratch) / "optimized.onnx"
             session(graph, file)

@@ -20,6 +20,7 @@ class Library(PythonControl):
     name = ""
     channels_last = False
     floats = "float32"  # what the file's float32 is held in
+    widens = False  # weights grow when they enter, so each is to enter where it is used
     leave: Callable[[Any, str], Any] | None = None  # called with each result of arithmetic and the file's type of it
 
     def __init__(self, module: Any, *others: Any) -> None:

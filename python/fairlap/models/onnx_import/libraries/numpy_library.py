@@ -21,6 +21,7 @@ class NumPyLibrary(ArrayModule):
     """``wide`` computes every floating-point number in float64, whatever type the model gives it."""
 
     name = "numpy"
+    widens = True
 
     def __init__(self, *, wide: bool = True) -> None:
         from scipy import special  # type: ignore[import-untyped,unused-ignore]  # takes 0.3 s, and few models need it
@@ -29,7 +30,7 @@ class NumPyLibrary(ArrayModule):
         self.wide = wide
 
     def constant(self, array: Array) -> Array:
-        return array.astype(np.float64) if self.wide and is_floating(array.dtype) else array
+        return array.astype(np.float64, copy=False) if self.wide and is_floating(array.dtype) else array
 
     def enter(self, value: Any) -> Array:
         return self.constant(np.asarray(value))

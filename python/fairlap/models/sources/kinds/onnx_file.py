@@ -21,24 +21,24 @@ from fairlap.models.sources.graphs_by_size import OPEN, OtherSizes
 from fairlap.models.sources.imported import (
     IMPORTED,
     Imported,
+    InFloat32,
     OnnxOnDisk,
     computes_in,
     imported_in_float32,
     imported_reference,
-    in_float32_exactly,
     own_types,
     right_answers,
 )
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
+from fairlap.models.sources.onnx_graphs.arrays_beside import with_arrays_inside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
     external_files,
     input_values,
     require_room,
-    save_model,
 )
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
@@ -73,11 +73,11 @@ class OnnxFile(SourceKind):
         require_named_loss(source)
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
-        model = bound_model(source, shapes_of(given, [value.name for value in values], source))
+        model = bound_model(source, shapes_of(given, [value.name for value in values], source), folder)
         if source.loss:
             give_statistics_their_own_arrays(model)
         if source.mix is not None:
-            save_model(_with_open_sizes(model, values), folder / OPEN)
+            (folder / OPEN).write_bytes(_with_open_sizes(model, values).SerializeToString())
         found = opened_graph(model, source, folder, Route("native"), values)
         names = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
         return replace(found, dims=tuple(name for name, _ in source.dims if name in names))
@@ -93,15 +93,21 @@ class OnnxFile(SourceKind):
         return learner_of_graph(_imported_from(folder), kind_of_loss(source.loss))
 
 
-def _as_it_loads(model: Any, declared: list[Any]) -> Any:
-    """Restore the file's open sizes where a branch that is not taken does not fit the bound ones.
+def _save_as_it_loads(model: Any, declared: list[Any], folder: Path) -> Any:
+    """Write the bound graph, and return it; with the file's open sizes where a branch does not fit the bound ones.
 
-    ONNX Runtime then refuses the whole graph.
+    ONNX Runtime then refuses the whole graph, although the branch is not taken.
     """
-    if not any(map(graphs_in, model.graph.node)):
+    file = folder / BOUND
+    file.write_bytes(model.SerializeToString())
+    if not any(map(graphs_in, model.graph.node)) or _loads(file):
         return model
     with_open_sizes = _with_open_sizes(model, declared)
-    return model if _loads(model) or not _loads(with_open_sizes) else with_open_sizes
+    file.write_bytes(with_open_sizes.SerializeToString())
+    if _loads(file):
+        return with_open_sizes
+    file.write_bytes(model.SerializeToString())
+    return model
 
 
 def _with_open_sizes(model: Any, declared: list[Any]) -> Any:
@@ -113,9 +119,9 @@ def _with_open_sizes(model: Any, declared: list[Any]) -> Any:
     return found
 
 
-def _loads(model: Any) -> bool:
+def _loads(file: Path) -> bool:
     try:
-        session_of(model, optimised=True)
+        session_of(str(file), optimised=True)
     except ModuleNotFoundError:
         return True
     except Exception:  # of ONNX Runtime
@@ -129,12 +135,10 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
     ``declared`` are its inputs as the file has them.
     """
     require_no_drawing(model)
-    file = folder / BOUND
-    loaded = _as_it_loads(model, declared)
-    save_model(loaded, file)
+    loaded = _save_as_it_loads(model, declared, folder)
     inputs = tensors_of(model, source)
     if loaded is not model:
-        save_model(model, folder / IMPORTED_FROM)
+        (folder / IMPORTED_FROM).write_bytes(model.SerializeToString())
     found, missing = _reference(loaded, _imported_from(folder), inputs, source)
     counted = counted_work(model)
     imported = Route(why_not=missing) if missing else Route(IMPORTED, precisions=found.precisions, in_training=True)
@@ -207,7 +211,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     else:
         require_room(max(tensor.size for each in graph.graphs() for tensor in each.values.values()), source.text)
         how = "the ONNX graph in NumPy float64 by fairlap's importer"
-        weights = {name: in_float32_exactly(array) for name, array in graph.weights.items()}
+        weights = graph.weights if _is_float32(graph) else InFloat32(graph.weights)
         own = own_types(graph)
         if types := computes_in(graph):
             right = right_answers(graph, types)
@@ -217,6 +221,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
         plain = imported_in_float32(graph)
         return _Reference(weights, forward, how, plain, precisions=precisions, own_types=own), ""
     require_room(most_elements(model), source.text)
+    model = with_arrays_inside(model, file.parent)
     weights = float_weights(model)
     given = given_inputs(source.inputs, source.folder)
     sample = input_sets(inputs, given, None, {"inputs": 0})["inputs"]

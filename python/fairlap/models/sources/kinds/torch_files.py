@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
@@ -169,7 +171,7 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
     if given:
         first = dict(zip(names, given[0].values(), strict=False)) if "" in given[0] else given[0]
         if set(first) == set(names):
-            return {name: torch.from_numpy(first[name]) for name in names}
+            return {name: torch.from_numpy(np.array(first[name])) for name in names}
     shapes = dict(source.shapes)
     if unknown := [
         name for name in (*shapes, *(given[0] if given and "" not in given[0] else ())) if name not in names

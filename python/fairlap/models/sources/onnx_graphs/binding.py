@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.models.onnx_import.dimensions import bound_inputs
-from fairlap.models.onnx_import.model_file import array_of, file_inside, read_model
-from fairlap.models.onnx_import.subgraphs import graphs_under
+from fairlap.models.onnx_import.external_data import file_inside
+from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.onnx_graphs.arrays_beside import external_tensors, with_arrays_beside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.request.fields.source import Source
 
-_MOST_INLINE_BYTES = 2**30
-_EXTERNAL = 1  # TensorProto.EXTERNAL
 _COPIES = 3  # of the weights at once: as read, in float64
+_COPIES_OF_MAPPED = 1.5  # of those that are in files: themselves, and the largest of them in float64
 
 
-def require_memory(weight_bytes: int, name: str) -> None:
+def require_memory(weight_bytes: int, name: str, *, copies: float = _COPIES) -> None:
     """Before anything is read: what is there must hold the weights and their float64 copies."""
     available = available_memory_bytes()
-    if available is not None and _COPIES * weight_bytes > available:
+    if available is not None and copies * weight_bytes > available:
         raise SourceError(
             f"{name} has {quantity_text.size(weight_bytes)}; reading it and computing its reference takes about "
-            f"{quantity_text.size(_COPIES * weight_bytes)}, and {quantity_text.size(available)} are free",
+            f"{quantity_text.size(copies * weight_bytes)}, and {quantity_text.size(available)} are free",
             code="E_SOURCE_SIZE",
         )
 
@@ -45,14 +45,14 @@ def require_room(elements: int, name: str) -> None:
 def external_files(model: Any, folder: Path) -> tuple[Path, ...]:
     """List the files of external data in the model's folder; others are refused when the tensor is read."""
     locations = {
-        entry.value for tensor in _external_tensors(model) for entry in tensor.external_data if entry.key == "location"
+        entry.value for tensor in external_tensors(model) for entry in tensor.external_data if entry.key == "location"
     }
     inside = (file_inside(folder, location) for location in sorted(locations))
     return tuple(file for file in inside if file is not None)
 
 
-def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
-    """Read the model with its data inside and every size of its inputs known.
+def bound_model(source: Source, given: Mapping[str, tuple[int, ...]], folder: Path) -> Any:
+    """Read the model with every size of its inputs known, and its large arrays in a file of the ``folder``.
 
     ``given`` are the shapes of the inputs that the user gives. They count where the request names no size.
     """
@@ -65,15 +65,9 @@ def bound_model(source: Source, given: Mapping[str, tuple[int, ...]]) -> Any:
     values = input_values(model)
     _bind(values, source, given, batch_axes(model, values))
     del model.graph.value_info[:]  # they still hold the symbols
-    require_memory(
-        sum(file.stat().st_size for file in external_files(model, path.parent) if file.is_file()), source.text
-    )
-    for tensor in _external_tensors(model):
-        array = array_of(tensor, path.parent)
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
-        tensor.raw_data = array.tobytes()
-    return model
+    external = sum(file.stat().st_size for file in external_files(model, path.parent) if file.is_file())
+    require_memory(external, source.text, copies=_COPIES_OF_MAPPED)
+    return with_arrays_beside(model, path.parent, folder)
 
 
 def _bind(
@@ -100,14 +94,6 @@ def _bind(
         del kind.shape.dim[:]
         for size in tensor.shape:
             kind.shape.dim.add().dim_value = size
-
-
-def save_model(model: Any, file: Path) -> None:
-    """With its data inside, or in one file next to it where a message cannot hold it."""
-    import onnx
-
-    large = model.ByteSize() > _MOST_INLINE_BYTES
-    onnx.save_model(model, file, save_as_external_data=large, location=f"{file.name}.data" if large else None)
 
 
 def input_values(model: Any) -> list[Any]:
@@ -147,12 +133,3 @@ def _learn_symbols(value: Any, sizes: tuple[int, ...], dims: dict[str, int]) -> 
                 f"{axis.dim_param} is {size} in the shape of {value.name}, and {dims[axis.dim_param]} elsewhere",
                 code="E_SHAPES",
             )
-
-
-def _external_tensors(model: Any) -> Iterator[Any]:
-    """In initializers and in the attributes of nodes, subgraphs included."""
-    for graph in graphs_under(model.graph):
-        tensors = list(graph.initializer)
-        for attribute in (attribute for node in graph.node for attribute in node.attribute):
-            tensors += [attribute.t, *attribute.tensors]
-        yield from (tensor for tensor in tensors if tensor.data_location == _EXTERNAL)

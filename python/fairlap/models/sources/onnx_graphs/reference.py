@@ -91,13 +91,15 @@ def _upcast_tensor(tensor: Any) -> None:
 
 
 def session_of(model: Any, *, optimised: bool = False) -> Any:
+    """Of a model, or of the path of a file, which may have external data."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     if not optimised:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = _FATAL
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    content = model if isinstance(model, str) else model.SerializeToString()
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 class RuntimeGraph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,7 +122,9 @@ def hold_weights(module: Any, weights: Arrays) -> None:
     """Give the module the weights that all contestants have, also where it draws its own."""
     import torch
 
-    held = {name: torch.tensor(array) for name, array in weights.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that they cannot be written to; they are only copied from
+        held = {name: torch.from_numpy(array) for name, array in weights.items()}
     missing = set(held) - set(module.state_dict())
     if missing:
         raise SourceError(f"the model has no {min(missing)} any more; does it change between calls?")
@@ -206,16 +209,19 @@ def computing_in_double() -> Iterator[None]:
 
 
 def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
+    """In a copy of the module, which gets the weights one after the other, so that they are there in float64 once."""
     import torch
-    from torch.func import functional_call
 
     double = copy.deepcopy(source.module).double()
+    own = {**dict(double.named_parameters()), **dict(double.named_buffers())}
 
     def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
-        held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
         given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
+        with torch.no_grad():
+            for name in weights:
+                own[name].copy_(torch.from_numpy(np.array(weights[name])))
         with computing_in_double():
-            found = flattened(functional_call(double, held, source.places(given), source.named(given)))
+            found = flattened(double(*source.places(given), **source.named(given)))
         return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
 
     return forward

@@ -1,0 +1,47 @@
+"""The data of a metric as files of a bundle: the labels, which fit the outputs, and every batch of the inputs.
+
+One batch at a time is in memory, and of labels in a .npy file only those that are looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fairlap.errors import FairlapError
+from fairlap.models.array_files import safetensors
+from fairlap.models.array_files.npy_map import release
+from fairlap.models.metrics.metric import Array, Output
+from fairlap.models.sources.bundle import data_file, labels_file
+from fairlap.models.sources.contract import Opened, SourceError
+from fairlap.models.sources.inputs import Sets, of_tensors
+from fairlap.models.sources.labels import labels_in
+from fairlap.models.sources.proof import Outputs
+from fairlap.models.spec import LABELS
+from fairlap.models.task_metrics import require_labels
+from fairlap.request.fields.source import Source
+
+_TYPES = ("int32", "int64", "float32", "float64")
+
+
+def write_data(source: Source, found: Opened, batches: Sets, items: int, exact: Outputs, folder: Path) -> None:
+    labels = labels_in(Path(source.labels), source.metrics)
+    outputs = [Output(name, exact[name].shape, found.output_types[name]) for name in found.outputs]
+    try:
+        for text in source.metrics:
+            require_labels(text, labels, items, outputs)
+    except FairlapError as misfit:
+        whose = f"{source.shown}: " if source.among_others else ""
+        raise SourceError(f"{whose}{misfit}", code=misfit.code) from None
+    safetensors.write(labels_file(folder), {LABELS: _typed(labels)})
+    release(labels)
+    for number, batch in enumerate(batches):
+        safetensors.write(data_file(folder, number), of_tensors(batch, found.inputs))
+
+
+def _typed(labels: Array) -> Array:
+    """In a type of few, without a copy where they have one."""
+    if str(labels.dtype) in _TYPES:
+        return labels
+    return labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)
