@@ -20,7 +20,7 @@ PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numproces
 
 .PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
@@ -173,6 +173,9 @@ trust-peers: $(VENV)/.dev $(VENV)/.bench build/release/.module  ## Compare the v
 AGREEMENT_PAIRS ?= 10
 trust-agreement: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare figures with loops written by hand, in every scenario (hours; ONLY=latency,train ON=torch THREADS=2).
 	$(BIN)/python -m tests.trust.agreement --out build/trust --pairs $(AGREEMENT_PAIRS) --only "$(ONLY)" --on "$(ON)" $(if $(THREADS),--threads $(THREADS))
+
+trust-shared: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare ratios of 20 works that share processes with those of works in their own (half an hour; ON=torch,onnxruntime).
+	$(BIN)/python -m tests.trust.shared_processes --out build/trust $(if $(ON),--on $(ON))
 
 RACES ?= 200
 NEIGHBOURS ?= 0

@@ -34,7 +34,18 @@ from fairlap.results.results import results_of
 
 CODE = "E_CHOOSE"
 BLOCKS = 12
-_NOT_ASKED = ("target", "to_score", "load", "data", "baseline", "use", "max_slowdown", "only_winner", "max_drop")
+_NOT_ASKED = (
+    "target",
+    "to_score",
+    "load",
+    "data",
+    "baseline",
+    "use",
+    "max_slowdown",
+    "only_winner",
+    "max_drop",
+    "fresh",
+)
 
 ProgressFor = Callable[[Plan, float | None], Progress]
 

@@ -19,7 +19,7 @@ RACE_SECTIONS: Mapping[str, str] = {
     "count-evaluation keep-weights",
     "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",
     "Under which conditions": "threads conditions seconds seed data-seed memory-limit sandbox remote pass-env",
-    "How long": "runs budget blocks target only-winner max-slowdown best-budget wait",
+    "How long": "runs budget blocks fresh target only-winner max-slowdown best-budget wait",
     "What to prove and rank": "baseline slowdown same-output reported across-precisions max-drop metric labels price "
     "require for",
     "What else to measure": "profile trace recompile min-memory max-batch max-batch-budget",

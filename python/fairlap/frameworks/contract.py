@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fairlap.frameworks.contract_parts.called_programs import OwnTimes
 from fairlap.frameworks.contract_parts.compilation import Compilation
+from fairlap.frameworks.contract_parts.several_works import SeveralWorks
 from fairlap.frameworks.contract_parts.work_place import WorkIn
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
@@ -214,16 +215,15 @@ UNKNOWN = "unknown"
 """What a setting in ``in_force`` begins with that cannot be read back, so that it may differ from the others'."""
 
 RANKS = "ranks"
-"""The setting in ``in_force`` of a contestant that runs as ranks: how they exchange, over what, and how many. Of one
-process, what it lacks of what the contestant's name promises."""
+"""The setting in ``in_force`` of ranks: how they exchange, over what, and how many. Of one process, what it lacks."""
 
 
 class Unsupported(Exception):
     """This framework cannot do what was requested. The message gives the reason."""
 
 
-class Framework(ABC):
-    """One framework. Created once per worker process; its module must not import the framework at the top."""
+class Framework(SeveralWorks, ABC):
+    """One framework. Created for each work of a process; its module must not import the framework at the top."""
 
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]]  # what pip installs, the versioned one first

@@ -68,6 +68,7 @@ _NO_MEMORY = "ONNX Runtime's Python interface reports no statistics of its arena
 
 class OnnxRuntime(Framework):
     name = "onnxruntime"
+    of_several_works = ("",)
     packages = ("onnxruntime==1.31.1", "onnx==1.23.2")
     packages_on: ClassVar = {"cuda": ("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx==1.23.2")}
     module = "onnxruntime"

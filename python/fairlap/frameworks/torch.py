@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,7 @@ BoundInMode = Callable[[Any, Callable[[], Any]], Callable[[], Any]]
 
 class Torch(Framework):
     name = "torch"
+    of_several_works = ("",)
     packages = ("torch==2.13.0",)  # on Linux the package index has the build with CUDA under the same name
     packages_in: ClassVar = {"int8": ("torchao==0.18.0",)}
     module = "torch"
@@ -95,6 +97,12 @@ class Torch(Framework):
         kept = settings.cache_folder
         caches = {"TORCHINDUCTOR_CACHE_DIR": f"{kept}/inductor", "TRITON_CACHE_DIR": f"{kept}/triton"} if kept else {}
         return {"OMP_NUM_THREADS": str(settings.threads), "MKL_NUM_THREADS": str(settings.threads), **caches}
+
+    @classmethod
+    def forget(cls) -> None:
+        """Or torch.compile would take the size of the next work for one that changes, and compile for any."""
+        if (dynamo := sys.modules.get("torch._dynamo")) is not None:
+            dynamo.reset()
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
         refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from fairlap.interrupts import signals_wait
@@ -26,6 +27,7 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.at_scale import in_turn_because_of_ranks
 from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of
+from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.race.processes.one_process import ProcessRun
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
@@ -131,11 +133,13 @@ class Race:
                     self.scores,
                     self._checkpoints,
                     self.kept_weights,
+                    KeptWorkers(self.plan),
                     self._may_go_on,
                     longest_request_s=math.inf if self._ending is None else self._ending.longest_request_s,
                     trained=self._progress.trained,
                     ends_by_s=self._ends_by_s,
                 )
+                stack.callback(bench.kept_workers.end_all)
                 ran = {process.block for process in self.processes}
                 for number, block in enumerate(self.plan.blocks, start=1):
                     if block.number in ran:
@@ -176,15 +180,17 @@ class Race:
         materials = [self._materials_of(self.plan.work_of(block, place), block.data_seed) for place in block.order]
         by_place = dict(zip(block.order, materials, strict=True))
         began_s = time.monotonic()
-        runs = self._runs_of(block, by_place, runners, bench)
+        runs_of = partial(self._runs_of, block, by_place, runners, bench)
         if not self._in_turn_because:
             try:
-                self._run_in_rounds(runs, block)
+                runs = self._run_in_rounds(runs_of, block, bench.kept_workers)
             except NoRoom as full:
                 self._in_turn_because = str(full)
                 self._progress.say(f"{full}; they run one after the other from here on")
-                runs = self._runs_of(block, by_place, runners, bench)
         if self._in_turn_because:
+            bench.kept_workers.begin(block, fresh=True)
+            bench.kept_workers.end_all()
+            runs = runs_of()
             self._run_one_by_one(runs, bench)
         in_frameworks_s = sum(run.result.in_framework_s for run in runs)
         self._in_frameworks_s += min(in_frameworks_s, time.monotonic() - began_s)
@@ -205,7 +211,7 @@ class Race:
                     work_id=work_id,
                     conditions=block.conditions,
                     data_seed=block.data_seed,
-                    started=self._started(block, runners[place], work_id),
+                    started=self._started(block, runners[place].name.text, work_id),
                     caches=self._caches_of(runners[place], work_id),
                     hash_seed=block.hash_seed,
                     padding_bytes=block.padding_bytes,
@@ -221,28 +227,53 @@ class Race:
             for position, place in enumerate(places)
         ]
 
-    def _started(self, block: Block, runner: Runner, work_id: str) -> Started:
+    def _started(self, block: Block, name: str, work_id: str) -> Started:
+        return "alone" if self._compiles_again(name, work_id) else block.started
+
+    def _compiles_again(self, name: str, work_id: str) -> bool:
         before = [
-            each
-            for each in self.processes
-            if (each.contestant, each.work_id) == (runner.name.text, work_id) and each.finished
+            each for each in self.processes if (each.contestant, each.work_id) == (name, work_id) and each.finished
         ]
-        compiles_again = len(before) == 1 and (before[0].compile_s() or 0.0) >= _LONG_COMPILATION_S
-        return "alone" if compiles_again else block.started
+        return len(before) == 1 and (before[0].compile_s() or 0.0) >= _LONG_COMPILATION_S
 
     def _caches_of(self, runner: Runner, work_id: str) -> CompileCaches:
         return "warm" if (runner.name.text, work_id) in self._compiled else "cold"
 
-    def _run_in_rounds(self, runs: list[ProcessRun], block: Block) -> None:
-        for run in runs:
-            self._progress.began(run.result)
-        rounds = rounds_of(self.plan, block, self.processes)
-        run_in_rounds(runs, self.plan, block, rounds, self._known_bytes(), self._may_go_on)
-        if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
-            raise NoRoom("memory ran out while the contestants of a block were alive together")
+    def _run_in_rounds(
+        self, runs_of: Callable[[], list[ProcessRun]], block: Block, workers: KeptWorkers
+    ) -> list[ProcessRun]:
+        """With the workers of the works before it, where it has some; what does not finish in them gets new ones."""
+        workers.begin(block, fresh=self._is_fresh(block))
+        while True:
+            runs, are_used = runs_of(), workers.are_used
+            try:
+                self._take_rounds(runs, block, workers)
+                if not any(run.result.works_before and not run.result.finished for run in runs):
+                    break
+            except NoRoom:
+                if not are_used:
+                    raise
+            workers.end_all()
         with signals_wait():  # a block is kept whole
             for run in runs:
                 self._keep_run(run)
+        return runs
+
+    def _is_fresh(self, block: Block) -> bool:
+        """Whether it has new processes whatever the plan says, since a contestant compiles again or failed before."""
+        work_id = self.plan.works[block.work].id
+        compiles = any(self._compiles_again(name.text, work_id) for name in self.plan.contestants)
+        return compiles or any(
+            each.work_id == work_id and not each.finished and each.phases_s for each in self.processes
+        )
+
+    def _take_rounds(self, runs: list[ProcessRun], block: Block, workers: KeptWorkers) -> None:
+        for run in runs:
+            self._progress.began(run.result)
+        rounds = rounds_of(self.plan, block, self.processes)
+        run_in_rounds(runs, self.plan, block, rounds, self._known_bytes(workers), self._may_go_on)
+        if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
+            raise NoRoom("memory ran out while the contestants of a block were alive together")
 
     def _run_one_by_one(self, runs: list[ProcessRun], bench: Bench) -> None:
         for run in runs:
@@ -267,13 +298,13 @@ class Race:
         self._keep(result, run.samples)
         self._progress.ended(len(self.processes), result)
 
-    def _known_bytes(self) -> dict[str, int]:
-        """Find the most that each contestant has held in a process of this race."""
+    def _known_bytes(self, workers: KeptWorkers) -> dict[str, int]:
+        """Find the most that each contestant has held in a process of this race, beyond what one holds that waits."""
         known: dict[str, int] = {}
         for process in self.processes:
             peak = process.memory.bytes.get("peak", 0)
             known[process.contestant] = max(known.get(process.contestant, 0), peak)
-        return {name: peak for name, peak in known.items() if peak}
+        return {name: max(peak - workers.held_bytes(name), 0) for name, peak in known.items() if peak}
 
     def shares(self) -> dict[str, float]:
         """Where the wall time went: into the frameworks (import, build, warm-up, measured calls), and into fairlap."""

@@ -54,6 +54,7 @@ def _words(plan: Plan) -> Words:
     else:
         words += ["--blocks", str(blocks)]
     require_command(plan.limits == Limits(memory_bytes=plan.limits.memory_bytes) and plan.measuring.samples is None)
+    words += ["--fresh", plan.fresh] if plan.fresh != "every" else []
     words += ["--seconds", number_word(plan.measuring.seconds), "--seed", str(plan.seed)]
     words += [] if plan.budget_s is None else ["--budget", f"{number_word(plan.budget_s)}s"]
     words += [] if plan.target is None else ["--target", number_word(plan.target)]
@@ -116,9 +117,7 @@ def _data_seed(
     usual = plan.usual_data_seeds
     cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
     wanted = msgspec.structs.replace(plan, contestants=contestants, searches=(), skipped=(), available_cores=cores)
-    wanted = msgspec.structs.replace(
-        wanted, sandbox=False, pass_env=(), scenario_settings={}, budget_s=None, target=None
-    )  # nothing is drawn from them
+    wanted = msgspec.structs.replace(wanted, pass_env=(), budget_s=None, target=None)  # nothing is drawn from them
     tries: list[tuple[Sequence[int], Words]] = [(usual[:1] if one else usual, [])]
     tries += [(plan.data_seeds, ["--data-seed", str(plan.data_seed)])] if len(plan.data_seeds) == 1 else []
     for seeds, words in tries:

@@ -20,7 +20,7 @@ from fairlap.request.fields.scale import Scaling
 from fairlap.request.names import NO_CONTESTANTS, Contestants, Device
 from fairlap.request.toml_file import read_toml
 from fairlap.request.units import LargestSlowdown, Seconds, Share
-from fairlap.request.work import Conditions, Mode, Precision
+from fairlap.request.work import Conditions, FreshBlocks, Mode, Precision
 
 MOST_BLOCKS = 10_000  # of each kind of conditions and each work
 DEFAULT_BUDGET_S = 60.0
@@ -270,6 +270,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _AtLeast0 | None,
         _about("Draws weights and inputs; by default three take turns from block to block, or five with to_score."),
     ] = None
+    fresh: FreshBlocks = "every"
     sandbox: Annotated[
         bool,
         _about(
@@ -304,8 +305,7 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         _about('Stop the search for the settings of each contestant such as "torch:best" after this; 60 s by default.'),
     ] = None
     scenario_settings: Annotated[
-        dict[str, str],
-        _about('Settings of scenarios that installed packages add, by name: {pause = "2s"}.'),
+        dict[str, str], _about('Settings of scenarios that installed packages add, by name: {pause = "2s"}.')
     ] = {}
     load: Annotated[
         LoadRequest | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -30,6 +30,18 @@ CALLABLE = "callable"
 
 
 Conditions = Literal["controlled", "as-found"]
+
+
+Fresh = Literal["every", "first", "never"]
+"""In which blocks each work has its own processes, where works could share them."""
+
+FreshBlocks = Annotated[
+    Fresh,
+    msgspec.Meta(
+        description="Of several works: in which blocks each has new processes; in all by default. In the others a "
+        "process takes several, one after the other. never has few figures of the start, compilation and memory."
+    ),
+]
 
 
 class StartWeights(msgspec.Struct, frozen=True):

@@ -37,7 +37,7 @@ class Row(Scenarios, frozen=True, kw_only=True):
     ]
     blocks_kept: Annotated[int, _verdict("Blocks that the verdict rests on.")]
     blocks_dropped: Annotated[int, _verdict("Blocks left out as noisy, blind to who ran.")]
-    processes: Annotated[int, _verdict("Processes started for it.")]
+    processes: Annotated[int, _verdict("Processes that began it.")]
     processes_finished: Annotated[int, _verdict("Those that did the whole work.")]
 
     warnings: Annotated[list[Notice], _warnings("What to know before trusting these values, each with its code.")]

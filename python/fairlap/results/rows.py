@@ -15,6 +15,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.machine.differences import lasting
+from fairlap.race.planning.shared_processes import starts_processes
 from fairlap.race.run import Run
 from fairlap.request.fields.package_origin import origin_of
 from fairlap.request.names import REPORTED
@@ -42,7 +43,7 @@ from fairlap.results.row import Row
 from fairlap.results.scales.scaling_series import ScalingSeries
 from fairlap.results.scenario_side import results_sides
 from fairlap.results.work_result import ContestantResult, WorkResult
-from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.process_result import NOT_ITS_FIRST, ProcessResult
 
 _DIGITS = 12
 
@@ -144,6 +145,7 @@ def _row(
         train_on_hash="" if work.train_on is None else work.train_on.hash,
         conditions=work_result.conditions,
         turns=_turns(result.processes),
+        works_in_process=_works_in_process(run, result),
         data_seeds=sorted({process.data_seed for process in result.processes}),
         contestant=result.contestant,
         framework=name.framework or name.program,
@@ -198,23 +200,34 @@ def _turns(processes: Sequence[ProcessResult]) -> str:
     return f"in {quantity_text.count(rounds[0], 'round')}{dealt}"
 
 
+def _works_in_process(run: Run, result: ContestantResult) -> int:
+    started_in = {block.number: starts_processes(block) for block in run.plan.blocks}
+    own = {started_in.get(each.block) for each in result.processes}
+    same = [
+        each for each in run.processes if each.contestant == result.contestant and started_in.get(each.block) in own
+    ]
+    return 1 + max((each.works_before for each in same), default=0)
+
+
 def _phases(result: ContestantResult, work: Work) -> dict[str, Cell]:
-    """Of processes that started alone: others starting beside one slow each of its phases."""
-    alone, why = [each for each in result.finished if each.started == "alone"], absence_reason(result)
+    """Of processes that started alone, and for this work: others starting beside one slow each of its phases."""
+    own = [each for each in result.finished if not each.works_before]
+    why = absence_reason(result) or ("" if own else NOT_ITS_FIRST)
+    alone = [each for each in own if each.started == "alone"]
     cold = [each for each in alone if each.caches == "cold"]
     warm = [each for each in alone if each.caches == "warm"]
     first = estimate(warm or cold, ProcessResult.time_to_first_s)
     no_phase = why or "it reported no such phase"
     compiles_nothing = why or "it compiles nothing ahead of its first call"
     compiled_cold = estimate(cold, ProcessResult.compile_s)
+    was_used = any(each.works_before and each.caches == "cold" for each in result.finished)
+    no_first = why or (NOT_ITS_FIRST if was_used else "its first process was lost")
     no_warm = "it compiles in less than a second, or had one process" if compiled_cold else compiles_nothing
     return {
         "import_s": cell_or(estimate(alone, partial(_phase, "import")), no_phase),
-        "conversion_s": cell_or(
-            estimate(result.finished, lambda process: process.conversion_s), why or "it was not converted"
-        ),
+        "conversion_s": cell_or(estimate(own, lambda process: process.conversion_s), why or "it was not converted"),
         "build_s": cell_or(estimate(alone, partial(_phase, "build")), no_phase),
-        "compile_cold_s": cell_or(compiled_cold, compiles_nothing if cold else why or "its first process was lost"),
+        "compile_cold_s": cell_or(compiled_cold, compiles_nothing if cold else no_first),
         "compile_warm_s": cell_or(estimate(warm, ProcessResult.compile_s), no_warm),
         "time_to_first_inference_s": Cell(None, "gradients were measured"),
         "time_to_first_gradient_s": Cell(None, "no gradients were measured"),

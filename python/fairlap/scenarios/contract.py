@@ -136,6 +136,10 @@ class Scenario(ABC):
         """List what it would read or write outside of fairlap's own folders. Asked of every work, its own or not."""
         return ()
 
+    def may_share_process(self, work: Work) -> bool:
+        """Whether a process may take this work after others, and others after it."""
+        return False
+
     def threads_note(self, work: Work) -> str:
         """Say what a title adds to the number of threads."""
         return ""

@@ -42,6 +42,9 @@ CompileCaches = Literal["cold", "warm"]
 
 Started = Literal["alone", "together"]
 
+NOT_ITS_FIRST = "its process had done other works before; without --fresh each has a new one"
+"""Why a quantity of the whole life of a process is absent for a later one of its works."""
+
 _COMPILING = ("lower", "trace", "compile")
 _AFTER_THE_FIRST = ("proof", "checked_calls", "warm_up", "measured")
 
@@ -156,6 +159,7 @@ class ProcessResult(msgspec.Struct):
     in_turn_because: str = ""  # why the block's contestants ran one after the other
     data_seed: int = 0
     zero_weights: float | None = None  # the share of the weights that are 0
+    works_before: int = 0  # that its process had done
     started: Started = "alone"
     caches: CompileCaches = "warm"
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
@@ -234,7 +238,7 @@ class ProcessResult(msgspec.Struct):
 
     def time_to_first_s(self) -> float | None:
         """From the start of the process to its first answer, compilation included."""
-        if "first_call" not in self.phases_s or self.started != "alone":
+        if "first_call" not in self.phases_s or self.started != "alone" or self.works_before:
             return None
         others = ("fairlap", *_AFTER_THE_FIRST)
         return sum(seconds for phase, seconds in self.phases_s.items() if phase not in others)
@@ -242,7 +246,7 @@ class ProcessResult(msgspec.Struct):
     def compile_s(self) -> float | None:
         """None for a framework that compiles nothing ahead of its first call."""
         parts = [self.phases_s[phase] for phase in _COMPILING if phase in self.phases_s]
-        return sum(parts) if parts and self.started == "alone" else None
+        return sum(parts) if parts and self.started == "alone" and not self.works_before else None
 
     @property
     def in_framework_s(self) -> float:

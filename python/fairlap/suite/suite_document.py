@@ -14,6 +14,7 @@ from fairlap.history.gate import Finding, GateFinding, Status, findings_inside, 
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.machine.files.regular_file import content_of
 from fairlap.printed_document import PrintedDocument
+from fairlap.race.planning.plan import Plan
 from fairlap.request.suite import E_SUITE, LeftOut, Selection
 from fairlap.request.work import Conditions
 from fairlap.results.column_definitions.estimate import Estimate
@@ -87,6 +88,12 @@ class SuiteDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.sui
     error_rate: Annotated[float, _about("The chance that any difference claimed in the whole suite is false.")]
     races: list[RaceDocument]
     left_out: list[LeftOut]
+
+
+def of_works(results: Results, plan: Plan) -> Results:
+    """Select those of one race from a run that it shares with others."""
+    ids = {work.id for work in plan.works}
+    return replace(results, work_results=tuple(each for each in results.work_results if each.work.id in ids))
 
 
 def works_of(results: Results) -> list[RacedWork]:

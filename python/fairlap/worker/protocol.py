@@ -68,6 +68,12 @@ class Ended(Message, frozen=True):
     ranks: tuple[Memory, ...] = ()  # of each, in order of their numbers
 
 
+class Dropped(Message, frozen=True):
+    """The contestant is gone, and the process goes on."""
+
+    memory: Memory = Memory()  # of the contestant, as in ``Ended``
+
+
 class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
     """Load one model into one framework. Files are safetensors."""
 
@@ -119,6 +125,10 @@ class Answer(Ask[Answered], frozen=True, tag="answer"):
     inputs: str = ""  # of "data": a safetensors file
 
 
+class Drop(Ask[Dropped], frozen=True, tag="drop"):
+    """Let go of the contestant, so that the next ``prepare`` begins without it."""
+
+
 class Quit(Ask[Ended], frozen=True, tag="quit"):
     """Report the memory, then end."""
 
@@ -143,6 +153,7 @@ Request = (
     | StepAlone
     | PrepareCollectives
     | TimeCollective
+    | Drop
     | Quit
 )
 
@@ -210,6 +221,7 @@ Reply = (
     | Resized
     | SteppedAlone
     | CollectiveTimed
+    | Dropped
     | Ended
     | Failed
 )

@@ -1,7 +1,8 @@
-"""How a worker serves its requests: load one contestant, let it answer, measure it."""
+"""How a worker serves its requests: load a contestant, let it answer, measure it, and drop it for the next one."""
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from fairlap.scenarios.calls.latency_messages import Drawn, Measure, Measured
 from fairlap.scenarios.held import Held, write_arrays
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
-from fairlap.worker.protocol import Answer, Answered, Ended, Prepare, Quit, Reply, Request
+from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Reply, Request
 from fairlap.worker.ranks.placement import cores_of
 from fairlap.worker.serving import over_http
 from fairlap.worker.slowdown import slowed
@@ -39,7 +40,7 @@ FIRST_CALL = "first_call"
 
 
 class Service:
-    """Serves one contestant in this process."""
+    """Serves one contestant in this process, or several one after the other."""
 
     def __init__(self, phase: Phases, confinement: dict[str, str] | None = None) -> None:
         self._phase = phase
@@ -58,6 +59,8 @@ class Service:
                 return self.answer(request), ()
             case Measure():
                 return self.measure(request)
+            case Drop():
+                return self.drop(), ()
             case Quit():
                 return self.quit(), ()
         return served(self.held, request)
@@ -235,6 +238,14 @@ class Service:
         seconds = (time.perf_counter_ns() - began_ns) / 1e9
         write_arrays(request.path, answer)
         return Answered(seconds)
+
+    def drop(self) -> Dropped:
+        """Keep nothing of the contestant but what its framework holds for the process."""
+        framework, memory = self.held.framework, self.quit().memory
+        self._held, self._part, self._was_called = None, None, False
+        framework.forget()
+        gc.collect()
+        return Dropped(memory)
 
     def quit(self) -> Ended:
         held = self._held

@@ -174,6 +174,12 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option("--blocks", type=int, help="Run a fixed number of blocks: new processes of every contestant.")
 @click.option("--target", type=SHARE, help="Race until every interval is within ±SHARE.")
 @click.option(
+    "--fresh",
+    type=click.Choice(["every", "first", "never"]),
+    metavar="BLOCKS",
+    help="Give works own processes in blocks: every (default), first, never.",
+)
+@click.option(
     "--conditions",
     type=click.Choice(["controlled", "as-found", "both"]),
     metavar="KIND",
@@ -249,11 +255,11 @@ def command(
     their own figures with --reported pyperf, google-benchmark, hyperfine, criterion or number, printed or written to
     the file {report}; pyperf:NAME picks a benchmark.
 
-    Contestants have the same weights and inputs, and their outputs are checked. Every block runs each of them in a new
-    process; the processes of a block take short turns, in random order. The race ends when every
-    comparison is decided, or when the budget is spent; without a budget it takes up to 150 s while too few blocks have
-    run to claim anything. (`fairlap.compare` in Python compares callables in one process
-    instead: quicker, but blind to differences between processes.)
+    Contestants have the same weights and inputs, and their outputs are checked. Every block runs them in new processes,
+    which take short turns, in random order; with --fresh first one does several models or sizes in turn. The race
+    ends when every comparison is decided, or when the budget is spent; without a budget it takes up to 150 s while
+    too few blocks have run to claim anything. (`fairlap.compare` in Python compares callables in one process instead:
+    quicker, but blind to differences between processes.)
 
     Several values of --batch, --mode, --precision, --threads and --processes are raced in every combination. A request
     file in TOML holds all options; those on the command line win. A duration is 20ms, 90s, 10m or 1h; a bare number

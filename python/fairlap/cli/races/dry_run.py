@@ -59,6 +59,7 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
 
 
 def _amount(plan: Plan, budget_s: float | None) -> str:
+    from fairlap.race.planning.shared_processes import works_of_processes
     from fairlap.race.stopping import Ending
 
     each = f"a block is {count(len(plan.contestants), 'new process')}"
@@ -70,7 +71,9 @@ def _amount(plan: Plan, budget_s: float | None) -> str:
         ends = f"{count(plan.process_count(), 'process')} in {count(len(plan.blocks), 'block')}"
         if earlier_s is not None:
             ends += f", about {rough_duration(earlier_s * plan.process_count())} by the last such race"
-    return f"{ends}; {each}, in random order."
+    most = max(works_of_processes(plan).values(), default=1)
+    shared = f" A process takes up to {most} works, one after the other." if most > 1 else ""
+    return f"{ends}; {each}, in random order.{shared}"
 
 
 def _seconds_for_a_process(plan: Plan) -> float | None:

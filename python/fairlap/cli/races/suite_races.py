@@ -16,13 +16,13 @@ from fairlap.cli.output import print_note
 from fairlap.cli.races.planned_race import resumable, warn_of_too_few_blocks
 from fairlap.cli.races.recorder import StoredRun
 from fairlap.cli.races.run_race import checked_output, has_a_result, run_race
+from fairlap.cli.races.shared_races import Group, PlannedRace, in_groups, joined
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.programs.command import require_programs
 from fairlap.history.gate import Finding, Status
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
-from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
 from fairlap.race.planning.plan_required import with_required
@@ -36,6 +36,7 @@ from fairlap.suite.suite_document import (
     SuiteDocument,
     exit_status_of,
     findings_of,
+    of_works,
     works_of,
 )
 from fairlap.verdict import ERROR_RATE, RequiredChange
@@ -63,15 +64,6 @@ class SuiteOptions:
         return "two sides" if self.sides else "contestants"
 
 
-@dataclass(frozen=True)
-class _Planned:
-    race: RaceOfSuite
-    request: RaceRequest
-    plan: Plan | None  # None where the base cannot run it
-    why: str = ""
-    code: str = ""
-
-
 def run_suite(
     suite: Suite,
     options: SuiteOptions,
@@ -90,7 +82,7 @@ def run_suite(
     return running.run()
 
 
-def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str]) -> list[_Planned]:
+def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str]) -> list[PlannedRace]:
     """Everything that is wrong with any race is an error here, before the first one runs."""
     found = []
     for race in races:
@@ -100,7 +92,7 @@ def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str])
             plan = with_required(plan_of(request, _silent if options.quiet else print_note), options.required)
             require_programs(plan.contestants)
         except NoBaseline as error:
-            found.append(_Planned(race, race, None, str(error), error.code))
+            found.append(PlannedRace(race, race, None, str(error), error.code))
             continue
         except FairlapError as error:
             raise InvalidRequest(f"{race.name}: {error}", code=error.code) from error
@@ -109,7 +101,7 @@ def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str])
         allow(plan)
         if race.name in own:
             checked_output(request, request, store=options.store)
-        found.append(_Planned(race, request, plan))
+        found.append(PlannedRace(race, request, plan))
     return found
 
 
@@ -118,7 +110,7 @@ def _request_alone(race: RaceOfSuite) -> RaceRequest:
     return race if race.baseline else msgspec.structs.replace(race, max_slowdown=None)
 
 
-def _count_works(planned: Sequence[_Planned], selected: int, options: SuiteOptions) -> int:
+def _count_works(planned: Sequence[PlannedRace], selected: int, options: SuiteOptions) -> int:
     """Count them over all shards; between two sides every race has one."""
     return selected if options.sides else sum(len(each.plan.works) for each in planned if each.plan)
 
@@ -128,7 +120,7 @@ class _Running:
         self,
         suite: Suite,
         options: SuiteOptions,
-        planned: Sequence[_Planned],
+        planned: Sequence[PlannedRace],
         own: Sequence[RaceOfSuite],
         works: int,
         seed: int,
@@ -148,6 +140,7 @@ class _Running:
             for each in own
         }
         self._order = [name for name in order if self._done[name].state in ("not run", "interrupted")]
+        self._groups = self._in_groups()
         self._lost = False
         self._interrupted = 0
         self._began_s = time.monotonic()
@@ -155,10 +148,13 @@ class _Running:
     def run(self) -> SuiteDocument:
         with interrupted_once():
             try:
-                for done, name in enumerate(self._order):
+                done = 0
+                for group in self._groups:
                     if not self._options.quiet:
-                        print_note(f"race {done + 1} of {len(self._order)}: {name}")
-                    self._race(self._planned[name], len(self._order) - done)
+                        names = ", ".join(each.race.name for each in group)
+                        print_note(f"race {done + 1} of {len(self._order)}: {names}")
+                    self._race(group, len(self._order) - done)
+                    done += len(group)
                     if self._interrupted:
                         break
                     self._save(self._document())
@@ -169,7 +165,14 @@ class _Running:
             self._save(found)
         return found
 
-    def _race(self, planned: _Planned, left: int) -> None:
+    def _in_groups(self) -> list[Group]:
+        planned = [self._planned[name] for name in self._order]
+        if self._options.budget_s is not None:  # each race has a share of it
+            return [(each,) for each in planned]
+        return in_groups(planned, [self._done[name].run for name in self._order])
+
+    def _race(self, group: Group, left: int) -> None:
+        planned = group[0]
         before = self._done[planned.race.name]
         if planned.plan is None:
             finding = Finding(Status.NOT_COMPARABLE, f"{before.name}: {planned.why}").printed
@@ -177,20 +180,22 @@ class _Running:
                 before, state="failed", why=planned.why, code=planned.code, findings=[finding]
             )
             return
-        plan = msgspec.structs.replace(planned.plan, alpha=ERROR_RATE * len(planned.plan.works) / self._works)
+        plan = joined(group)
+        plan = msgspec.structs.replace(plan, alpha=ERROR_RATE * len(plan.works) / self._works)
         resumed = self._resumed(before)
         plan = resumed.run.plan if resumed else plan
-        taken: list[RaceDocument] = []
+        taken: dict[str, RaceDocument] = {}
 
         def take(results: Results, run_id: str) -> None:
-            found = msgspec.structs.replace(
-                before,
-                state="finished" if has_a_result(results) else "failed",
-                run=run_id,
-                works=works_of(results),
-                findings=[each.printed for each in findings_of(before.name, results)],
-            )
-            taken.append(found)
+            for each in group:
+                own = results if len(group) == 1 or each.plan is None else of_works(results, each.plan)
+                taken[each.race.name] = msgspec.structs.replace(
+                    self._done[each.race.name],
+                    state="finished" if has_a_result(own) else "failed",
+                    run=run_id,
+                    works=works_of(own),
+                    findings=[found.printed for found in findings_of(each.race.name, own)],
+                )
 
         if not self._options.quiet:
             warn_of_too_few_blocks(plan, print_note, f"{before.name}: ")
@@ -199,18 +204,20 @@ class _Running:
         try:
             status = run_race(plan, replace(output, answer=take), resumed)
         except FairlapError as error:
-            found = msgspec.structs.replace(before, state="failed", why=str(error), code=error.code)
-            if self._options.sides:
-                finding = Finding(Status.NOT_COMPARABLE, f"{before.name}: {error}").printed
-                found = msgspec.structs.replace(found, findings=[finding])
-            self._done[before.name] = found
+            for each in group:
+                name = each.race.name
+                found = msgspec.structs.replace(self._done[name], state="failed", why=str(error), code=error.code)
+                if self._options.sides:
+                    finding = Finding(Status.NOT_COMPARABLE, f"{name}: {error}").printed
+                    found = msgspec.structs.replace(found, findings=[finding])
+                self._done[name] = found
             return
         if status >= _FIRST_SIGNAL:
             self._interrupted = status
-            taken = [msgspec.structs.replace(each, state="interrupted") for each in taken]
+            taken = {name: msgspec.structs.replace(each, state="interrupted") for name, each in taken.items()}
         else:
-            self._lost = self._lost or (bool(status) and all(each.state == "finished" for each in taken))
-        self._done[before.name] = taken[-1] if taken else before
+            self._lost = self._lost or (bool(status) and all(each.state == "finished" for each in taken.values()))
+        self._done |= taken
 
     def _resumed(self, before: RaceDocument) -> StoredRun | None:
         """Resume the stored run of a race that was broken off."""

@@ -15,7 +15,7 @@ from fairlap.request.commands import reports_of
 from fairlap.request.fields.other_inputs import OtherInputs
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import BEST_BUDGET_S, MAX_BATCH_BUDGET_S
-from fairlap.request.work import Conditions, Precision, Work
+from fairlap.request.work import Conditions, Fresh, Precision, Work
 from fairlap.request.work_title import NOT_COMPARED, compared_with, work_title
 from fairlap.scenarios.contract import Scenario, scenario_of
 from fairlap.scenarios.process_result import Started
@@ -55,7 +55,7 @@ class Measuring(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Every contestant once, each in a fresh process, in a drawn order. All in a block share what was drawn."""
+    """Every contestant once, in a drawn order. All in a block share what was drawn."""
 
     number: int
     work: int  # its place in the plan's works
@@ -69,6 +69,7 @@ class Block(msgspec.Struct, frozen=True):
     # second block, those that took long to compile start alone all the same, to compile with full caches.
     started: Started = "alone"
     rounds: int | None = None  # chosen in the race where it is not known
+    processes_of: int | None = None  # the block whose processes take this work too; None: it starts its own
 
 
 class SkippedWork(msgspec.Struct, frozen=True):
@@ -92,6 +93,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         ERROR_RATE  # of any false claim; the races of a suite share one
     )
     measuring: Measuring = Measuring()
+    fresh: Fresh = "every"  # blocks in which each work has its own processes
     limits: Limits = Limits()
     device: str = "cpu"
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run

@@ -11,6 +11,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.race.planning.plan import MOST_PADDING_BYTES, Block, Plan
+from fairlap.race.planning.shared_processes import Kind, in_groups, kinds_of_works, sharing, starts_processes
 from fairlap.request.fields.scale import E_SCALE
 from fairlap.request.names import ContestantName
 from fairlap.request.race_request import MOST_BLOCKS
@@ -35,58 +36,65 @@ def draw_plan(
 ) -> Plan:
     """Draw the order and the settings of every block. With both conditions each has as many blocks.
 
-    ``fields`` are further ones of the plan, which nothing is drawn from.
+    ``fields`` are further ones of the plan, from which nothing follows but which works share processes.
     """
     require_blocks(blocks)
     for each in works:
         require_cores(each, threads, available_cores)
+    plan = Plan(
+        contestants=contestants,
+        works=works,
+        threads=threads,
+        seed=seed,
+        blocks=(),
+        until_decided=until_decided,
+        available_cores=available_cores,
+        **fields,
+    )
+    shared = kinds_of_works(plan)
     rng = random.Random(seed)
     drawn: list[Block] = []
     kinds: list[Conditions] = ["controlled", "as-found"] if conditions == "both" else [conditions]
     seeds = _balanced(rng, data_seeds, blocks)
     for number in range(blocks):
         started: Started = "together" if until_decided and number > 0 else "alone"
-        drawn += _round(
-            rng, works, kinds, len(contestants), threads, available_cores, seeds[number], started, first=len(drawn)
-        )
-    return Plan(
-        contestants=contestants,
-        works=works,
-        threads=threads,
-        seed=seed,
-        blocks=tuple(drawn),
-        until_decided=until_decided,
-        available_cores=available_cores,
-        **fields,
-    )
+        own = (None,) * len(works) if number == 0 and plan.fresh == "first" else shared
+        drawn += _round(rng, plan, own, kinds, available_cores, seeds[number], started, first=len(drawn))
+    return msgspec.structs.replace(plan, blocks=tuple(drawn))
 
 
 def _round(
     rng: random.Random,
-    works: Sequence[Work],
+    plan: Plan,
+    shared: Sequence[Kind | None],
     kinds: list[Conditions],
-    contestants: int,
-    threads: int,
     available_cores: tuple[int, ...],
     data_seed: int,
     started: Started,
     first: int,
 ) -> Iterator[Block]:
-    """Draw a block of every work under all kinds of conditions, and shuffle the kinds; ``first`` is its number."""
+    """Draw a block of every work under all kinds of conditions, and shuffle the kinds; ``first`` is its number.
+
+    Works of one kind in ``shared`` share processes under controlled conditions.
+    """
     rng.shuffle(kinds)
+    works, contestants = len(plan.works), len(plan.contestants)
     for kind in kinds:
-        for work in rng.sample(range(len(works)), len(works)):
-            yield Block(
+        own = shared if kind == "controlled" else (None,) * works
+        first_blocks: dict[Kind, Block] = {}
+        for work in in_groups(rng.sample(range(works), works), own):
+            block = Block(
                 number=first,
                 work=work,
                 conditions=kind,
                 order=tuple(rng.sample(range(contestants), contestants)),
                 hash_seed=rng.randint(0, _MOST_HASH_SEED),
                 padding_bytes=rng.randint(0, MOST_PADDING_BYTES),
-                cores=_cores(rng, kind, _cores_of(works[work], threads), available_cores),
+                cores=_cores(rng, kind, _cores_of(plan.works[work], plan.threads), available_cores),
                 data_seed=data_seed,
                 started=started,
             )
+            yield sharing(block, own[work], first_blocks)
             first += 1
 
 
@@ -100,7 +108,7 @@ def on_cores(plan: Plan, available_cores: tuple[int, ...]) -> Plan:
 
     def drawn(block: Block) -> tuple[int, ...]:
         count = _cores_of(plan.works[block.work], plan.threads)
-        return _cores(random.Random(f"{plan.seed} {block.number}"), block.conditions, count, available_cores)
+        return _cores(random.Random(f"{plan.seed} {starts_processes(block)}"), block.conditions, count, available_cores)
 
     blocks = tuple(msgspec.structs.replace(block, cores=drawn(block)) for block in plan.blocks)
     return msgspec.structs.replace(plan, blocks=blocks, available_cores=available_cores)
@@ -116,21 +124,12 @@ def with_blocks(plan: Plan, blocks: int) -> Plan:
     a_round = len(plan.works) * len(kinds)
     kept = list(plan.blocks[: blocks * a_round])
     cores = plan.available_cores or tuple(sorted({core for block in plan.blocks for core in block.cores}))
+    shared = kinds_of_works(plan)
     while len(kept) < blocks * a_round:
         rng = random.Random(f"{plan.seed} blocks {len(kept)}")
         used = Counter(block.data_seed for block in kept)
         data_seed = min(rng.sample(plan.data_seeds, len(plan.data_seeds)), key=used.__getitem__)
-        kept += _round(
-            rng,
-            plan.works,
-            kinds,
-            len(plan.contestants),
-            plan.threads,
-            cores,
-            data_seed,
-            plan.blocks[-1].started,
-            len(kept),
-        )
+        kept += _round(rng, plan, shared, kinds, cores, data_seed, plan.blocks[-1].started, len(kept))
     return msgspec.structs.replace(plan, blocks=tuple(kept), until_decided=False, budget_s=None, target=None)
 
 

@@ -20,6 +20,7 @@ from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
 from fairlap.race.planning.scales import scales_asked, threads_asked
+from fairlap.race.planning.shared_processes import require_honoured
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.scenario_side import sides_asked, sides_not_asked
@@ -95,6 +96,7 @@ def plan_of(
         measuring=Measuring(seconds=float(request.seconds)),
         limits=Limits(memory_bytes=request.memory_limit_bytes),
         device=device,
+        fresh=request.fresh,
         min_memory=request.min_memory,
         data=data,
         until_decided=until_decided,
@@ -117,6 +119,7 @@ def plan_of(
         target=None if request.target is None else float(request.target),
     )
     require_sandboxable(drawn)
+    require_honoured(drawn)
     return drawn
 
 

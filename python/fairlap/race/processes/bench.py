@@ -14,6 +14,7 @@ from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.planning.plan import Plan
+from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.kept_weights import KeptWeights
 from fairlap.scenarios.process_result import ProcessResult
@@ -53,6 +54,7 @@ class Bench:
     scores: Scores
     checkpoints: Checkpoints
     kept_weights: KeptWeights
+    kept_workers: KeptWorkers
     may_go_on: Callable[[], bool] = lambda: True  # to another turn, epoch or trial
     overheads: Overheads = field(default_factory=Overheads)
     trained: Callable[[ProcessResult], object] = lambda _: None  # after each epoch

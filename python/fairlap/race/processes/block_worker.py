@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 
+from fairlap.engine.measurement import Notice
 from fairlap.launch.runners import Runner
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.machine.programs.passed_environment import own_environment
@@ -94,3 +95,11 @@ def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks:
         sandbox=sandbox_of(plan, materials, runner),
         bind_ranks=bind_ranks,
     )
+
+
+def unseen_orphans(worker: WorkerProcess) -> list[Notice]:
+    """Warn where what the contestant leaves behind cannot be seen."""
+    if worker.hello.holds_orphans:
+        return []
+    text = "processes that it leaves behind cannot be tracked on this system, so they may run in others' turns"
+    return [Notice("W_ORPHANS", text)]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoNode, NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
@@ -27,7 +26,7 @@ from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import OneProcess, after_turns
 from fairlap.race.processes.at_scale import plan_for, record_memory, record_ranks, runner_for, step_alone
 from fairlap.race.processes.bench import Bench
-from fairlap.race.processes.block_worker import block_worker, request_for
+from fairlap.race.processes.block_worker import block_worker, request_for, unseen_orphans
 from fairlap.race.processes.recorded_turns import Turn, record_energy, record_one_turn, record_rounds
 from fairlap.race.processes.turn_start import MemoryDeals, unused_calls
 from fairlap.scenarios.process_result import Outcome, ProcessResult
@@ -81,6 +80,7 @@ class ProcessRun:
         self._block, self._materials, self._bench = block, materials, bench
         self._given_plan, self._runner = plan, runner_for(runner, plan, materials.work)
         self._worker: WorkerProcess | None = None
+        self._use = bench.kept_workers.use(block, self._runner, result)
         self._deals = MemoryDeals(self.plan, block, result, materials)
         self._timed_work = TimedWork(self.plan, block, result, materials, bench.scratch)
         self._after_turns = after_turns(plan, block, materials, bench.scratch, runner.name)
@@ -93,7 +93,7 @@ class ProcessRun:
             outcome: Outcome = "unsupported" if isinstance(missing, NoRoute | NoNode) else "not_installed"
             self._end_as(outcome, missing.code, str(missing))
             return
-        self._worker = block_worker(
+        self._worker = self._use.kept() or block_worker(
             self._block,
             self._runner,
             self.plan.limits,
@@ -105,7 +105,7 @@ class ProcessRun:
 
     @_stage
     def begin_to_prepare(self) -> None:
-        self._here.greet()
+        self._use.wake(self._here)
         controlled = self._block.conditions == "controlled"
         request = request_for(self._given_plan, self._materials, self._runner, bind_ranks=controlled)
         self._here.begin_to_prepare(request, within_s=self.plan.limits.prepare_s)
@@ -120,7 +120,7 @@ class ProcessRun:
         self.result.zero_weights = self._materials.zero_weights
         self.result.call_cost = call_cost(self._materials.spec, self._materials.work)
         self.result.tokens_per_call = self._materials.spec.tokens_of_an_answer * self._materials.work.batch
-        self.result.warnings = [*self.result.warnings, *self._materials.notices, *self._unseen()]
+        self.result.warnings = [*self.result.warnings, *self._materials.notices, *unseen_orphans(self._here)]
         record_ranks(self.result, prepared)
         threads = self._runner.name.threads(self.plan.threads_of(self._materials.work))
         wanted = self._materials.work.precision, self._materials.own_types
@@ -238,19 +238,12 @@ class ProcessRun:
     def end(self) -> None:
         self.over = True
         if self._worker is not None:
-            self._worker.end()
+            self._use.keep_or_end(self._worker)
             self._worker = None  # its pipes close now, not when a signal may come
 
     @property
     def pid(self) -> int | None:
         return None if self._worker is None or self.over else self._worker.pid
-
-    def _unseen(self) -> list[Notice]:
-        """Of what the contestant starts."""
-        if self._here.hello.holds_orphans:
-            return []
-        text = "processes that it leaves behind cannot be tracked on this system, so they may run in others' turns"
-        return [Notice("W_ORPHANS", text)]
 
     @property
     def _here(self) -> WorkerProcess:
@@ -318,7 +311,7 @@ class ProcessRun:
         self.result.warnings = [*self.result.warnings, *of_answers]
         self._timed_work.require_no_kept_answers(self._here)
         if self._measured_at_the_end():
-            record_memory(self.result, self._here.quit())
+            record_memory(self.result, self._use.finish(self._here))
         self.over = True
 
     def _measured_at_the_end(self) -> bool:

@@ -51,6 +51,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     turns: Annotated[
         str, _work("How contestants shared the machine: in rounds of short turns, or one after the other.")
     ]
+    works_in_process: Annotated[
+        int, _work("Works that a process did one after the other, at most; 1 where each had its own processes.")
+    ]
     data_seeds: Annotated[list[int], _work("Seeds that drew the weights and inputs of its processes.")]
 
     contestant: Annotated[str, _contestant("The contestant as it was named.")]

@@ -23,9 +23,9 @@ _NOT_REPORTED = "the worker did not report it"
 
 def memory_of(result: ContestantResult) -> dict[str, Cell]:
     absent, why = memory_absent(result), absence_reason(result)
+    own = [process for process in result.finished if not process.works_before]
     return {
-        column: cell_or(_bytes(result.finished, layer), why or absent.get(layer, _NOT_REPORTED))
-        for column, layer in _PEAKS.items()
+        column: cell_or(_bytes(own, layer), why or absent.get(layer, _NOT_REPORTED)) for column, layer in _PEAKS.items()
     }
 
 

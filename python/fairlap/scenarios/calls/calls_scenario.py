@@ -27,6 +27,10 @@ class Calls(Scenario):
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return True
 
+    def may_share_process(self, work: Work) -> bool:
+        """Training keeps a state, and ranks end together."""
+        return work.training is None and (work.scale is None or not (work.scale.ranks > 1 or work.scale.hosts))
+
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
         return Ruling(judged_calls([each for own in processes.values() for each in own]))
 

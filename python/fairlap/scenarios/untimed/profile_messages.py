@@ -58,6 +58,6 @@ class OverheadMeasured(msgspec.Struct, frozen=True, tag_field="type", tag="overh
 
 
 class Overhead(Ask[OverheadMeasured], frozen=True, tag="overhead"):
-    """Time a call with next to nothing to compute, with the same settings. Nothing but ``quit`` follows."""
+    """Time a call with next to nothing to compute, with the same settings. Nothing but ``drop`` or ``quit`` follows."""
 
     served_by: ClassVar[str] = "fairlap.scenarios.untimed.overhead:serve"
