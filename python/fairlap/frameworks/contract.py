@@ -178,8 +178,7 @@ class Contestant:
     outputs_of: Callable[[Callable[[], Any], Any], dict[str, npt.NDArray[Any]]] | None = None
     # Fills the memory that a bound call has its inputs in with others, and gives the call on those. None if it cannot.
     rebind: Callable[[Callable[[], Any], Arrays], Callable[[], Any]] | None = None
-    # As ``bind``, of arrays that one call alone has and hands over itself: in the way that takes least. None: ``bind``.
-    bind_once: Callable[[Arrays], Callable[[], Any]] | None = None
+    bind_once: Callable[[Arrays], Callable[[], Any]] | None = None  # in place of ``bind`` for arrays of one call alone
     # After the result of a checked call was read: raises ContestantFailed where it wrote to inputs that are not its to
     # change, and fills what was rebound with what it had.
     inputs_read: Callable[[], Any] | None = None
