@@ -164,8 +164,7 @@ class Contestant:
     shared_by_threads: bool = False  # calls of several threads do not disturb each other, nor each other's results
     # What another thread than the one that prepared it must be in to call it with the same settings; None if nothing.
     in_thread: Callable[[], AbstractContextManager[Any]] | None = None
-    # Moves what it holds of the model to other places in memory, compiling nothing again. Calls that were bound before
-    # are not made after it. None if it cannot.
+    # Moves what it holds of the model within memory, compiling nothing; calls are then bound again. None if it cannot.
     deal: Callable[[], Any] | None = None
     # Of a rank: what all ranks do together before one of them may end, or its end would take the others with it.
     leave: Callable[[], Any] | None = None

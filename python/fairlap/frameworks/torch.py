@@ -166,7 +166,7 @@ class Torch(Framework):
                 held, made = quantized(work, model)
         forward = forward_of(held)
         bind_in_mode = partial(self._bind, work, wanted.device, bound_in_mode)
-        self._places = argument_names(held, work)  # looked up once: calls that pad bind anew each time
+        self._places = argument_names(held, work)  # here, since calls that pad bind each time
         uncompiled = forward
         if compiled:
             with phase("compile"):

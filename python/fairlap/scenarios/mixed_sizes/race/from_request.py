@@ -21,7 +21,7 @@ from fairlap.request.names import CALLABLES, COMMAND, HTTP, ContestantName
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.work import Work
 from fairlap.scenarios.mixed_sizes.race.materials_of_sizes import with_sizes_of_calls, works_of_sizes
-from fairlap.scenarios.mixed_sizes.race.padded_sizes import padded_model
+from fairlap.scenarios.mixed_sizes.race.padded_sizes import padded_model, padded_to
 from fairlap.worker.process_options import process_options_in
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.serving import over_http
@@ -129,8 +129,10 @@ def padding_of(name: ContestantName) -> Padding | None:
 def _open_at_all_sizes(
     work: Work, contestants: Sequence[ContestantName], data_seed: int, passed: tuple[str, ...]
 ) -> None:
+    assert work.mix is not None
+    padding = {name: found for name in contestants if (found := padding_of(name)) is not None}
+    for name, each in padding.items():
+        padded_to(work.mix, each, name.text)
     works_of_sizes(work, data_seed, passed)
-    for name in contestants:
-        padding = padding_of(name)
-        if padding is not None:
-            padded_model(work, padding, name.text, data_seed, passed)
+    for name, each in padding.items():
+        padded_model(work, each, name.text, data_seed, passed)

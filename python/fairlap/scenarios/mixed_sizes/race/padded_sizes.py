@@ -17,6 +17,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
+from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.padding import CODE, PaddedSize, Padding, Shapes
 from fairlap.request.work import Work
 from fairlap.scenarios.mixed_sizes.mix_messages import SETS
@@ -62,14 +63,14 @@ def padded_model(work: Work, padding: Padding, contestant: str, data_seed: int, 
     found = list(_true_sizes(work, padding, contestant, data_seed, passed))
     assert work.mix is not None
     usual = found[work.mix.usual].padded_to
-    padded_to = sorted({each.padded_to for each in found})
+    goals = sorted({each.padded_to for each in found})
     references = {}
     sizes: dict[int, PaddedSize] = {}
-    for size in padded_to:
+    for size in goals:
         here = [each for each in found if each.padded_to == size]
         shapes = _shapes_at(size, found, contestant)
         sets = {each.named(which): grown(each.inputs(which), shapes) for each in here for which in SETS}
-        all_sizes = padded_to if size == usual else []
+        all_sizes = goals if size == usual else []
         try:
             if work.source is None:
                 references[size] = built_in_at(size, here[0].materials, sets)
@@ -81,11 +82,8 @@ def padded_model(work: Work, padding: Padding, contestant: str, data_seed: int, 
     return PaddedModel(references[usual], tuple(sizes.values()))
 
 
-def _true_sizes(
-    work: Work, padding: Padding, contestant: str, data_seed: int, passed: tuple[str, ...]
-) -> Iterator[_TrueSize]:
-    mix = work.mix
-    assert mix is not None
+def padded_to(mix: Mix, padding: Padding, contestant: str) -> list[int]:
+    """Find what each size is padded to, before anything is opened. Raises InvalidRequest where nothing can be."""
     if len(mix.names) > 1:
         raise InvalidRequest(
             f"{contestant} pads one size, and {len(mix.names)} change ({', '.join(mix.names)}); give the others with "
@@ -96,10 +94,22 @@ def _true_sizes(
         raise InvalidRequest(
             f"{contestant}: all calls have {mix.names[0]} {mix.label(0)}, so there is nothing to pad", code=CODE
         )
-    for (size,), each in zip(mix.sizes, works_of_sizes(work, data_seed, passed), strict=True):
+    found = []
+    for (size,) in mix.sizes:
         to = padding.up_from(size)
         if to is None:
             raise InvalidRequest(f"{contestant}: {mix.names[0]} {size} is larger than its largest bucket", code=CODE)
+        found.append(to)
+    return found
+
+
+def _true_sizes(
+    work: Work, padding: Padding, contestant: str, data_seed: int, passed: tuple[str, ...]
+) -> Iterator[_TrueSize]:
+    mix = work.mix
+    assert mix is not None
+    works = works_of_sizes(work, data_seed, passed)
+    for (size,), to, each in zip(mix.sizes, padded_to(mix, padding, contestant), works, strict=True):
         yield _TrueSize(size, to, materials_for(each, data_seed, passed=passed))
 
 
