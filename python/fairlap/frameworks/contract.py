@@ -165,8 +165,7 @@ class Contestant:
     shared_by_threads: bool = False  # calls of several threads do not disturb each other, nor each other's results
     # What another thread than the one that prepared it must be in to call it with the same settings; None if nothing.
     in_thread: Callable[[], AbstractContextManager[Any]] | None = None
-    # Moves what it holds of the model to other places in memory, compiling nothing again. Calls that were bound before
-    # are not made after it. None if it cannot.
+    # Moves what it holds of the model within memory, compiling nothing; calls are then bound again. None if it cannot.
     deal: Callable[[], Any] | None = None
     # Of a rank: what all ranks do together before one of them may end, or its end would take the others with it.
     leave: Callable[[], Any] | None = None
@@ -179,6 +178,7 @@ class Contestant:
     outputs_of: Callable[[Callable[[], Any], Any], dict[str, npt.NDArray[Any]]] | None = None
     # Fills the memory that a bound call has its inputs in with others, and gives the call on those. None if it cannot.
     rebind: Callable[[Callable[[], Any], Arrays], Callable[[], Any]] | None = None
+    bind_once: Callable[[Arrays], Callable[[], Any]] | None = None  # in place of ``bind`` for arrays of one call alone
     # After the result of a checked call was read: raises ContestantFailed where it wrote to inputs that are not its to
     # change, and fills what was rebound with what it had.
     inputs_read: Callable[[], Any] | None = None

@@ -174,6 +174,7 @@ class Torch(Framework):
                 held, made = quantized(work, model)
         forward = forward_of(held)
         bind_in_mode = partial(self._bind, work, wanted.device, bound_in_mode)
+        self._places = argument_names(held, work)  # here, since calls that pad bind each time
         uncompiled = forward
         if compiled:
             with phase("compile"):
@@ -189,7 +190,7 @@ class Torch(Framework):
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
-            fed=fed_to(runner(forward, argument_names(held, work)), wanted.device),
+            fed=fed_to(runner(forward, self._places), wanted.device),
             profiler=Profiler(
                 "torch.profiler", _record, partial(self._bind_to_profile, wanted, bind_in_mode, held, uncompiled)
             ),
@@ -309,7 +310,7 @@ class Torch(Framework):
     ) -> Callable[[], Any]:
         tensors = tensors_of(work, device, inputs, types)
         # By place where the model allows it: names cost 0.4 us a call.
-        places = argument_names(model, work)
+        places = self._places
         bound = partial(forward, *(tensors[name] for name in places)) if places else partial(forward, **tensors)
         return in_mode(model, bound)
 

@@ -11,6 +11,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.registry import implementation_at, reference_at, why_not_at
 from fairlap.models.spec import Spec
+from fairlap.request.fields.padding import PaddedSize
 from fairlap.request.fields.training import Training
 from fairlap.request.work import Mode, Precision
 
@@ -34,6 +35,7 @@ class Workload:
     training: Training | None = None  # in mode "train"
     calibration: tuple[Path, ...] = ()  # sets of inputs that a quantization may look at
     free_sizes: Mapping[str, int] = field(default_factory=dict)  # where they are not the model's usual ones
+    padded: tuple[PaddedSize, ...] = ()  # sizes of calls, of which the model gets others, as its ``inputs`` are
 
     def calibration_sets(self) -> Iterator[Arrays]:
         for file in self.calibration:

@@ -16,9 +16,11 @@ from fairlap.plugins import class_at
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import DATA_SEEDS, Plan
 from fairlap.request.fields.source import Source
+from fairlap.request.names import ContestantName
 from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.request.work import Mode, Work
 from fairlap.scenarios.contract import Scenario, scenarios
+from fairlap.worker.protocol import Prepare
 
 Offered = Sequence[tuple[Work, Spec]]
 
@@ -61,6 +63,10 @@ class RaceSide:
 
     def require_plan(self, plan: Plan, works: Sequence[Materials]) -> None:
         """Check its own fields again, since a plan that was saved may have been edited."""
+
+    def prepared_with(self, request: Prepare, plan: Plan, materials: Materials, name: ContestantName) -> Prepare:
+        """Add to what a contestant is asked to prepare."""
+        return request
 
     def require_unchanged(self, work: Work) -> None:
         """Refuse data that are no longer those that the plan was made from."""

@@ -222,7 +222,6 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     dims = ",".join(f"{name}={size}" for name, size in fixed)
     require_command(dims_in(dims) == fixed)
     words += ["--dims", dims] if dims else []
-    words += ["--shapes-from", first.mix.file] if first.mix is not None else []
     words += ["--generate", "{}:{}".format(*first.generate)] if first.generate else []
     for name, low, high in first.ranges:
         require_command(range_in(f"{name}:{low}..{high}") == (name, low, high))

@@ -172,8 +172,8 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     shapes_from: Annotated[
         str | None,
         _about(
-            "Of your own model: a CSV file with a row for each call, whose columns are named dimensions; the race is "
-            "over this mix of sizes."
+            "Sizes of calls: a CSV file with a row for each, whose columns are named dimensions, or a distribution, "
+            '"seq=lognormal(4,0.5):8..512"; the race is over this mix of sizes.'
         ),
     ] = None
     items: Annotated[

@@ -75,6 +75,7 @@ class Work(msgspec.Struct, frozen=True):
     load: Load | None = None  # where the largest rate of requests is searched for
     scale: Scale | None = None  # where the same work is raced at several
     stages: Stages | None = None  # where all from file to answer is timed
+    sizes_of_calls: Mix | None = None  # of a built-in model, where they change; a user's model has them in its source
 
     @property
     def id(self) -> str:
@@ -106,7 +107,13 @@ class Work(msgspec.Struct, frozen=True):
     @property
     def mix(self) -> Mix | None:
         """The sizes of its calls, where they change from call to call."""
-        return None if self.source is None else self.source.mix
+        return self.sizes_of_calls if self.source is None else self.source.mix
+
+    @property
+    def free_sizes(self) -> dict[str, int]:
+        """Of a built-in model whose calls change their size: those that most calls have, for which it is prepared."""
+        mix = self.sizes_of_calls
+        return {} if mix is None else dict(mix.dims(mix.usual))
 
     @property
     def sizes(self) -> ItemSizes | None:

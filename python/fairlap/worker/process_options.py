@@ -17,6 +17,7 @@ from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.machine import allocators
 from fairlap.machine.hardware.processor import cores_by_node
 from fairlap.machine.root import THIS_MACHINE, Root
+from fairlap.request.fields import padding
 from fairlap.request.fields.source import CHECKOUT_VARIABLE
 from fairlap.worker.protocol import Prepare
 from fairlap.worker.slowdown import slowdown_in
@@ -98,7 +99,8 @@ def why_no_allocator(allocator: str) -> str:
 
 def without_process_options(options: Mapping[str, str]) -> dict[str, str]:
     """Keep the options that belong to the framework."""
-    return {name: value for name, value in options.items() if name not in (ALLOCATOR, NUMA, SANDBOX, CHECKOUT)}
+    others = (ALLOCATOR, NUMA, SANDBOX, CHECKOUT, *padding.OPTIONS)
+    return {name: value for name, value in options.items() if name not in others}
 
 
 def settings_in(request: Prepare) -> tuple[Settings, float]:

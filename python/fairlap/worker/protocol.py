@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from fairlap.meters.memory import Memory
+from fairlap.request.fields.padding import PaddedSize
 from fairlap.request.fields.scale import Rank, Scale
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes
@@ -101,6 +102,7 @@ class Prepare(Ask[Prepared], frozen=True, tag="prepare"):
     limits: RankLimits = RankLimits()  # how long ranks may take
     sandbox: Sandbox | None = None
     bind_ranks: bool = False  # each to cores of its own, where all of them run on this machine
+    padded: tuple[PaddedSize, ...] = ()  # what calls of other sizes are padded to; the files are as calls get them
 
     @property
     def files(self) -> tuple[str, ...]:

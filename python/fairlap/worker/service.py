@@ -23,6 +23,7 @@ from fairlap.scenarios.asking import Prepared
 from fairlap.scenarios.calls import latency
 from fairlap.scenarios.calls.latency_messages import Drawn, Measure, Measured
 from fairlap.scenarios.held import Held, write_arrays
+from fairlap.worker.padded_calls import padded, require_sizes
 from fairlap.worker.phases import OURS, Phases
 from fairlap.worker.process_options import process_options_in, settings_in
 from fairlap.worker.protocol import Answer, Answered, Drop, Dropped, Ended, Prepare, Quit, Reply, Request
@@ -82,6 +83,7 @@ class Service:
 
             framework = framework_class(request.framework)()
             _require_support(framework, request)
+            require_sizes(request.options, request.padded)
             work, sets = workload_of(request)
             route = _route_of(framework, request)
             of_process = process_options_in(request.options).in_force() | self._confinement
@@ -90,7 +92,8 @@ class Service:
         settings, slowdown = settings_in(request)
 
         def prepared(work: Workload, wanted: Settings = settings) -> Contestant:
-            contestant = slowed(framework.prepare(work, wanted, self._phase), slowdown, request.device)
+            contestant = padded(framework.prepare(work, wanted, self._phase), work)
+            contestant = slowed(contestant, slowdown, request.device)
             if request.device == "cpu":
                 return contestant
             from fairlap.scenarios.device_quantities import with_completion

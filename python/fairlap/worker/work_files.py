@@ -52,11 +52,12 @@ def workload_of(request: Prepare) -> tuple[Workload, list[Arrays]]:
         request.mode,
         request.precision,
         weights,
-        {name: sets[0][name] for name in names},
+        _padded({name: sets[0][name] for name in names}, request),
         sets[0].get(LABELS) if batches_have_labels else labels,  # in training each batch has its own
         request.training,
         tuple(map(Path, request.calibration)),
         request.free_sizes,
+        request.padded,
     )
     return work, sets
 
@@ -76,3 +77,13 @@ def _for_batch(arrays: Arrays, spec: Spec, batch: int) -> dict[str, Any]:
     if (labels := spec.label_tensor()) is not None:
         shapes |= {LABELS: labels.shape, BATCH_LABELS: labels.shape}
     return {name: repeated_items(array, shapes.get(name, ()), batch) for name, array in arrays.items()}
+
+
+def _padded(inputs: Arrays, request: Prepare) -> Arrays:
+    """As the model gets them, for which it is prepared."""
+    if not request.padded:
+        return inputs
+    from fairlap.worker.padded_calls import grown, size_of
+
+    found = grown(inputs, size_of(request.padded, inputs).inputs)
+    return {name: in_memory(array) for name, array in found.items()}

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 import random
+import shlex
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.render.plan_command import command_of
 from fairlap.request.fields.mix import Mix
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
 from fairlap.results.column_definitions.scenarios import ReadyInBlock
 from fairlap.scenarios.mixed_sizes.mix_messages import CallsOfSize, MixFound
 from fairlap.scenarios.mixed_sizes.race.mix_run import round_of
@@ -99,3 +105,19 @@ def test_a_gain_that_may_be_none_has_no_upper_end() -> None:
     low, high = interval(np.array([9.0, 9.1, 8.9]), np.array([1e-3, -1e-3, 2e-3]))
     assert math.isinf(high)
     assert low < 0
+
+
+def test_a_built_in_model_over_drawn_sizes_is_planned_again_by_its_own_command() -> None:
+    request = RaceRequest(
+        models=("convnet",), contestants=Contestants("torch"), shapes_from="image=uniform:8..16", blocks=1, seed=1
+    )
+    plan = plan_of(request)
+    [work] = plan.works
+    assert work.mix is not None
+    assert work.free_sizes == dict(work.mix.dims(work.mix.usual))
+    assert work.mix.text in work.label
+    words = shlex.split(command_of(plan))
+    assert words[words.index("--shapes-from") + 1] == "image=uniform:8..16"
+    assert plan_of(request) == plan
+    other = plan_of(msgspec.structs.replace(request, data_seed=5))
+    assert other.works[0].id != work.id

@@ -130,8 +130,8 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @GENERATE
 @click.option(
     "--shapes-from",
-    metavar="FILE.csv",
-    help="Race over sizes that change: a row a call, columns as in --dims.",
+    metavar="SIZES",
+    help="Race over sizes of calls: FILE.csv, or drawn as seq=uniform:8..64.",
 )
 @click.option("--items", metavar="FOLDER", help="Time all from file to answer: a folder with a file for each.")
 @click.option(

@@ -153,6 +153,7 @@ class SourceKind(ABC):
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
     names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
+    mask: ClassVar[str] = ""  # an input that models may have besides, which tells values from padding
     generates: ClassVar[bool] = False  # whether its models can answer token by token
 
     @classmethod

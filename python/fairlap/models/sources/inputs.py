@@ -52,7 +52,7 @@ def given_inputs(text: str, folder: str) -> Sets:
     path = Path(text)
     try:
         if path.is_dir():
-            return [_from_protobufs(path)]
+            return _from_folder(path)
         require_regular(path)
         if path.suffix in (".npz", ".npy"):
             _require_readable(path, text)
@@ -254,6 +254,14 @@ def _with_a_first(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "bi" and array.ndim and array.size and array.max() <= 1 and array.min() >= 0:
         array[..., 0] = 1
     return array
+
+
+def _from_folder(folder: Path) -> Sets:
+    """One set of protobufs, or one of each .npz file."""
+    files = sorted(folder.glob("*.npz"))
+    if not files or any(folder.glob("input_*.pb")):
+        return [_from_protobufs(folder)]
+    return [own for file in files for own in given_inputs(str(file), "")]
 
 
 def _from_protobufs(folder: Path) -> dict[str, np.ndarray]:

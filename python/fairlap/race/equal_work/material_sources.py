@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import numpy.typing as npt
 
 from fairlap.engine.measurement import Notice
@@ -23,7 +24,7 @@ from fairlap.machine.files.user_folders import work_cache
 from fairlap.models.array_files import safetensors
 from fairlap.models.draw import draw_inputs, draw_labels, draw_weights
 from fairlap.models.modes import MODES
-from fairlap.models.registry import find
+from fairlap.models.registry import find, spec_with
 from fairlap.models.sources.bundle import bundle_in, route_to
 from fairlap.models.sources.contract import Bundle
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
@@ -66,12 +67,8 @@ def materials_for(
     """
     if work.source is not None:
         return _of_source(work, work.source, data_seed, notify, passed)
-    found = find(work.model, work.sizes)
-    spec = found.spec
-    require_offered(spec, work)
-    start = "" if work.start is None else f" {work.start.sha256}"
-    key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}{start}".encode()).hexdigest()[:16]
-    materials = Materials(work, spec, found.package, work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}")
+    materials = _built_in(work, data_seed)
+    spec = materials.spec
     make_cache_folder(materials.folder)
     if not safetensors.is_whole(materials.weights_file):
         if spec.computes:
@@ -92,6 +89,20 @@ def materials_for(
             if not safetensors.is_whole(file):
                 safetensors.write(file, draw_inputs(spec, work.batch, data_seed + CALIBRATION_FROM + number))
     return materials
+
+
+def _built_in(work: Work, data_seed: int) -> Materials:
+    """Name the files of a built-in model. At other sizes than its usual ones it has the weights of those."""
+    found = find(work.model, work.sizes)
+    spec = spec_with(found.package, work.free_sizes) if work.free_sizes else found.spec
+    require_offered(spec, work)
+    start = "" if work.start is None else f" {work.start.sha256}"
+    key = hashlib.sha256(f"2 {spec!r} {work.batch} {data_seed}{start}".encode()).hexdigest()[:16]
+    held = None
+    if work.free_sizes:
+        held = materials_for(msgspec.structs.replace(work, sizes_of_calls=None), data_seed).weights_file
+    folder = work_cache() / "work" / f"{spec.name}-b{work.batch}-{key}"
+    return Materials(work, spec, found.package, folder, start_file=held)
 
 
 def seeds_of_inputs(data_seed: int) -> dict[str, int]:

@@ -53,7 +53,7 @@ class Materials:
     notices: tuple[Notice, ...] = ()  # of a user's model: what its checks cannot see
     output_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)  # of a user's model, in this precision
     own_types: tuple[str, ...] = ()  # of few bits, of a user's file
-    start_file: Path | None = None  # with the weights that a user's model starts from, in place of its own
+    start_file: Path | None = None  # with the weights that it starts from, or has at every size; not its own
     _training_checks: dict[str, TrainingCheck] = field(default_factory=dict, compare=False, repr=False)
     _gradient_checks: dict[str, GradientCheck] = field(default_factory=dict, compare=False, repr=False)
 

@@ -17,6 +17,7 @@ from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.race.equal_work.materials import UNSEEN, Materials
 from fairlap.race.planning.plan import Block, Limits, Plan
 from fairlap.race.processes.sandbox import sandbox_of
+from fairlap.race.scenario_side import sides_asked
 from fairlap.scenarios.ranks.ranks_messages import RankLimits
 from fairlap.worker import protocol
 from fairlap.worker.process_options import KEPT_MEMORY
@@ -72,7 +73,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks:
     """Ask for one contestant on one piece of work, as the plan has it."""
     work, limits = materials.work, plan.limits
     inputs = str(materials.inputs_file("inputs"))
-    return protocol.Prepare(
+    request = protocol.Prepare(
         framework=runner.adapter,
         workload=materials.package,
         batch=work.batch,
@@ -95,6 +96,9 @@ def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks:
         sandbox=sandbox_of(plan, materials, runner),
         bind_ranks=bind_ranks,
     )
+    for side in sides_asked(plan):
+        request = side.prepared_with(request, plan, materials, runner.name)
+    return request
 
 
 def unseen_orphans(worker: WorkerProcess) -> list[Notice]:

@@ -1,8 +1,9 @@
-"""The sizes of calls that change from call to call, as a CSV file lists them: a row for each call."""
+"""The sizes of calls that change from call to call: of a CSV file with a row for each call, or drawn."""
 
 from __future__ import annotations
 
 import csv
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import msgspec
 
 from fairlap import quantity_text
 from fairlap.errors import InvalidRequest, reason_of
+from fairlap.request.fields.drawn_sizes import drawn_sizes, is_drawn
 
 CODE = "E_SHAPES"
 MOST_SIZES = 32  # distinct ones: each is proven, bound to inputs, and compiled for
@@ -26,11 +28,11 @@ class Mix(msgspec.Struct, frozen=True):
     names: tuple[str, ...]  # of the dimensions
     sizes: tuple[Size, ...]  # each in the order of the names
     calls: tuple[int, ...]
-    file: str = ""  # its absolute path
+    file: str = ""  # its absolute path, or the distribution that they were drawn from
 
     @property
     def identity(self) -> Mix:
-        """The sizes, wherever they were read."""
+        """The sizes, wherever they came from."""
         return msgspec.structs.replace(self, file="")
 
     @property
@@ -61,9 +63,15 @@ class Mix(msgspec.Struct, frozen=True):
         return ",".join(f"{name}={size}" for name, size in self.dims(place))
 
 
-def mix_in(file: str) -> Mix:
-    """Read a CSV file whose header names dimensions. Raises InvalidRequest for anything else, with the line."""
+def mix_in(file: str, seed: int = 0) -> Mix:
+    """Read a CSV file whose header names dimensions, or draw from a distribution with the ``seed``.
+
+    Raises InvalidRequest for anything else, with the line.
+    """
     path = Path(file)
+    if is_drawn(file) and not os.path.exists(file):  # noqa: PTH110  (a Path raises where the text is too long)
+        name, drawn = drawn_sizes(file, seed)
+        return _mix((name,), Counter({(size,): count for size, count in drawn.items()}), file)
     try:
         if path.is_file() and path.stat().st_size > _MOST_BYTES:
             raise InvalidRequest(f"--shapes-from {file} is larger than {_MOST_BYTES // 2**20} MiB", code=CODE)
@@ -92,8 +100,12 @@ def mix_in(file: str) -> Mix:
         )
     if len(lines) - 1 > MOST_CALLS:
         raise InvalidRequest(f"--shapes-from {file} has more than {MOST_CALLS:,} calls", code=CODE)
+    return _mix(names, counts, str(path.absolute()))
+
+
+def _mix(names: tuple[str, ...], counts: Counter[Size], file: str) -> Mix:
     sizes = tuple(sorted(counts))
-    return Mix(names, sizes, tuple(counts[size] for size in sizes), str(path.absolute()))
+    return Mix(names, sizes, tuple(counts[size] for size in sizes), file)
 
 
 def _names(file: str, header: list[str]) -> tuple[str, ...]:

@@ -47,6 +47,8 @@ class Source(msgspec.Struct, frozen=True):
     checkout: str = ""  # the absolute path of the folder in which that contestant, or a model, is found first
     mix: Mix | None = None  # the sizes of its calls, where they change from call to call; ``dims`` has the usual one
     generate: tuple[int, int] | None = None  # how many tokens it reads at first, and then answers with one by one
+    mask: str = ""  # an input that tells values from padding, which it takes besides its own where calls are padded
+    unconverted: bool = False  # opened for its inputs and answers alone, so nothing is converted for other frameworks
 
     @property
     def shown(self) -> str:
@@ -73,12 +75,18 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def at_each_size(self) -> tuple[Source, ...]:
-        """The same model at each size of its calls, one size each; empty where they have one."""
+        """The same model at each size of its calls, one size each; empty where they have one.
+
+        Contestants are prepared from the usual one alone, so the others are not converted.
+        """
         if self.mix is None:
             return ()
         fixed = {name: size for name, size in self.dims if name not in self.mix.names}
-        dims = ({**fixed, **dict(self.mix.dims(place))} for place in range(len(self.mix.sizes)))
-        return tuple(msgspec.structs.replace(self, dims=tuple(each.items()), mix=None) for each in dims)
+        dims = [tuple({**fixed, **dict(self.mix.dims(place))}.items()) for place in range(len(self.mix.sizes))]
+        return tuple(
+            msgspec.structs.replace(self, dims=each, mix=None, unconverted=dict(each) != dict(self.dims))
+            for each in dims
+        )
 
     @property
     def of_callables(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from fairlap.frameworks.contract import Contestant, Unsupported
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.request.fields.padding import goes_to_one_size
 from fairlap.scenarios.calls.latency_messages import Reading
 from fairlap.scenarios.calls.timed_inputs import in_memory
 from fairlap.scenarios.held import Held, write_arrays
@@ -49,7 +50,9 @@ class CallsOfSizes:
     def __init__(self, contestant: Contestant, work: Workload, reader: str) -> None:
         self._contestant = contestant
         found = None if contestant.compilation is None else contestant.compilation()
-        takes_others = getattr(work.implementation(reader), "takes_other_sizes", False)
+        takes_others = goes_to_one_size(work.padded) or getattr(
+            work.implementation(reader), "takes_other_sizes", bool(work.free_sizes)
+        )
         if found is None or found.bind is None or not takes_others:
             raise Unsupported("here it runs this model at one size alone")
         self._bind: Bind = found.bind

@@ -39,6 +39,8 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
     """Shares the array's memory."""
     import torch
 
+    if array.flags.writeable:  # of a padded call, which takes place in it
+        return torch.from_numpy(array)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the array is read-only, and nothing writes to it
         return torch.from_numpy(array)

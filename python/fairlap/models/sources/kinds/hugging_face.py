@@ -25,6 +25,8 @@ from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
 class HuggingFace(SourceKind):
     title = "transformers"
     generates = True
+    names_dimensions = True
+    mask = "attention_mask"
 
     @classmethod
     def recognises(cls, text: str) -> bool:

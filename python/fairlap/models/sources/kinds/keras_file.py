@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fairlap.engine.measurement import Notice
@@ -18,6 +19,7 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, k
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
+from fairlap.models.sources.named_axes import with_sizes
 from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
 from fairlap.models.sources.tensorflow_files.keras_backends import BACKENDS
 from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_onnx, exported_to_openvino
@@ -40,6 +42,7 @@ class KerasFile(SourceKind):
     suffixes = (".keras",)
     starts = "python"  # for the export from Keras on PyTorch
     no_gradients = ""
+    names_dimensions = True
 
     @classmethod
     def check(cls, source: Source) -> None:
@@ -79,8 +82,8 @@ def opened_keras(
     given = shapes_of(given_inputs(source.inputs, source.folder), names, source) or shapes_of(
         [own] if own else [], names
     )
-    declared = {name: tuple(each.shape) for name, each in model.inputs.items()}
-    shapes = bound_shapes(declared, source, given)
+    declared = with_sizes({name: tuple(each.shape) for name, each in model.inputs.items()}, source)
+    shapes = bound_shapes(declared, msgspec.structs.replace(source, dims=()), given)
     dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
     tensors = [
         Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(model.rows_of(name)), source), dtypes[name])
@@ -100,7 +103,7 @@ def opened_keras(
         in_float32=_Named(model) if exact else None,
         routes={
             **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
-            **(_NOT_DIFFERENTIATED if source.loss else _exported(model, file, tensors, folder, trust=trust)),
+            **_elsewhere(model, file, tensors, folder, source, trust=trust),
         },
         reference=how,
         example=own,
@@ -108,10 +111,14 @@ def opened_keras(
     )
 
 
-def _exported(
-    model: KerasModel, file: Path, tensors: Sequence[Tensor], folder: Path, *, trust: bool
+def _elsewhere(
+    model: KerasModel, file: Path, tensors: Sequence[Tensor], folder: Path, source: Source, *, trust: bool
 ) -> dict[str, Route]:
     """Export it for frameworks that run a model in inference only."""
+    if source.loss:
+        return _NOT_DIFFERENTIATED
+    if source.unconverted:
+        return {}
     return {
         "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
         "openvino": exported_to_openvino(model, tensors, folder),

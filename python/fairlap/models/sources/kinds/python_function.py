@@ -3,6 +3,9 @@
 - a pair of a ``torch.nn.Module`` and its example inputs, a tuple or a mapping;
 - a Keras model, alone or in a pair with its example inputs;
 - a triple of a JAX function, its parameters and its example inputs, and a fourth for training; see ``jax_models``.
+
+A function that takes sizes, ``def encoder(seq=128)``, is called with those of the request, and returns the model with
+example inputs in them.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fairlap.errors import described
@@ -40,6 +45,7 @@ _WANTED = (
 class PythonFunction(SourceKind):
     title = "a Python function"
     no_gradients = ""
+    names_dimensions = True
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -51,17 +57,20 @@ class PythonFunction(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
-        returned = returned_by(source)
+        returned, taken = returned_by(source), _sizes_for(source)
+        source = msgspec.structs.replace(source, dims=())
         if (model := _torch_source(source, returned)) is not None:
             require_no_sizes(source)
-            return opened_module(model, source, folder)
-        if (function := _jax_source(source, returned)) is not None:
+            found = opened_module(model, source, folder)
+        elif (function := _jax_source(source, returned)) is not None:
             require_no_sizes(source)
             (folder / _JAX_MARK).touch()
-            return opened_jax(function, source, folder)
-        if (pair := _keras_model(returned)) is not None:
-            return _opened_keras(*pair, source, folder)
-        raise SourceError(f"{source.text} returned {_what(returned)}; {_flax_wanted(returned) or _WANTED}")
+            found = opened_jax(function, source, folder)
+        elif (pair := _keras_model(returned)) is not None:
+            found = _opened_keras(*pair, source, folder)
+        else:
+            raise SourceError(f"{source.text} returned {_what(returned)}; {_flax_wanted(returned) or _WANTED}")
+        return replace(found, dims=tuple(taken))
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
@@ -90,23 +99,53 @@ class PythonFunction(SourceKind):
 
 def returned_by(source: Source) -> Any:
     """Call the user's function, which is found in the checkout or the current folder first, as ``python -m`` does."""
-    module_name, _, path = source.path.partition(":")
+    module_name = source.path.partition(":")[0]
     os.environ["KERAS_BACKEND"] = "tensorflow"  # where a Keras model is opened
     checkout = os.environ.get(CHECKOUT_VARIABLE) or source.checkout
     sys.path.insert(0, source.folder)
     try:
         if checkout:
             search_first(checkout)
-        found: Any = import_module(module_name)
+        import_module(module_name)
         if checkout:
             require_from(checkout, module_name)
-        for name in path.split("."):
-            found = getattr(found, name)
-        return found()
+        return _named_by(source)(**_sizes_for(source))
+    except SourceError:
+        raise
     except (Exception, SystemExit) as error:
         raise SourceError(f"{source.text} raised {described(error)}") from error
     finally:
         sys.path.remove(source.folder)
+
+
+def _named_by(source: Source) -> Any:
+    """Find the function, whose module is imported."""
+    module_name, _, path = source.path.partition(":")
+    found: Any = import_module(module_name)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _sizes_for(source: Source) -> dict[str, int]:
+    """Choose the sizes of the request that the function takes; it decides all others."""
+    asked = dict(source.dims)
+    taken = _parameters_of(_named_by(source)) if asked else set()
+    if (unknown := [name for name in asked if name not in taken]) and not source.among_others:
+        raise SourceError(
+            f"the example inputs decide the sizes of {source.text}, and it has no parameter {unknown[0]!r}: "
+            f"change them there, or let the function take it: def {source.path.rpartition(':')[2]}({unknown[0]}=128)",
+            code="E_SHAPES",
+        )
+    return {name: size for name, size in asked.items() if name in taken}
+
+
+def _parameters_of(function: Any) -> set[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of what is written in another language
+        return set()
+    return {each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
 
 
 def _again(source: Source, of: Callable[[Source, Any], Any]) -> Callable[[], Any]:

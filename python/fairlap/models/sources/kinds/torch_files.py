@@ -8,16 +8,20 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from fairlap.errors import cause_of, described
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.inputs import given_inputs
+from fairlap.models.sources.named_axes import asked_sizes
 from fairlap.models.sources.python_models.exported_programs import read_outputs_as_dicts, require_harmless_program
+from fairlap.models.sources.python_models.open_axes import resized
 from fairlap.models.sources.python_models.torch_models import implementation_of_module, opened_module, require_no_sizes
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.request.fields.source import Source
@@ -30,6 +34,7 @@ _FROM_SCRIPT = "from TorchScript by PyTorch's converter"
 class TorchFile(SourceKind):
     title = "PyTorch"
     suffixes = (".pt2", ".pt", ".pth", ".jit", ".torchscript")
+    names_dimensions = True
     no_gradients = (
         "an exported or scripted file holds the model as it is in inference; "
         "name module:function, which returns the module"
@@ -48,17 +53,23 @@ class TorchFile(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
-        path = Path(source.path)
+        path, named = Path(source.path), asked_sizes(source)
         if _is_program(path):
-            require_no_sizes(source)
-            found = _source_of(load_program(path, trust=source.trust), Route("native"))
+            require_no_sizes(msgspec.structs.replace(source, dims=()))
+            program = load_program(path, trust=source.trust)
+            found = _source_of(program, Route("native"))
+            found = replace(found, example=resized(program, found.example, source))
         else:
+            if named:
+                raise SourceError(
+                    f"{source.text} is TorchScript, which is raced at one size; {_INSTEAD}", code="E_SHAPES"
+                )
             program = _from_script(path, source)
             import torch
 
             torch.export.save(program, folder / PROGRAM)
             found = _source_of(program, Route(_FROM_SCRIPT))
-        return opened_module(found, source, folder)
+        return replace(opened_module(found, source, folder), dims=tuple(name for name, _ in named))
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:

@@ -180,6 +180,8 @@ def example_inputs(module: Any, source: Source) -> tuple[dict[str, Any], dict[st
                 code="E_MODEL_DIMENSIONS",
             )
         shapes[decoded] = shapes[main]  # both sides are sequences of tokens
+    if source.mask in accepted and len(shapes.get(main, ())) == 2:
+        shapes.setdefault(source.mask, shapes[main])
     for name in shapes:
         if name not in accepted:
             raise SourceError(

@@ -60,7 +60,11 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
     how = "the JAX function in float64"
     if casts:
         how += f", but for what its code casts to {', '.join(casts)}"
-    converted = _converted(found, run, weights, folder / IN_TENSORFLOW, learns=bool(source.loss))
+    routes = {"jax": Route("native")}
+    if not source.unconverted:
+        converted = _converted(found, run, weights, folder / IN_TENSORFLOW, learns=bool(source.loss))
+        routes |= {"tensorflow": converted, "litert": _named_for_litert(converted)}
+        routes |= {name: Route(why_not=reason) for name, reason in _NO_CONVERSION.items()}
     return Opened(
         inputs=tuple(_tensor(name, each, source) for name, each in found.example.items()),
         outputs=tuple(results),
@@ -68,12 +72,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
         weights=weights,
         forward=forward,
         in_float32=run,
-        routes={
-            "jax": Route("native"),
-            "tensorflow": converted,
-            "litert": _named_for_litert(converted),
-            **{name: Route(why_not=reason) for name, reason in _NO_CONVERSION.items()},
-        },
+        routes=routes,
         reference=how,
         example=found.example,
         notices=(Notice("W_NO_REFERENCE", how),) if casts else (),
@@ -89,6 +88,8 @@ def implementation_of_jax(bundle: Bundle, folder: Path, framework: str, load: Ca
 
 class _Native:
     """Where there is no function for training, ``statistics``, which it would move, stay as they are."""
+
+    takes_other_sizes = True
 
     def __init__(self, found: JaxSource, source: Source) -> None:
         self._found, self._params, self._source = found, Params(found.params), source

@@ -48,7 +48,9 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     outputs = [name or "output" for name, _ in named]
     if source.loss:
         _require_loss(found, returned, dict(zip(outputs, (each for _, each in named), strict=True)), source)
-    routes = {"torch": found.native, **exported(found, outputs, folder, learns=bool(source.loss))}
+    routes = {"torch": found.native}
+    if not source.unconverted:
+        routes |= exported(found, outputs, folder, learns=bool(source.loss))
     ranges, axes, counted = read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
     return Opened(
@@ -132,6 +134,8 @@ def hold_weights(module: Any, weights: Arrays) -> None:
 
 
 class _Native:
+    takes_other_sizes = True
+
     def __init__(self, load: Callable[[], TorchSource], learnt: Source | None) -> None:
         self._load, self._learnt = load, learnt
 

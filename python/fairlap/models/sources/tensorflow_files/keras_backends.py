@@ -26,6 +26,7 @@ class _OnBackend:
 
     backend: ClassVar[str]
     distinguishes_training = True
+    takes_other_sizes = True
 
     def __init__(self, file: Path, source: Source, *, trust: bool) -> None:
         use_backend(self.backend)

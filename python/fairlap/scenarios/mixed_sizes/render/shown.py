@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap import quantity_text
-from fairlap.render.scenario_side import RenderSide
+from fairlap.race.planning.plan import Plan
+from fairlap.render.scenario_side import RenderSide, Words, require_command
 from fairlap.results.row import Row
 from fairlap.scenarios.mixed_sizes.results.break_even import BreakEven, break_evens
 
@@ -13,6 +14,11 @@ _MOST_SHOWN = 8  # sizes; the files have all
 
 
 class MixShown(RenderSide):
+    def words(self, plan: Plan) -> Words:
+        found = {work.mix for work in plan.works}
+        require_command(len(found) == 1)
+        return [word for mix in found if mix is not None for word in ("--shapes-from", mix.file)]
+
     def lines(self, row: Row) -> list[str]:
         return [*_by_size(row), *_stalls(row)]
 
