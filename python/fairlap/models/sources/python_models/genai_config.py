@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 GENAI_CONFIG = "genai_config.json"
-_NO_TOKEN = -1  # which no model has: what is drawn neither ends an answer nor fills one up
+_ANY_TOKEN = 0  # the library asks for tokens that end an answer and fill it up; of tokens handed over none does
 
 
 def write_genai_config(file: Path, past: list[tuple[int, ...]], vocabulary: int, positions: int) -> None:
@@ -21,9 +21,9 @@ def write_genai_config(file: Path, past: list[tuple[int, ...]], vocabulary: int,
             "type": "decoder",
             "vocab_size": vocabulary,
             "context_length": positions + 1,
-            "bos_token_id": _NO_TOKEN,
-            "eos_token_id": _NO_TOKEN,
-            "pad_token_id": _NO_TOKEN,
+            "bos_token_id": _ANY_TOKEN,
+            "eos_token_id": _ANY_TOKEN,
+            "pad_token_id": _ANY_TOKEN,
             "decoder": {
                 "filename": file.name,
                 "num_hidden_layers": len(past) // 2,
