@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from fairlap.results.columns.latency import median_of
@@ -28,7 +29,7 @@ def generation_of(result: ContestantResult, batch: int) -> dict[str, Cell]:
         why = _NO_TOKENS
     if why:
         return {name: Cell(None, why) for name in OF_GENERATION}
-    figures = (
+    figures: tuple[Callable[[ProcessResult], float | None], ...] = (
         partial(median_of, TIME_TO_FIRST_TOKEN),
         partial(median_of, TIME_PER_OUTPUT_TOKEN),
         _p99_of_gaps,

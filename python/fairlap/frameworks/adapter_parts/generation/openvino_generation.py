@@ -29,7 +29,7 @@ def generation(compiled: Any, encoder: Any = None) -> Generation:
     import openvino
 
     request = compiled.create_infer_request()
-    of_prompt = None if encoder is None else encoder.create_infer_request()
+    of_prompt: Any = None if encoder is None else encoder.create_infer_request()
     cross = [name for port in compiled.inputs for name in port.names if name.startswith(_CROSS)]
 
     def following(_state: None, tokens: Tokens) -> tuple[list[int], Any, None]:

@@ -31,7 +31,7 @@ PAST, CROSS = "past_", "cross_"
 _START = "start"
 _TOKENS, _KNOWN = 3, 5  # of the example: others than 0 and 1, which an export takes for fixed
 _OTHERS = "only PyTorch, ONNX Runtime, its GenAI and OpenVINO run a model of yours token by token here"
-_COMPILED = f"the exported step's cache grows with each token, and JAX compiles a graph anew for every size; {_OTHERS}"
+_COMPILED = f"the exported step's cache grows with each token, and JAX compiles a graph for each size; {_OTHERS}"
 _GENAI = "onnxruntime-genai"
 _ONE_PROMPT = f"{_GENAI} takes tokens one by one for one prompt only; leave out --batch"
 _NO_ENCODER = f"{_GENAI} runs no encoder beside a decoder here"
@@ -74,7 +74,7 @@ def exported_encoder_decoder(
         }
         inputs = ["input_ids", *(PAST + name for name in names), *of_prompt]
         with steps.in_plain_operators():
-            of_encoder = {"input_ids": (prompt, {})}
+            of_encoder: dict[str, tuple[Any, Any]] = {"input_ids": (prompt, {})}
             size = _write(
                 EncoderOfArrays(steps), of_encoder, ["input_ids"], [_START, *of_prompt], folder / ENCODER_FILE
             )

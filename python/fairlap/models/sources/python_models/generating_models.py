@@ -74,10 +74,11 @@ def opened_generating(source: Source, folder: Path) -> Opened:
         raise
     except Exception as error:  # of the model's own code
         raise SourceError(f"{source.shown} cannot answer token by token: {described(error)}") from None
+    past, *cross = trial.caches
     if model.config.is_encoder_decoder:
-        routes = exported_encoder_decoder(steps, *trial.caches, prompt, folder)  # type: ignore[arg-type]
+        routes = exported_encoder_decoder(steps, past, cross[0], prompt, folder)  # type: ignore[arg-type]
     else:
-        routes = exported_decoder(steps, *trial.caches, trial.vocabulary, folder)  # type: ignore[arg-type]
+        routes = exported_decoder(steps, past, trial.vocabulary, folder)  # type: ignore[arg-type]
     return Opened(
         inputs=inputs,
         outputs=(_LOGITS, _CHOSEN),
