@@ -76,9 +76,9 @@ def opened_generating(source: Source, folder: Path) -> Opened:
         raise SourceError(f"{source.shown} cannot answer token by token: {described(error)}") from None
     past, *cross = trial.caches
     if model.config.is_encoder_decoder:
-        routes = exported_encoder_decoder(steps, past, cross[0], prompt, folder)  # type: ignore[arg-type]
+        routes = exported_encoder_decoder(steps, past, cross[0], prompt, folder)
     else:
-        routes = exported_decoder(steps, past, trial.vocabulary, folder)  # type: ignore[arg-type]
+        routes = exported_decoder(steps, past, trial.vocabulary, folder)
     return Opened(
         inputs=inputs,
         outputs=(_LOGITS, _CHOSEN),
