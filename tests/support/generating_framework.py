@@ -11,7 +11,7 @@ from fairlap.bench_models.characters.spec import SIZE
 from fairlap.bench_models.gpt2.numpy_blocks import extend, nothing_read
 from fairlap.bench_models.gpt2.weights import cache_names
 from fairlap.frameworks.contract import Contestant, Phase, Settings, refuse_what_is_unknown
-from fairlap.frameworks.contract_parts.generation import Generation, answer_calls
+from fairlap.frameworks.contract_parts.generation import Generation, answer_calls, bytes_of
 from fairlap.models.workload import Workload
 from installed_package import install_frameworks
 from numpy_framework import NumpyFramework, in_force
@@ -62,7 +62,7 @@ class Generating(NumpyFramework):
             return step(tokens, state[0], state[1], time.perf_counter() + EACH_S)
 
         return Contestant(
-            **answer_calls(work, Generation(first, following, lambda logits: logits)),
+            **answer_calls(work, Generation(first, following, lambda logits: logits, lambda state: bytes_of(state[0]))),
             weights=lambda: dict(work.weights),
             in_force=in_force(work, wanted),
         )

@@ -1,7 +1,8 @@
-"""PyTorch on a user's causal language model, with a mistake for each variant that people make with caches."""
+"""PyTorch on a user's model that generates, with a mistake for each variant that people make with caches."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -73,15 +74,52 @@ _MISTAKES: dict[str, Callable[[Any], Step]] = {
 MISTAKES = tuple(_MISTAKES)
 
 
+def _of_another_prompt(steps: Any) -> None:
+    """Make the keys and the values of the cross-attention of the prompt before."""
+    encoded = steps.encoded
+    steps.encoded = lambda prompt: encoded(prompt.roll(1, dims=0))
+
+
+def _other_start(steps: Any) -> None:
+    steps.start += 1
+
+
+def _token_dropped(steps: Any) -> None:
+    """Leave the token that comes after two others out of the cache."""
+    left_out = [False]
+
+    def step(tokens: Any, state: Any) -> Any:
+        known = state[0].get_seq_length()
+        left_out[0] = left_out[0] and known > 0
+        if known != FIRST_WITHOUT_TOKEN - 2 or left_out[0]:
+            return type(steps).step(steps, tokens, state)
+        left_out[0] = True
+        chosen, logits, _ = type(steps).step(steps, tokens, copy.deepcopy(state))
+        return chosen, logits, state
+
+    steps.step = step
+
+
+FIRST_WITHOUT_TOKEN = 4  # of an answer
+_MISTAKES_OF_DECODERS: dict[str, Callable[[Any], None]] = {
+    "of-another-prompt": _of_another_prompt,
+    "other-start": _other_start,
+    "token-dropped": _token_dropped,
+}
+MISTAKES_OF_DECODERS = tuple(_MISTAKES_OF_DECODERS)
+
+
 class Spoilt(Torch):
     name = "spoilt"
     implementation = "torch"
-    variants = ("", *MISTAKES)  # type: ignore[assignment]  # other ones than those of PyTorch
+    variants = ("", *MISTAKES, *MISTAKES_OF_DECODERS)  # type: ignore[assignment]  # other ones than those of PyTorch
     options_of: ClassVar = {}
 
     def _generating(self, work: Workload, wanted: Settings, model: Any, phase: Phase) -> Contestant:
-        if wanted.variant:
+        if wanted.variant in _MISTAKES:
             model.step = _MISTAKES[wanted.variant](model)
+        elif wanted.variant:
+            _MISTAKES_OF_DECODERS[wanted.variant](model)
         return super()._generating(work, wanted, model, phase)
 
 

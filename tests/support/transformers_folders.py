@@ -14,6 +14,16 @@ _SMALL = {
     "vocab_size": 40,
     "max_position_embeddings": 32,
 }
+_BOTH_SIDES = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+    "max_position_embeddings": 32,
+}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "bert": {"model_type": "bert", "architectures": ["BertForSequenceClassification"], **_SMALL},
     "gpt2": {
@@ -44,9 +54,25 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "d_model": 16,
         "d_kv": 8,
         "d_ff": 32,
-        "num_layers": 1,
+        "num_layers": 2,
         "num_heads": 2,
         "decoder_start_token_id": 0,
+    },
+    "bart": {
+        "model_type": "bart",
+        "architectures": ["BartForConditionalGeneration"],
+        **_BOTH_SIDES,
+        "vocab_size": 40,
+        "forced_eos_token_id": None,
+    },
+    "marian": {
+        "model_type": "marian",
+        "architectures": ["MarianMTModel"],
+        **_BOTH_SIDES,
+        "vocab_size": 40,
+        "pad_token_id": 39,
+        "decoder_start_token_id": 39,
+        "forced_eos_token_id": None,
     },
     "resnet": {
         "model_type": "resnet",

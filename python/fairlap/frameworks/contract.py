@@ -160,6 +160,7 @@ class Contestant:
     quantization: Quantization | None = None  # in int8
     profiler: Profiler | None = None
     stamps: TokenStamps | None = None  # of the tokens of its answers, where it generates
+    cache_bytes: Callable[[], int] | None = None  # of keys and values after an answer, where it generates
     compilation: Callable[[], Compilation] | None = None  # None if its adapter does not report it
     work_in: WorkIn = "worker"
     shared_by_threads: bool = False  # calls of several threads do not disturb each other, nor each other's results
@@ -167,8 +168,7 @@ class Contestant:
     in_thread: Callable[[], AbstractContextManager[Any]] | None = None
     # Moves what it holds of the model within memory, compiling nothing; calls are then bound again. None if it cannot.
     deal: Callable[[], Any] | None = None
-    # Of a rank: what all ranks do together before one of them may end, or its end would take the others with it.
-    leave: Callable[[], Any] | None = None
+    leave: Callable[[], Any] | None = None  # of a rank: what all ranks do together before one of them may end
     own_times: OwnTimes | None = None  # that the program which it calls reports of its work, and is ranked by
     cpu_times: OwnTimes | None = None  # of the processes that its calls start
     # Their peak in bytes, the median of calls, or why it is unknown; given the most that this process held meanwhile.

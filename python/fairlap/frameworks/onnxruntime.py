@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, takes_other_sizes, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
 from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
     CUDA,
@@ -124,11 +124,13 @@ class OnnxRuntime(Framework):
             graph = str(made.file)
         with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
             session = _session(onnxruntime, graph, options, place)
+            of_prompt = encoder_of(work)
+            encoder = _session(onnxruntime, of_prompt, options, place) if of_prompt else None
         if session.get_providers()[0] != place.provider:
             why = f": {why_not_loaded(onnxruntime, place.provider)}" if place.stream is not None else ""
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
         if work.spec.continuation:
-            return _generating(work, session, place, graph)
+            return _generating(work, session, encoder, place, graph)
         # All bindings write to the same memory, so the outputs are those of the last call.
         held = _places_of_outputs(onnxruntime, work, place)
 
@@ -184,13 +186,13 @@ def _places_of_outputs(onnxruntime: Any, work: Workload, place: _Place) -> dict[
     }
 
 
-def _generating(work: Workload, session: Any, place: _Place, graph: bytes | str) -> Contestant:
+def _generating(work: Workload, session: Any, encoder: Any, place: _Place, graph: bytes | str) -> Contestant:
     from fairlap.frameworks.adapter_parts.generation.onnxruntime_generation import generation
 
     if place.stream is not None:
         raise Unsupported("onnxruntime answers token by token on the CPU only here")
     return Contestant(
-        **answer_calls(work, generation(session)),
+        **answer_calls(work, generation(session, encoder)),
         weights=partial(dict, weights_in(graph, work.weights)),
         in_force=_in_force(session),
         no_memory_because=_NO_MEMORY,

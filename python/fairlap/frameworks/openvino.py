@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.generation.openvino_generation import generation, with_states
-from fairlap.frameworks.adapter_parts.onnx_graph import files_of, graph_of, takes_other_sizes, weights_in
+from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.openvino_quantized import products_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
@@ -96,9 +96,11 @@ class OpenVino(Framework):
         with phase("compile"):
             cached = {"CACHE_DIR": os.environ[_CACHE]} if _CACHE in os.environ else {}
             compiled = core.compile_model(model, "CPU", {**properties, **cached})
+            of_prompt = encoder_of(work, self.name)
+            encoder = core.compile_model(of_prompt, "CPU", {**properties, **cached}) if of_prompt else None
         if work.spec.continuation:
             return Contestant(
-                **answer_calls(work, generation(compiled)),
+                **answer_calls(work, generation(compiled, encoder)),
                 weights=partial(_weights, work, graph, weights),
                 in_force=_in_force(compiled),
                 no_memory_because=_NO_MEMORY,

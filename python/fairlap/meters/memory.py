@@ -81,6 +81,7 @@ RUNNING = "while_running"
 _KINDS = ("anonymous", "file", "shared")
 _OF_ALLOCATORS = ("live", "live_peak", "reserved", "reserved_peak")
 _OF_TRAINING = ("weights", "optimizer_state")
+CACHE = "key_value_cache"
 LAYERS = (
     *(f"peak_{READY}", f"peak_{RUNNING}", "peak"),
     *_KINDS,
@@ -89,6 +90,7 @@ LAYERS = (
     *(f"allocator_{name}" for name in _OF_ALLOCATORS),
     *(f"allocator_{name}_{READY}" for name in _OF_ALLOCATORS),
     *_OF_TRAINING,
+    CACHE,
     "driver",
 )
 """Each has bytes or a reason in what a worker reports."""
@@ -158,6 +160,7 @@ class MemoryMeter:
         self._add_allocator(contestant)
         self._add_training(contestant)
         self._add_driver()
+        self._add_cache(contestant)
 
     def result(self) -> Memory:
         """Return the peak of the two phases; copies that fairlap makes for the checks between them do not count."""
@@ -220,6 +223,14 @@ class MemoryMeter:
             self.absent |= dict.fromkeys(_OF_TRAINING, why)
         else:
             self.bytes |= training.held_bytes()
+
+    def _add_cache(self, contestant: Contestant) -> None:
+        """Add what it holds of an answer, for which it gives another one: the other layers are counted before."""
+        if contestant.cache_bytes is not None:
+            self.bytes[CACHE] = contestant.cache_bytes()
+        else:
+            generates = contestant.stamps is not None
+            self.absent[CACHE] = "its adapter does not report it" if generates else "it does not answer token by token"
 
     def _absent_allocator(self, phase: str, why: str) -> None:
         layers = (f"allocator_{name}{phase}" for name in _OF_ALLOCATORS)

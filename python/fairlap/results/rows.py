@@ -101,7 +101,7 @@ def _row(
         "judged": cell_or(result.judged, absence_reason(result) or result.trouble or "no process has this figure"),
         **latency_of(result, work, latency),
         **feeding_of(result),
-        **generation_of(result),
+        **generation_of(result, work.batch),
         **roofline_of(
             result,
             roofs_under(run, work),

@@ -18,12 +18,23 @@ from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Precision
 
 NAMES = [
-    *("executorch", "jax", "litert", "mpi", "mxnet", "onnxruntime", "openvino", "paddle", "python", "tensorflow"),
-    *("tinygrad", "torch"),
+    *(
+        "executorch",
+        "jax",
+        "litert",
+        "mpi",
+        "mxnet",
+        "onnxruntime",
+        "onnxruntime-genai",
+        "openvino",
+        "paddle",
+        "python",
+    ),
+    *("tensorflow", "tinygrad", "torch"),
 ]
 HEAVY = {
-    *("ai_edge_litert", "executorch", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "openvino", "paddle"),
-    *("mpi4py", "tensorflow", "tinygrad", "torch"),
+    *("ai_edge_litert", "executorch", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "onnxruntime_genai", "openvino"),
+    *("paddle", "mpi4py", "tensorflow", "tinygrad", "torch"),
 }
 
 

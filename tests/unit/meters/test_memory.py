@@ -34,7 +34,7 @@ def memory_of_worker(tmp_path: Path, variant: str) -> Memory:
 def contestant(**changes: Any) -> Contestant:
     return cast(Contestant, SimpleNamespace(**{
         "memory_bytes": None, "no_memory_because": "", "forget_memory_peak": None, "training": None,
-        "peak_of_runs": None, **changes,
+        "peak_of_runs": None, "cache_bytes": None, "stamps": None, **changes,
     }))  # fmt: skip
 
 

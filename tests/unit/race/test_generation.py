@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fairlap.bench_models.characters.spec import SIZE
 from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.run import Run
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.load import Load
 from fairlap.request.work import Work
+from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.results import results_of
 from generating_framework import EACH_S, FIRST_S, install_generating
 from machine_marks import needs_proc
@@ -56,6 +58,10 @@ def test_times_of_the_first_token_and_of_those_after_it_are_those_that_were_slep
     # The parts are of medians, and the whole is the median of wholes.
     assert first_ns + (TOKENS - 1) * each_ns == pytest.approx(row.latency_p50_ns.value, rel=0.2)
     assert row.tokens_per_s.value == pytest.approx(2 * TOKENS / row.latency_p50_ns.value * 1e9, rel=0.01)
+    assert row.tokens_per_s_per_prompt is not None
+    assert row.tokens_per_s_per_prompt.value == pytest.approx(row.tokens_per_s.value / 2)
+    positions = 32 + TOKENS - 1  # the last token is not read
+    assert row.memory_bytes["key_value_cache"] == 2 * SIZE.layers * 2 * positions * SIZE.width * 4
     assert "tokens/s" in text_of(results)
 
 
@@ -63,14 +69,16 @@ def test_a_model_that_does_not_generate_has_no_times_of_tokens(example: None) ->
     plan = small_plan("example", Work("mlp", 1), measuring=Measuring(seconds=0.02))
     race = run_race(plan)
     [row] = results_of(Run(plan, race.processes, {}, race.shares()), "r").rows
-    columns = ("time_to_first_token_ns", "time_per_output_token_ns", "token_gap_p99_ns", "tokens_per_s")
-    assert all(row.absent[column] for column in columns)
+    assert all(row.absent[column] for column in OF_GENERATION)
+    assert row.memory_absent["key_value_cache"]
 
 
 @pytest.mark.parametrize("variant", ["wrong-step", "no-cache", "kept-cache", "wrong-token"])
 def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> None:
     [process] = raced(f"generating:{variant}").processes
     assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message
+    token = {"wrong-step": 6, "no-cache": 2, "wrong-token": 1}.get(variant)
+    assert token is None or f"token {token} of prompt 1 " in process.message
 
 
 def test_a_token_that_is_not_on_the_host_fails() -> None:

@@ -36,12 +36,20 @@ def takes_other_sizes(work: Workload) -> bool:
 
 
 def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
-    """Find the file that a framework reads a user's model from, and a second one if it holds the weights."""
+    """Find the files that a framework reads a user's model from: the graph, its weights, its encoder's graph."""
     file: Path | None = getattr(work.implementation(reader), "file", None)
     if file is None:
         return ()
     beside = file.with_suffix(".bin") if file.suffix == ".xml" else file.with_name(DATA)
-    return (file, beside) if beside.is_file() else (file,)
+    files = [file, *([beside] if beside.is_file() else [])]
+    encoder = encoder_of(work, reader)
+    return (*files, Path(encoder)) if encoder else tuple(files)
+
+
+def encoder_of(work: Workload, reader: str = "onnx") -> str:
+    """Find the file of the encoder of a user's model that generates; empty where it has none."""
+    found = work.implementation(reader) if work.package.startswith("/") else None
+    return str(getattr(found, "encoder", None) or "")
 
 
 def weights_in(graph: bytes | str, given: Arrays) -> Answers:

@@ -30,6 +30,7 @@ class Generation:
     first: Callable[[Tokens], Step]  # of the prompts, one row for each item
     following: Callable[[Any, Tokens], Step]  # of the state and of one token for each item
     logits: Callable[[Any], npt.NDArray[Any]]  # of a step, as an array
+    cache_bytes: Callable[[Any], int] | None = None  # that a state holds for keys and values; None if that is unknown
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,7 @@ class AnswerCalls:
     stamps: TokenStamps
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
-        spec = self.work.spec
-        prompt = next(array for name, array in inputs.items() if name != spec.continuation)
-        continuation = inputs[spec.continuation]
-        tokens = [np.ascontiguousarray(continuation[:, [place]]) for place in range(continuation.shape[1])]
+        prompt, tokens = self._tokens(inputs)
         generation = self.generation
         return self.stamps.answer(generation.first, generation.following, prompt, tokens, self.work.batch)
 
@@ -60,10 +58,39 @@ class AnswerCalls:
         names = [tensor.name for tensor in self.work.spec.outputs]
         return dict(zip(names, (logits, np.where(known, taken, np.float32(np.nan))), strict=True))
 
+    def cache_bytes(self) -> int:
+        """Answer once more, without a stamp, and count what is held for keys and values after the last token."""
+        prompt, tokens = self._tokens(self.work.inputs)
+        assert self.generation.cache_bytes is not None
+        _, _, state = self.generation.first(prompt)
+        for each in tokens:
+            _, _, state = self.generation.following(state, each)
+        return self.generation.cache_bytes(state)
+
+    def _tokens(self, inputs: Arrays) -> tuple[Tokens, list[Tokens]]:
+        """Take apart the prompt and the tokens that are handed over after it, in the order of the steps."""
+        named = self.work.spec.continuation
+        prompt = next(array for name, array in inputs.items() if name != named)
+        continuation = inputs[named]
+        return prompt, [np.ascontiguousarray(continuation[:, [place]]) for place in range(continuation.shape[1])]
+
+
+def bytes_of(arrays: Any) -> int:
+    """Add up arrays of any framework that has their size, in lists of any depth."""
+    if isinstance(arrays, list | tuple):
+        return sum(bytes_of(each) for each in arrays)
+    return int(arrays.nbytes)
+
 
 def answer_calls(work: Workload, generation: Generation) -> dict[str, Any]:
     """Derive the fields of a contestant that follow from its steps."""
     from fairlap.engine.token_stamps import TokenStamps
 
     calls = AnswerCalls(work, generation, TokenStamps(work.spec.tokens_of_an_answer))
-    return {"bind": calls.bind, "outputs": calls.outputs, "done": None, "stamps": calls.stamps}
+    return {
+        "bind": calls.bind,
+        "outputs": calls.outputs,
+        "done": None,
+        "stamps": calls.stamps,
+        "cache_bytes": calls.cache_bytes if generation.cache_bytes else None,
+    }

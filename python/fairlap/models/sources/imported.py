@@ -126,10 +126,10 @@ def own_types(graph: Graph) -> tuple[str, ...]:
 
 
 class OnnxOnDisk:
-    """For frameworks that read ONNX themselves."""
+    """For frameworks that read ONNX themselves. Of an encoder-decoder, the file has a step of the decoder."""
 
-    def __init__(self, file: Path, *, takes_other_sizes: bool = False) -> None:
-        self.file, self.takes_other_sizes = file, takes_other_sizes
+    def __init__(self, file: Path, *, takes_other_sizes: bool = False, encoder: Path | None = None) -> None:
+        self.file, self.takes_other_sizes, self.encoder = file, takes_other_sizes, encoder
 
 
 class Imported:

@@ -74,7 +74,7 @@ from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Te
 from fairlap.request.fields.source import Source
 
 _SIZE = "E_SOURCE_SIZE"
-_NOT_GENERATING = "{}: --generate is for causal language models of transformers, such as hf:FOLDER"
+_NOT_GENERATING = "{}: --generate is for language models of transformers, such as hf:FOLDER"
 
 
 class Order(msgspec.Struct, frozen=True):

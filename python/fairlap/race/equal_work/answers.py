@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from fairlap import quantity_text
@@ -21,6 +22,7 @@ from fairlap.frameworks.contract import NO_WEIGHTS, UNKNOWN
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import OutputError, output_errors, quantized_errors
+from fairlap.models.checks.token_check import first_difference
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
@@ -59,7 +61,16 @@ def array_errors(materials: Materials, got: Arrays, which: str, when: str) -> li
 
 def reference_errors(materials: Materials, got: Arrays, reference: Arrays, when: str) -> list[AnswerError]:
     """Compare each array of the reference with that of the answer."""
-    return [_error(materials, name, when, got, expected) for name, expected in reference.items()]
+    errors = [_error(materials, name, when, got, expected) for name, expected in reference.items()]
+    if not materials.spec.continuation or all(error.right for error in errors):
+        return errors
+    logits, chosen = (tensor.name for tensor in materials.spec.outputs)
+    where = first_difference(got[logits], got[chosen], reference[logits])
+    return [error if error.right else _located(error, where) for error in errors]
+
+
+def _located(error: AnswerError, where: str) -> AnswerError:
+    return msgspec.structs.replace(error, why="; ".join(filter(None, (where, error.why))))
 
 
 def _error(materials: Materials, name: str, when: str, got: Arrays, expected: np.ndarray) -> AnswerError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlap import quantity_text
+from fairlap.meters.memory import CACHE
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.row import Row
 
@@ -16,7 +17,12 @@ def generation_lines(row: Row) -> list[str]:
         parts.append(f"then {_interval(each)} per token")
     if row.token_gap_p99_ns is not None:
         parts[-1] += f" (p99 {quantity_text.duration(row.token_gap_p99_ns.value)})"
-    return [", ".join([*parts, f"{quantity_text.number(rate.value)} tokens/s"])]
+    parts.append(f"{quantity_text.number(rate.value)} tokens/s")
+    if row.batch > 1 and row.tokens_per_s_per_prompt is not None:
+        parts[-1] += f" ({quantity_text.number(row.tokens_per_s_per_prompt.value)} for each of {row.batch} prompts)"
+    if CACHE in row.memory_bytes:
+        parts.append(f"keys and values {quantity_text.size(row.memory_bytes[CACHE])}")
+    return [", ".join(parts)]
 
 
 def generation_under_load(row: Row) -> list[str]:

@@ -1,7 +1,8 @@
-"""A causal language model of transformers is opened to answer token by token: what an answer takes, and its inputs."""
+"""A language model of transformers is opened to answer token by token: what an answer takes, and its inputs."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,33 @@ def test_an_opened_model_has_the_tokens_the_work_and_the_weights_of_an_answer(tm
     assert spec.read_weights == TOKENS * (held - CONTEXT * WIDTH)
     reference = safetensors.read(reference_file(folder, "inputs"))
     np.testing.assert_array_equal(reference["logits"].max(axis=2), reference["chosen_logits"])
+
+
+@pytest.mark.slow
+def test_an_encoder_reads_its_weights_once_and_a_decoder_once_for_each_token(tmp_path: Path) -> None:
+    _, bundle = opened(generating_source(generating_folder(tmp_path / "m", "t5"), (PROMPT, TOKENS), BATCH), tmp_path)
+    spec = bundle.spec
+    square, between, norm, head = WIDTH**2, 2 * WIDTH * 32, WIDTH, WIDTH * VOCABULARY
+    encoder = LAYERS * (4 * square + between)  # four products of attention, two of the layers between
+    of_prompt = LAYERS * 2 * square  # keys and values for the decoder
+    decoder = LAYERS * (6 * square + between) + head
+    pairs = PROMPT**2 + sum(range(1, TOKENS + 1)) + PROMPT * TOKENS
+    products = (encoder + of_prompt) * PROMPT + decoder * TOKENS + 2 * LAYERS * WIDTH * pairs
+    assert spec.gmacs_per_item == pytest.approx(products / 1e9)
+    once = encoder + of_prompt + (2 * LAYERS + 1) * norm
+    assert spec.read_weights == once + TOKENS * (decoder + (3 * LAYERS + 1) * norm)
+    assert spec.tokens_of_an_answer == TOKENS
+
+
+def test_a_decoder_begins_with_the_token_of_generation_config(tmp_path: Path) -> None:
+    from fairlap.models.sources.python_models.encoder_decoder_steps import start_token
+
+    source = generating_source(generating_folder(tmp_path / "m", "t5"), (PROMPT, TOKENS))
+    file = tmp_path / "m" / "generation_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "decoder_start_token_id": 7}))
+    local = LocalModel(source)
+    assert file in local.files(), "another token is other work"
+    assert [start_token(module_of(local, with_weights=each)[0]) for each in (True, False)] == [7, 7]
 
 
 @pytest.mark.slow

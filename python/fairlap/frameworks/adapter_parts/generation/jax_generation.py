@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.frameworks.contract import Phase
-from fairlap.frameworks.contract_parts.generation import Generation, Tokens
+from fairlap.frameworks.contract_parts.generation import Generation, Tokens, bytes_of
 from fairlap.models.workload import Workload
 
 
@@ -36,4 +36,4 @@ def generation(work: Workload, model: Any, params: Any, phase: Phase) -> Generat
         chosen, logits, caches = step(params, caches, tokens, place)
         return np.asarray(chosen).tolist(), logits, (caches, place + 1)
 
-    return Generation(first, following, np.asarray)
+    return Generation(first, following, np.asarray, lambda state: bytes_of(state[0]))

@@ -40,4 +40,7 @@ def generation(work: Workload, model: Any, dtype: Any, variant: str, phase: Phas
         chosen, logits, caches = step(caches, tf.constant(tokens), *position)
         return chosen.numpy().tolist(), logits, (caches, place + 1)
 
-    return Generation(first, following, lambda logits: tf.cast(logits, tf.float32).numpy())
+    def cache_bytes(state: Any) -> int:
+        return sum(each.numpy().nbytes for each in tf.nest.flatten(state[0]))
+
+    return Generation(first, following, lambda logits: tf.cast(logits, tf.float32).numpy(), cache_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlap.frameworks.contract_parts.generation import Generation, Tokens
+from fairlap.frameworks.contract_parts.generation import Generation, Tokens, bytes_of
 from fairlap.models.workload import Workload
 
 
@@ -21,7 +21,7 @@ def growing(model: Any, device: str) -> Generation:
     def following(caches: Any, tokens: Tokens) -> tuple[list[int], Any, Any]:
         return step(*model.following(caches, torch.tensor(tokens, device=device)))
 
-    return Generation(first, following, _array)
+    return Generation(first, following, _array, lambda caches: _cache_bytes(model, caches))
 
 
 def of_fixed_shape(work: Workload, model: Any, device: str, compiled: Callable[[Any], Any]) -> Generation:
@@ -42,7 +42,12 @@ def of_fixed_shape(work: Workload, model: Any, device: str, compiled: Callable[[
         chosen, logits = decode(caches, torch.tensor(tokens, device=device), places[place])
         return chosen.tolist(), logits, (caches, place + 1)
 
-    return Generation(first, following, _array)
+    return Generation(first, following, _array, lambda state: _cache_bytes(model, state[0]))
+
+
+def _cache_bytes(model: Any, caches: Any) -> int:
+    """Of arrays in lists, or of the caches of a library."""
+    return bytes_of(model.cache_arrays(caches) if hasattr(model, "cache_arrays") else caches)
 
 
 def _array(logits: Any) -> Any:

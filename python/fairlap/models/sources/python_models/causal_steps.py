@@ -6,40 +6,34 @@ PyTorch is imported at the top: only functions of a process that runs it import 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from transformers import DynamicCache, StaticCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-_FREQUENCIES = "inv_freq"  # in the names of buffers from which rotary positions are computed
+from fairlap.models.sources.python_models.cached_steps import CachedSteps, arrays_of, cache_of
 
 
-class CausalSteps(torch.nn.Module):
-    """What the adapter of PyTorch calls: the prompt, then one token after another, all of them greedily.
+class CausalSteps(CachedSteps):
+    """The state is the cache, which has the prompt and the answer."""
 
-    The cache grows with each token, or has room for all ``positions`` and is written in place. Of the latter there is
-    one, which every answer empties: compiled code is tied to its memory.
-    """
-
-    compiles_prompt = False  # transformers makes a static cache outside of compiled code only
-    has_one_static_cache = True
+    prompt_is_causal = True
 
     def __init__(self, model: Any, positions: int) -> None:
-        super().__init__()
+        super().__init__(model, positions)
         taken = inspect.signature(model.forward).parameters
-        self.model = model
-        self.positions = positions
-        self._cache_name = cache_argument(model)
         self._last_alone = {"logits_to_keep": 1} if "logits_to_keep" in taken else {}
-        self._static: Any = None
+
+    @property
+    def vocabulary(self) -> int:
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    def at_once(self, prompt: Any, continuation: Any) -> dict[str, Any]:
+        return {"input_ids": torch.cat([prompt, continuation], dim=1), "use_cache": False}
 
     def first(self, prompt: Any) -> tuple[Any, Any, Any]:
         return self.step(prompt, DynamicCache(config=self.model.config))
-
-    def following(self, cache: Any, tokens: Any) -> tuple[Any, Any, Any]:
-        return self.step(tokens, cache)
 
     def first_of_fixed_shape(self, prompt: Any) -> tuple[Any, Any, Any]:
         if self._static is None:
@@ -47,32 +41,13 @@ class CausalSteps(torch.nn.Module):
         self._static.reset()
         return self.step(prompt, self._static)
 
-    def following_of_fixed_shape(self, cache: Any, tokens: Any, _position: Any) -> tuple[Any, Any]:
-        """Written into the cache, which knows the position."""
-        return self.step(tokens, cache)[:2]
-
-    def step(self, tokens: Any, cache: Any) -> tuple[Any, Any, Any]:
-        """Read tokens after those of the cache, which then has them too."""
-        found = self.model(input_ids=tokens, use_cache=True, **{self._cache_name: cache}, **self._last_alone)
+    def step(self, tokens: Any, state: Any) -> tuple[Any, Any, Any]:
+        found = self.model(input_ids=tokens, use_cache=True, **{self._cache_name: state}, **self._last_alone)
         logits = found.logits[:, -1]
-        return logits.argmax(-1), logits, cache
+        return logits.argmax(-1), logits, state
 
-    def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
-        state: dict[str, Any] = self.model.state_dict()
-        return state
-
-    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
-        """Leave frequencies of positions in float32, as ``from_pretrained`` does for a model of fewer bits."""
-        kept = [
-            (owner, name, each)
-            for owner in self.modules()
-            for name, each in owner.named_buffers(recurse=False)
-            if _FREQUENCIES in name
-        ]
-        super()._apply(fn, recurse)
-        for owner, name, each in kept:
-            setattr(owner, name, each.to(getattr(owner, name).device))
-        return self
+    def caches(self, state: Any) -> tuple[Any, ...]:
+        return (state,)
 
 
 class StepOfArrays(torch.nn.Module):
@@ -83,25 +58,5 @@ class StepOfArrays(torch.nn.Module):
         self.model, self._step = steps.model, steps.step
 
     def forward(self, input_ids: Any, past: Sequence[Any]) -> tuple[Any, ...]:
-        cache = DynamicCache()
-        for keys, values in zip(past[::2], past[1::2], strict=True):
-            layer = DynamicLayer()
-            layer.keys, layer.values, layer.is_initialized = keys, values, True
-            layer.device, layer.dtype = keys.device, keys.dtype
-            cache.layers.append(layer)
-        _, logits, cache = self._step(input_ids, cache)
-        return (logits, *(each for layer in cache.layers for each in (layer.keys, layer.values)))
-
-
-def cache_argument(model: Any) -> str:
-    """Find what the model's ``forward`` calls its cache, which depends on the version; empty where it takes none."""
-    taken = inspect.signature(model.forward).parameters
-    return next((name for name in ("cache", "past_key_values") if name in taken), "")
-
-
-def shapes_of(cache: Any) -> list[tuple[int, ...]]:
-    """Of the keys and the values of every layer in turn; none where it holds something else, such as a state."""
-    plain = (DynamicLayer, DynamicSlidingWindowLayer)
-    if any(type(layer) not in plain or layer.keys is None for layer in cache.layers):
-        return []
-    return [tuple(each.shape) for layer in cache.layers for each in (layer.keys, layer.values)]
+        _, logits, cache = self._step(input_ids, cache_of(past))
+        return (logits[:, None], *arrays_of(cache))  # with an axis for tokens, as runtimes that generate expect it

@@ -1,17 +1,18 @@
 """The ONNX graph of a step: any number of tokens after any number that the cache knows, exported by PyTorch.
 
-ONNX Runtime and OpenVINO run the same file.
+An encoder-decoder has a second graph, of its encoder, which also gives the keys and the values of the prompt. ONNX
+Runtime and OpenVINO run the same files.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import Route
-from fairlap.models.sources.python_models.causal_steps import CausalSteps, StepOfArrays
+from fairlap.models.sources.python_models.genai_config import write_genai_config
 from fairlap.models.sources.python_models.torch_exports import (
     EXPORTED,
     ONNX_FILE,
@@ -20,39 +21,103 @@ from fairlap.models.sources.python_models.torch_exports import (
     write_onnx,
 )
 
-PAST = "past_"
+if TYPE_CHECKING:
+    from fairlap.models.sources.python_models.causal_steps import CausalSteps
+    from fairlap.models.sources.python_models.encoder_decoder_steps import EncoderDecoderSteps
+    from fairlap.models.sources.python_models.trial_answer import Shapes
+
+ENCODER_FILE = "exported-encoder.onnx"
+PAST, CROSS = "past_", "cross_"
+_START = "start"
 _TOKENS, _KNOWN = 3, 5  # of the example: others than 0 and 1, which an export takes for fixed
-_OTHERS = "only PyTorch, ONNX Runtime and OpenVINO run a model of yours token by token here"
+_OTHERS = "only PyTorch, ONNX Runtime, its GenAI and OpenVINO run a model of yours token by token here"
+_COMPILED = f"the exported step's cache grows with each token, and JAX compiles a graph for each size; {_OTHERS}"
+_GENAI = "onnxruntime-genai"
+_ONE_PROMPT = f"{_GENAI} takes tokens one by one for one prompt only; leave out --batch"
+_NO_ENCODER = f"{_GENAI} runs no encoder beside a decoder here"
 
 
-def exported_decoder(steps: CausalSteps, cache: Sequence[tuple[int, ...]], folder: Path) -> dict[str, Route]:
-    """Export a step; ``cache`` has the shapes of the keys and the values of every layer in turn."""
-    route = _exported(steps, cache, folder)
-    others = dict.fromkeys(("jax", "tensorflow", "executorch"), Route(why_not=_OTHERS))
-    return {**dict.fromkeys(("onnx", "openvino"), route), **others}
+def exported_decoder(steps: CausalSteps, past: Shapes, vocabulary: int, folder: Path) -> dict[str, Route]:
+    """Export a step; ``past`` has the shapes of the keys and the values of every layer in turn."""
+    from fairlap.models.sources.python_models.causal_steps import StepOfArrays
+
+    def write() -> int:
+        import torch
+
+        tokens = torch.export.Dim("tokens", min=2)
+        ids = torch.zeros((past[0][0], _TOKENS), dtype=torch.int64)
+        given = {"input_ids": (ids, {1: tokens}), **_growing(past)}
+        names = _names(past)
+        inputs = ["input_ids", *(PAST + name for name in names)]
+        size = _write(StepOfArrays(steps), given, inputs, ["logits", *names], folder / ONNX_FILE)
+        write_genai_config(folder / ONNX_FILE, past, vocabulary, steps.positions)
+        return size
+
+    return _routes(write, known=bool(past), why_no_genai=_ONE_PROMPT if past and past[0][0] > 1 else "")
 
 
-def _exported(steps: CausalSteps, cache: Sequence[tuple[int, ...]], folder: Path) -> Route:
-    if not cache:
-        return Route(why_not="its cache holds more than keys and values that grow, which is not exported here")
+def exported_encoder_decoder(
+    steps: EncoderDecoderSteps, past: Shapes, cross: Shapes, prompt: Any, folder: Path
+) -> dict[str, Route]:
+    """Export the encoder, and a step of the decoder, which reads one token; ``cross`` are the shapes of the prompt."""
+    from fairlap.models.sources.python_models.encoder_decoder_steps import DecoderStepOfArrays, EncoderOfArrays
+
+    def write() -> int:
+        import torch
+
+        names = _names(past)
+        of_prompt = [CROSS + name for name in names]
+        given = {
+            "input_ids": (torch.zeros((past[0][0], 1), dtype=torch.int64), {}),
+            **_growing(past),
+            "cross": ([torch.zeros(shape) for shape in cross], [{} for _ in cross]),
+        }
+        inputs = ["input_ids", *(PAST + name for name in names), *of_prompt]
+        with steps.in_plain_operators():
+            of_encoder: dict[str, tuple[Any, Any]] = {"input_ids": (prompt, {})}
+            size = _write(
+                EncoderOfArrays(steps), of_encoder, ["input_ids"], [_START, *of_prompt], folder / ENCODER_FILE
+            )
+            return size + _write(DecoderStepOfArrays(steps), given, inputs, ["logits", *names], folder / ONNX_FILE)
+
+    return _routes(write, known=bool(past) and bool(cross), why_no_genai=_NO_ENCODER)
+
+
+def _growing(past: Shapes) -> dict[str, tuple[Any, Any]]:
     import torch
 
-    began_s = time.monotonic()
-    past = [torch.zeros((batch, heads, _KNOWN, head)) for batch, heads, _, head in cache]
-    tokens, known = torch.export.Dim("tokens", min=2), torch.export.Dim("known", min=2)
+    known = torch.export.Dim("known", min=2)
+    arrays = [torch.zeros((batch, heads, _KNOWN, head)) for batch, heads, _, head in past]
+    return {"past": (arrays, [{2: known} for _ in past])}
+
+
+def _names(past: Shapes) -> list[str]:
+    return [f"{part}_{layer}" for layer in range(len(past) // 2) for part in ("keys", "values")]
+
+
+def _write(module: Any, given: Mapping[str, tuple[Any, Any]], inputs: list[str], outputs: list[str], file: Path) -> int:
+    """Export the module on examples, each with the sizes that it leaves open."""
+    import torch
+
+    examples = {name: example for name, (example, _) in given.items()}
+    sizes = {name: open_sizes for name, (_, open_sizes) in given.items()}
     try:
-        program = torch.export.export(
-            StepOfArrays(steps).eval(),
-            (),
-            {"input_ids": torch.zeros((cache[0][0], _TOKENS), dtype=torch.int64), "past": past},
-            dynamic_shapes={"input_ids": {1: tokens}, "past": [{2: known} for _ in past]},
-            strict=False,
-        )
+        program = torch.export.export(module.eval(), (), examples, dynamic_shapes=sizes, strict=False)
     except Exception as error:  # of torch.export and of the model itself
-        return Route(why_not=f"PyTorch cannot export it with its cache: {cause_of(error)}")
-    names = [f"{part}_{layer}" for layer in range(len(past) // 2) for part in ("keys", "values")]
-    inputs, outputs = ["input_ids", *(f"{PAST}{name}" for name in names)], ["logits", *names]
-    return named_route(
-        converted_route(lambda: write_onnx(program, inputs, outputs, folder / ONNX_FILE), time.monotonic() - began_s),
-        EXPORTED,
-    )
+        raise _NotExported(f"PyTorch cannot export it with its cache: {cause_of(error)}") from None
+    return write_onnx(program, inputs, outputs, file)
+
+
+class _NotExported(Exception):
+    pass
+
+
+def _routes(write: Callable[[], int], *, known: bool, why_no_genai: str) -> dict[str, Route]:
+    if known:
+        route = named_route(converted_route(write, 0.0), EXPORTED)
+    else:
+        route = Route(why_not="its cache holds more than keys and values that grow, which is not exported here")
+    others = {"jax": Route(why_not=_COMPILED), **dict.fromkeys(("tensorflow", "executorch"), Route(why_not=_OTHERS))}
+    if why_no_genai:
+        others[_GENAI] = Route(why_not=why_no_genai)
+    return {**dict.fromkeys(("onnx", "openvino"), route), **others}

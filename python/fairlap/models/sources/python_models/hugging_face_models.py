@@ -21,7 +21,7 @@ from fairlap.models.spec import Dtype, Fill
 from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
 
 SEED = 0  # draws weights that the folder lacks
-_CONFIG = "config.json"
+_CONFIG, _GENERATION = "config.json", "generation_config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
@@ -37,7 +37,7 @@ class LocalModel:
     def __init__(self, source: Source) -> None:
         path = Path(source.path.removeprefix(PREFIX_OF_TRANSFORMERS))
         self.name, self.trust = source.text, source.trust
-        self.auto = "AutoModelForCausalLM" if source.generate else "AutoModel"
+        self.generates = source.generate is not None
         self.config_file = path / _CONFIG if path.is_dir() else path
         self.folder = self.config_file.parent if path.is_dir() else None
         if not self.config_file.is_file():
@@ -60,7 +60,14 @@ class LocalModel:
             return (self.config_file,)
         code = sorted(self.folder.glob("*.py")) if self.trust else []
         pickles = sorted(self.folder.glob("pytorch_model*.bin*")) if self.trust else []
-        return (self.config_file, *sorted(self.folder.glob("*.safetensors*")), *pickles, *code)
+        generation = [file for file in (self.folder / _GENERATION,) if self.generates and file.is_file()]
+        return (self.config_file, *generation, *sorted(self.folder.glob("*.safetensors*")), *pickles, *code)
+
+    def auto_class(self, config: Any) -> str:
+        """Name the class of transformers that finds the model of a configuration which names none."""
+        if not self.generates:
+            return "AutoModel"
+        return "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
 
     def readable(self) -> tuple[Path, ...]:
         """Its folder, and what links in it lead to within the cache of Hugging Face, whose snapshots are links."""
@@ -109,6 +116,7 @@ def module_of(local: LocalModel, *, with_weights: bool) -> tuple[Any, str]:
     try:
         if not kind:
             found = model_class._from_config(config, dtype=torch.float32)
+            _give_start(found, local, transformers)
             return found.eval(), f"{local.name} has no weights: they were drawn from seed {SEED}"
         found, loading = model_class.from_pretrained(
             local.folder,
@@ -126,6 +134,12 @@ def module_of(local: LocalModel, *, with_weights: bool) -> tuple[Any, str]:
     missing = sorted(loading["missing_keys"])
     drawn = f"{local.name} lacks {', '.join(missing[:3])}{' and others' * (len(missing) > 3)}: drawn from seed {SEED}"
     return found.eval(), drawn if missing else ""
+
+
+def _give_start(model: Any, local: LocalModel, transformers: Any) -> None:
+    """Let it begin an answer as the folder says, which ``from_pretrained`` alone reads."""
+    if local.folder is not None and any(file.name == _GENERATION for file in local.files()):
+        model.generation_config = transformers.GenerationConfig.from_pretrained(local.folder, local_files_only=True)
 
 
 def _class_and_config(local: LocalModel, transformers: Any) -> tuple[Any, Any]:
@@ -146,13 +160,14 @@ def _class_and_config(local: LocalModel, transformers: Any) -> tuple[Any, Any]:
     for part in {id(part): part for part in (config, config.get_text_config())}.values():
         if hasattr(part, "use_cache"):
             part.use_cache = False  # a cache is for calls that follow, and there are none
-    own_class = next((own[key] for key in (local.auto, *own) if key in own and key.startswith("AutoModel")), None)
+    auto = local.auto_class(config)
+    own_class = next((own[key] for key in (auto, *own) if key in own and key.startswith("AutoModel")), None)
     if own_class is not None:
         from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
         return get_class_from_dynamic_module(own_class, local.folder, local_files_only=True), config
     if not names:
-        return getattr(transformers, local.auto)._model_mapping[type(config)], config
+        return getattr(transformers, auto)._model_mapping[type(config)], config
     found = getattr(transformers, str(names[0]), None)
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         raise SourceError(f"{local.name}: transformers {transformers.__version__} has no model {names[0]}")

@@ -11,32 +11,38 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from fairlap.models.sources.python_models.causal_steps import CausalSteps, shapes_of
+from fairlap.models.sources.python_models.cached_steps import CachedSteps, shapes_of
 
 _MOST_AXES = 2  # of a weight that a step reads all of; those with more are of several experts, of which it needs some
+
+Shapes = list[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class TrialAnswer:
     multiplications: int  # of the whole answer
-    read_weights: int  # elements that a step reads at least
-    cache: list[tuple[int, ...]]  # shapes of its keys and values in the end; none where it holds something else
+    read_weights: int  # elements that the whole answer reads at least, those of a step once in each step
+    caches: tuple[Shapes, ...]  # of keys and values in the end, by cache; none of one that holds something else
+    vocabulary: int  # logits of a token
 
 
-def trial_answer(steps: CausalSteps, prompt: Any, continuation: Any) -> TrialAnswer:
-    read: dict[int, int] = {}
+def trial_answer(steps: CachedSteps, prompt: Any, continuation: Any) -> TrialAnswer:
+    of_first: dict[int, int] = {}
+    of_last: dict[int, int] = {}
     # Only products that are not part of a fused attention are counted.
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-        with FlopCounterMode(display=False) as of_prompt:
-            _, _, cache = steps.first(prompt)
+        with FlopCounterMode(display=False) as of_prompt, _noting(steps.model, of_first):
+            _, logits, state = steps.first(prompt)
         with FlopCounterMode(display=False) as of_answer:
             for place in range(continuation.shape[1] - 1):
-                _, _, cache = steps.following(cache, continuation[:, [place]])
-            with _noting(steps.model, read):
-                _, _, cache = steps.following(cache, continuation[:, [-1]])
+                _, _, state = steps.following(state, continuation[:, [place]])
+            with _noting(steps.model, of_last):
+                _, _, state = steps.following(state, continuation[:, [-1]])
     # The counter takes the attention of a prompt for whole squares, half of which a causal mask leaves out.
-    counted = of_prompt.get_total_flops() - _of_attention(of_prompt) // 2 + of_answer.get_total_flops()
-    return TrialAnswer(int(counted) // 2, sum(read.values()), shapes_of(cache))
+    masked = _of_attention(of_prompt) // 2 if steps.prompt_is_causal else 0
+    counted = of_prompt.get_total_flops() - masked + of_answer.get_total_flops()
+    read = sum(of_first.values()) + continuation.shape[1] * sum(of_last.values())
+    return TrialAnswer(int(counted) // 2, read, tuple(map(shapes_of, steps.caches(state))), logits.shape[-1])
 
 
 def _of_attention(counter: FlopCounterMode) -> int:
