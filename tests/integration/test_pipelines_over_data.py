@@ -17,11 +17,11 @@ import pytest
 import stored_data
 from command_line import refusal
 from fairlap.frameworks.registry import framework_named, is_importable
-from installed_package import SUPPORT, install_frameworks
+from installed_package import install_frameworks
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(600)]
 
-BY_HAND = SUPPORT / "passes_by_hand.py"
+BY_HAND = Path(__file__).parents[1] / "trust/agreement/by_hand/passes.py"
 LIBRARIES = ("loop", "dataloader", "tfdata")
 WITHIN = 1.25  # times, on a machine that does other things too
 FORMS: dict[str, Callable[..., Path]] = {
@@ -144,4 +144,5 @@ def by_hand(library: str, data: Path) -> float:
     quiet = {"OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env={**os.environ, **quiet}, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    return 1e9 * float(found["items"]) / median(found["ns"])
+    rate: float = 1e9 * found["items"] / median(found["ns"])
+    return rate

@@ -35,8 +35,8 @@ class DataLoader(InputPipeline):
         self._version = str(torch.__version__)
         torch.set_num_threads(wanted.threads)
         in_order = items.stored_as in ("tar", "parquet")
-        kind = torch_datasets.InFileOrder if in_order else torch_datasets.Rows
-        kind = torch_datasets.Images if items.stored_as == "images" else kind
+        kinds = {"images": torch_datasets.Images, "rows": torch_datasets.Rows}
+        kind: Any = kinds.get(items.stored_as, torch_datasets.InFileOrder)
 
         def batches(seed: int) -> Iterator[tuple[Any, Any]]:
             return iter(

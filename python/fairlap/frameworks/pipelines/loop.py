@@ -33,7 +33,7 @@ Sample = tuple[Any, int]  # encoded or the path of a file, and its label
 
 class Loop(InputPipeline):
     name = "loop"
-    packages = ("pillow==13.0.0", "pyarrow==26.0.1", "numpy==2.4.6")
+    packages: ClassVar[tuple[str, ...]] = ("pillow==13.0.0", "pyarrow==26.0.1", "numpy==2.4.6")
     module = "PIL"
     options: ClassVar = {WORKERS: (), PREFETCH: (), POOL: tuple(_POOLS)}
     tunable: ClassVar = {WORKERS: ("1", "2", "4", "2:pool=processes", "4:pool=processes"), PREFETCH: ("4",)}
@@ -41,7 +41,7 @@ class Loop(InputPipeline):
     def open(self, items: StoredItems, wanted: Settings) -> Opened:
         import PIL
 
-        self._version = PIL.__version__
+        self._version = str(PIL.__version__)
         workers, kind = workers_in(wanted.options) or 0, wanted.options.get(POOL, "threads")
         ahead = (prefetch_in(wanted.options) or _BATCHES_AHEAD) * items.batch
         if items.stored_as == "rows":

@@ -54,8 +54,9 @@ def _pages(descriptor: int) -> np.ndarray:
 
 @cache
 def _mincore() -> Callable[[int, int, int], int]:
-    function: Any = ctypes.CDLL(None, use_errno=True).mincore
-    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    library: Any = ctypes.CDLL(None, use_errno=True).mincore
+    library.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    function: Callable[[int, int, int], int] = library
     return function
 
 

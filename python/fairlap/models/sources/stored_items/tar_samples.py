@@ -18,7 +18,7 @@ def tar_samples(path: str, part: int = 0, parts: int = 1) -> Iterator[tuple[byte
     key, image, label, number = "", None, None, -1
     with tarfile.open(path, "r:") as archive:
         for member in archive:
-            archive.members = []  # or every header that was read is kept
+            archive.members = []  # type: ignore[attr-defined]  # or every header that was read is kept
             if not member.isfile():
                 continue
             own, _, suffix = key_and_suffix(member.name)

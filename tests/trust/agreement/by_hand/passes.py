@@ -1,6 +1,6 @@
 """Passes over data on disk as a user of each library writes them: prints the times of passes in nanoseconds as JSON.
 
-``passes_by_hand.py PIPELINE PATH SIZE BATCH PASSES``; a folder of images, a WebDataset tar, or a folder of rows.
+``passes.py PIPELINE PATH SIZE BATCH PASSES``; a folder of images, a WebDataset tar, or a folder of rows.
 """
 
 import json
