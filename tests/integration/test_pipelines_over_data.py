@@ -134,6 +134,8 @@ def test_items_per_second_agree_with_a_loop_by_hand(form: str, library: str, tmp
     before = by_hand(library, data)
     row = raced(data, [library], settings, blocks=2, seconds=1.0)[library]
     after = by_hand(library, data)
+    if max(before, after) > WITHIN * min(before, after):
+        pytest.skip(f"the loop by hand does not agree with itself here: {before:.0f} and {after:.0f} items per second")
     ratio = row.judged.value / math.sqrt(before * after)
     assert 1 / WITHIN < ratio < WITHIN, f"{row.judged.value:.0f}/s, by hand {before:.0f} and {after:.0f}"
 
