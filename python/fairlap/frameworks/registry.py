@@ -27,6 +27,11 @@ _BUILT_IN = {
     "http": "fairlap.frameworks.programs.http_server:HttpServer",
     "executorch": "fairlap.frameworks.executorch:ExecuTorch",
     "mpi": "fairlap.frameworks.mpi:Mpi",
+    "loop": "fairlap.frameworks.pipelines.loop:Loop",
+    "dataloader": "fairlap.frameworks.pipelines.dataloader:DataLoader",
+    "tfdata": "fairlap.frameworks.pipelines.tfdata:TfData",
+    "grain": "fairlap.frameworks.pipelines.grain:Grain",
+    "spdl": "fairlap.frameworks.pipelines.spdl:Spdl",
 }
 _REFUSED = {
     "horovod": "its last release, 0.28.1 of 2023, does not build with current frameworks; race mpi, or torch, jax and "

@@ -52,11 +52,11 @@ def opened(
     """
     key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
     if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
-        what = (
-            "computing the answers to compare with"
-            if source.of_callables
-            else "reading the model and computing its float64 reference"
-        )
+        what = "reading the model and computing its float64 reference"
+        if source.of_callables:
+            what = "computing the answers to compare with"
+        elif source.of_data:
+            what = "reading and decoding all items, which passes are compared with"
         notify(f"{source.shown}: {what}")
         folder = _open(Order(source, dict(seeds), _scratch()), passed)
         _require_own(bundle_in(folder), source)

@@ -35,7 +35,7 @@ class CallCost(msgspec.Struct, frozen=True):
 
 def call_cost(spec: Spec, work: Work) -> CallCost | None:
     """None where it is unknown what a call computes."""
-    if not spec.computes or (work.source is not None and work.source.of_callables):
+    if not spec.computes or (work.source is not None and (work.source.of_callables or work.source.of_data)):
         return None
     precision = work.precision
     held = sum(math.prod(weight.shape) for weight in spec.weights)

@@ -21,7 +21,7 @@ from fairlap.race.planning.plan_modules import modules_of, with_modules_then
 from fairlap.race.run import Run
 from fairlap.race.scenario_side import race_sides
 from fairlap.race.stopping import ended_by_rule
-from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source, with_paths
+from fairlap.request.fields.source import Source, path_parts, with_paths
 from fairlap.request.work import StartWeights
 from fairlap.scenarios.process_result import ProcessResult, values_in_force
 
@@ -116,7 +116,7 @@ def _start_here(start: StartWeights) -> StartWeights:
 
 
 def _roots(source: Source) -> list[str]:
-    return [path for path in (source.path.removeprefix(PREFIX_OF_TRANSFORMERS), source.inputs, source.labels) if path]
+    return [path for path in (path_parts(source.path)[1], source.inputs, source.labels) if path]
 
 
 def _place_here(path: str, roots: Sequence[str]) -> Path:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.request.fields.load import Load
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
@@ -90,6 +91,8 @@ class Work(msgspec.Struct, frozen=True):
     @property
     def what_is_done(self) -> str:
         """The label without the model."""
+        if self.of_data:
+            return f"passes over {quantity_text.count(self.batch, 'item')}"
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
         start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
@@ -103,6 +106,11 @@ class Work(msgspec.Struct, frozen=True):
     def is_model(self) -> bool:
         """Rather than callables or commands, which compute whatever they do."""
         return self.model != CALLABLE if self.source is None else not self.source.of_callables
+
+    @property
+    def of_data(self) -> bool:
+        """Whether a call is a pass over data on disk, of as many items as the batch says."""
+        return self.source is not None and self.source.of_data
 
     @property
     def mix(self) -> Mix | None:

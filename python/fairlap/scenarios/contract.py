@@ -30,6 +30,7 @@ Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
     "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
+    "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",
     "fairlap.scenarios.load.scenario:LoadScenario",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",

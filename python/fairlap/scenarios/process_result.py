@@ -20,6 +20,7 @@ from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound
 from fairlap.scenarios.learning.training_messages import LearningCurve
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.mixed_sizes.mix_messages import MixFound
+from fairlap.scenarios.passes.passes_found import PassesFound
 from fairlap.scenarios.ranks.ranks_messages import RanksFound
 
 Outcome = Literal[
@@ -151,6 +152,7 @@ class ProcessResult(msgspec.Struct):
     load: LoadFound | None = None  # of a race of load
     mix: MixFound | None = None  # of a race over a mix of sizes
     answers: AnswersFound | None = None  # of a race from file to answer
+    passes: PassesFound | None = None  # of an input pipeline over data on disk
     ranks: RanksFound | None = None  # where several processes shared its steps
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept

@@ -152,6 +152,7 @@ class SourceKind(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
+    one_hash: ClassVar[bool] = False  # of all files together, where they are many
     names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
     mask: ClassVar[str] = ""  # an input that models may have besides, which tells values from padding
     generates: ClassVar[bool] = False  # whether its models can answer token by token

@@ -71,7 +71,7 @@ from fairlap.models.sources.proof import (
 )
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Tensor, Weight
-from fairlap.request.fields.source import Source
+from fairlap.request.fields.source import Source, path_parts
 
 _SIZE = "E_SOURCE_SIZE"
 _NOT_GENERATING = "{}: --generate is for language models of transformers, such as hf:FOLDER"
@@ -98,7 +98,7 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
         raise SourceError(_NOT_GENERATING.format(source.shown), code="E_SHAPES")
     kind.check(source)
     hashes = hashes_of(source)
-    name = Path(source.path.rpartition(":")[2] or source.path).stem or "model"
+    name = Path(path_parts(source.path)[1].rpartition(":")[2]).stem or "model"
     if not hashes:
         folder = Path(order.scratch) / f"{name}-{_key(order, kind, {})}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -128,6 +128,8 @@ def hashes_of(source: Source) -> dict[str, str]:
     """
     files = require_kind(source).files(source)
     hashes = _hashes((*files, *given_files(source))) if files else {}
+    if require_kind(source).one_hash and hashes:
+        hashes = {str(files[0]): _together(hashes, files[0])}
     _require_unchanged(source, hashes)
     return hashes
 
@@ -141,6 +143,14 @@ def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:
                 with file.open("rb") as opened:
                     found[str(file)] = hashlib.file_digest(opened, "sha256").hexdigest()
     return found
+
+
+def _together(hashes: Mapping[str, str], root: Path) -> str:
+    """Hash the contents of files by their places below the root."""
+    digest = hashlib.sha256()
+    for path, each in sorted(hashes.items()):
+        digest.update(f"{Path(path).relative_to(root)}\0{each}\n".encode())
+    return digest.hexdigest()
 
 
 def _require_unchanged(source: Source, hashes: Mapping[str, str]) -> None:

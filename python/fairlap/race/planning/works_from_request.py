@@ -30,11 +30,11 @@ from fairlap.request.fields.loss import CODE as E_LOSS
 from fairlap.request.fields.loss import loss_in
 from fairlap.request.fields.scale import Scale
 from fairlap.request.fields.source import (
-    PREFIX_OF_TRANSFORMERS,
     Source,
     answer_in,
     dims_in,
     is_callable_name,
+    path_parts,
     range_in,
     shapes_in,
 )
@@ -244,8 +244,9 @@ def _metrics(request: RaceRequest) -> tuple[str, ...]:
 
 def _absolute(text: str) -> str:
     """Make a path absolute, of ``file.py:function`` the file's; a module is unchanged."""
-    if text.startswith(PREFIX_OF_TRANSFORMERS):
-        return PREFIX_OF_TRANSFORMERS + str(Path(text.removeprefix(PREFIX_OF_TRANSFORMERS)).absolute())
+    prefix, path, settings = path_parts(text)
+    if prefix:
+        return f"{prefix}{Path(path).absolute()}{settings}"
     file, colon, function = text.rpartition(":")
     if colon and file.endswith(".py"):
         return f"{Path(file).absolute()}:{function}"

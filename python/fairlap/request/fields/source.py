@@ -9,6 +9,7 @@ import msgspec
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.mix import Mix
+from fairlap.request.fields.stored_data import PREFIX_OF_DATA, split_settings
 
 CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
@@ -94,6 +95,11 @@ class Source(msgspec.Struct, frozen=True):
         return self.path.startswith(PREFIX_OF_CALLABLES)
 
     @property
+    def of_data(self) -> bool:
+        """Whether it is no model: data on disk, over which input pipelines race."""
+        return self.path.startswith(PREFIX_OF_DATA)
+
+    @property
     def name(self) -> str:
         """With what distinguishes it from other works of the same file."""
         if self.of_callables:
@@ -111,16 +117,23 @@ def is_callable_name(text: str) -> bool:
     return _CALLABLE.fullmatch(text) is not None
 
 
+def path_parts(path: str) -> tuple[str, str, str]:
+    """Split a source's path into what comes before the place of its file or folder, that, and settings after it."""
+    if path.startswith(PREFIX_OF_DATA):
+        return (PREFIX_OF_DATA, *split_settings(path.removeprefix(PREFIX_OF_DATA)))
+    prefix = PREFIX_OF_TRANSFORMERS if path.startswith(PREFIX_OF_TRANSFORMERS) else ""
+    return prefix, path.removeprefix(prefix), ""
+
+
 def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
     """Every path changed. A module is found in the folder, and stays as it is."""
-    prefix = PREFIX_OF_TRANSFORMERS if source.path.startswith(PREFIX_OF_TRANSFORMERS) else ""
-    bare = source.path.removeprefix(prefix)
+    prefix, bare, settings = path_parts(source.path)
     script, colon, function = source.inputs.rpartition(":")
     inputs = f"{changed(script)}:{function}" if colon and script.endswith(".py") else source.inputs
     is_path = bool(inputs) and inputs == source.inputs and not source.of_callables
     return msgspec.structs.replace(
         source,
-        path=prefix + changed(bare) if "/" in bare else source.path,
+        path=prefix + changed(bare) + settings if "/" in bare else source.path,
         folder=changed(source.folder),
         inputs=changed(inputs) if is_path else inputs,
         labels=changed(source.labels) if source.labels else "",

@@ -34,6 +34,7 @@ from fairlap.models.sources.python_models.torch_models import implementation_of_
 from fairlap.models.sources.python_models.torch_source import TorchSource
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, save_keras
 from fairlap.request.fields.source import CHECKOUT_VARIABLE, Source, is_callable_name
+from fairlap.request.fields.stored_data import PREFIX_OF_DATA
 
 _KERAS_FILE = "returned.keras"
 _JAX_MARK = "returned-jax"
@@ -49,7 +50,7 @@ class PythonFunction(SourceKind):
 
     @classmethod
     def recognises(cls, text: str) -> bool:
-        return is_callable_name(text)
+        return is_callable_name(text) and not text.startswith(PREFIX_OF_DATA)
 
     @classmethod
     def files(cls, source: Source) -> tuple[Path, ...]:

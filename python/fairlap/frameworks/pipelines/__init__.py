@@ -1,0 +1,1 @@
+"""Input pipelines as contestants: each reads data on disk as its documentation shows."""

@@ -1,0 +1,1 @@
+"""Items on disk, as input pipelines and their checks read them."""

@@ -1,0 +1,1 @@
+"""Whole passes of input pipelines over data on disk."""

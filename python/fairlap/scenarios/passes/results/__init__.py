@@ -1,0 +1,1 @@
+"""The columns of a race of input pipelines."""
