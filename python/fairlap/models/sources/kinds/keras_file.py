@@ -18,7 +18,7 @@ from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, k
 from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
-from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
+from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
 from fairlap.models.sources.tensorflow_files.keras_backends import BACKENDS
 from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_onnx, exported_to_openvino
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
@@ -76,10 +76,9 @@ def opened_keras(
     names = list(model.inputs)
     require_known_ranges(names, source)
     own = None if example is None else dict(zip(names, example, strict=True))
-    given = shapes_of(given_inputs(source.inputs, source.folder), names, source) or shapes_of(
-        [own] if own else [], names
-    )
     declared = {name: tuple(each.shape) for name, each in model.inputs.items()}
+    given = given_shapes(given_inputs(source.inputs, source.folder), declared, source)
+    given = given or shapes_of([own] if own else [], names)
     shapes = bound_shapes(declared, source, given)
     dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
     tensors = [
@@ -100,7 +99,7 @@ def opened_keras(
         in_float32=_Named(model) if exact else None,
         routes={
             **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
-            **(_NOT_DIFFERENTIATED if source.loss else _exported(model, file, tensors, folder, trust=trust)),
+            **_further(model, file, tensors, source, folder, trust=trust),
         },
         reference=how,
         example=own,
@@ -108,12 +107,17 @@ def opened_keras(
     )
 
 
-def _exported(
-    model: KerasModel, file: Path, tensors: Sequence[Tensor], folder: Path, *, trust: bool
+def _further(
+    model: KerasModel, file: Path, tensors: Sequence[Tensor], source: Source, folder: Path, *, trust: bool
 ) -> dict[str, Route]:
     """Export it for frameworks that run a model in inference only."""
+    if source.loss:
+        return dict(_NOT_DIFFERENTIATED)
+    litert = Route("from Keras on TensorFlow by TensorFlow's converter")
+    if source.exported:
+        return {"litert": litert}
     return {
-        "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
+        "litert": litert,
         "openvino": exported_to_openvino(model, tensors, folder),
         "onnx": exported_to_onnx(file, tensors, folder, trust=trust),
     }

@@ -29,12 +29,13 @@ from fairlap.models.sources.imported import (
     own_types,
     right_answers,
 )
-from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.sources.inputs import given_inputs, input_sets
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
+    declared_sizes,
     external_files,
     input_values,
     require_room,
@@ -44,7 +45,7 @@ from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
-from fairlap.models.sources.sizes import fill_of, require_known_ranges
+from fairlap.models.sources.sizes import fill_of, given_shapes, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
@@ -73,7 +74,7 @@ class OnnxFile(SourceKind):
         require_named_loss(source)
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
-        model = bound_model(source, shapes_of(given, [value.name for value in values], source))
+        model = bound_model(source, given_shapes(given, declared_sizes(values), source))
         if source.loss:
             give_statistics_their_own_arrays(model)
         if source.mix is not None:
