@@ -88,3 +88,21 @@ def test_open_sizes_are_those_of_the_first_file_in_either_layout() -> None:
     }
     assert shapes_like({"y": (None, 7), "x": (None, 3, 8, 6)}, like) == {"y": (2, 7), "x": (2, 3, 8, 6)}
     assert shapes_like({"x": (None, 9)}, like) == {}
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        (["call:2", "call:0", "call:1"], ["call:0", "call:1", "call:2"]),
+        (["Identity_1", "Identity", "Identity_2"], ["Identity", "Identity_1", "Identity_2"]),
+        (["serving_args_1:0", "serving_args_0:0", "serving_args_10:0"], None),
+        (["note", "contour", "onset"], ["note", "contour", "onset"]),
+        (["a_2", "b_1", "c_0"], ["a_2", "b_1", "c_0"]),
+    ],
+)
+def test_numbers_in_names_say_their_order_and_nothing_else_does(listed: list[str], expected: list[str] | None) -> None:
+    sizes = ((1, 5), "float32")
+    first = [(name, *sizes) for name in ("x", "y", "z")]
+    found = matched(first, [(name, *sizes) for name in listed])
+    wanted = expected or ["serving_args_0:0", "serving_args_1:0", "serving_args_10:0"]
+    assert [place.name for place in found.inputs.values()] == wanted

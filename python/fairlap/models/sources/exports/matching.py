@@ -1,12 +1,13 @@
 """Which inputs and outputs of two files of one model stand for each other.
 
-Names decide where both files have them. Exporters change names, so the others are taken in their order, each by its
-shape and type. Of an image, one file may have the channels before height and width and the other after them: such an
-array is turned before a call is timed, and turned back after it.
+Names decide where both files have them. Exporters change names, so the others are taken in their order, which numbers
+in their names may say, each by its shape and type. Of an image, one file may have the channels before height and width
+and the other after them: such an array is turned before a call is timed, and turned back after it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from fairlap.request.fields.source import Form
 Sizes = tuple[int | None, ...]  # None where a file leaves a size open
 
 _TURNS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "NCHW to NHWC", (0, 3, 1, 2): "NHWC to NCHW"}
+_NUMBERED = re.compile(r"(?P<stem>.*?)(?:[_:.]?(?P<number>\d+))?")  # output_1, args_0, StatefulPartitionedCall:2
 _KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "bool"}
 
 
@@ -95,7 +97,8 @@ def places(
             f"({_names(first)}), so they are no exports of one model"
         )
     found: dict[str, Place] = {}
-    left = {name: (sizes, dtype) for name, sizes, dtype in other}
+    forms = {name: (sizes, dtype) for name, sizes, dtype in other}
+    left = {name: forms[name] for name in _in_order(forms)}
     by_name = [each for each in first if each[0] in left]
     for name, sizes, dtype in by_name:
         turn = _turn(sizes, left[name][0])
@@ -104,38 +107,47 @@ def places(
                 f"{name} is {_form(sizes, dtype)} in {first_file} and {_form(*left[name])} in {other_file}"
             )
         found[name] = Place(name, _dtype(left.pop(name)[1]), turn)
-    waiting = [each for each in first if each not in by_name]
+    own = {name: (name, sizes, dtype) for name, sizes, dtype in first}
+    waiting = [own[name] for name in _in_order(own) if name not in found]
     for exactly in (True, False):
         for name, sizes, dtype in [each for each in waiting if each[0] not in found]:
-            for own, (own_sizes, own_dtype) in left.items():
-                turn = _turn(sizes, own_sizes)
-                same = turn == () and dtype == own_dtype
-                if turn is not None and _alike(dtype, own_dtype) and (same or not exactly):
-                    found[name] = Place(own, _dtype(own_dtype), turn)
-                    del left[own]
+            for there, (sizes_there, dtype_there) in left.items():
+                turn = _turn(sizes, sizes_there)
+                same = turn == () and dtype == dtype_there
+                if turn is not None and _alike(dtype, dtype_there) and (same or not exactly):
+                    found[name] = Place(there, _dtype(dtype_there), turn)
+                    del left[there]
                     break
     if missing := [each for each in waiting if each[0] not in found]:
         name, sizes, dtype = missing[0]
-        others = ", ".join(f"{own} is {_form(*form)}" for own, form in left.items())
+        others = ", ".join(f"{there} is {_form(*form)}" for there, form in left.items())
         raise SourceError(
             f"{other_file} has nothing for {name} of {first_file}, which is {_form(sizes, dtype)}: {others}"
         )
     return {name: found[name] for name, _, _ in first}
 
 
+def _in_order(names: Iterable[str]) -> list[str]:
+    """By the numbers in them, where they differ in nothing else: files list such names in any order."""
+    listed = list(names)
+    parts = [_NUMBERED.fullmatch(name.removesuffix(":0")) for name in listed]
+    stems = {part["stem"] for part in parts if part}
+    numbers = [int(part["number"] or 0) for part in parts if part]
+    if len(stems) > 1 or len(set(numbers)) < len(listed):
+        return listed
+    return [name for _, name in sorted(zip(numbers, listed, strict=True))]
+
+
 def shapes_like(declared: Mapping[str, Sizes], like: Iterable[Form]) -> dict[str, tuple[int, ...]]:
     """Find the sizes of a file's inputs, of which it leaves some open, from those of the first file."""
     found: dict[str, tuple[int, ...]] = {}
-    waiting = []
-    for form in like:
-        name, sizes, _ = form
-        if name in declared:
-            found[name] = _as_declared(sizes, declared[name]) or sizes
-        else:
-            waiting.append(sizes)
-    for name, own in declared.items():
+    given = {name: sizes for name, sizes, _ in like}
+    for name in given.keys() & declared.keys():
+        found[name] = _as_declared(given[name], declared[name]) or given[name]
+    waiting = [given[name] for name in _in_order(given) if name not in declared]
+    for name in _in_order(declared):
         for place, sizes in enumerate(waiting if name not in found else ()):
-            if fitting := _as_declared(sizes, own):
+            if fitting := _as_declared(sizes, declared[name]):
                 found[name] = fitting
                 del waiting[place]
                 break
