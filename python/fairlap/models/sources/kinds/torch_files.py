@@ -182,8 +182,10 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
         raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code="E_SHAPES")
     if set(shapes) == set(names):
         return {name: torch.randn(shapes[name], generator=torch.Generator().manual_seed(0)) for name in names}
+    example = ",".join(f"{name}:1x128" for name in names)
     raise SourceError(
-        f"TorchScript does not say the shapes of its inputs; give --inputs, or --shapes for floats: {', '.join(names)}",
+        f"TorchScript does not say the shapes of its inputs; give --inputs, or for floats their sizes in the place of "
+        f"these: --shapes {example}",
         code="E_SHAPES",
     )
 
