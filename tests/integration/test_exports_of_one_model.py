@@ -16,7 +16,7 @@ from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.race.equal_work.material_sources import seeds_of_inputs
 from fairlap.request.fields.source import Source
 
-pytestmark = [pytest.mark.slow, pytest.mark.sanitized]
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(900)]
 
 SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
 
