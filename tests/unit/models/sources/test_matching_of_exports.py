@@ -101,8 +101,8 @@ def test_open_sizes_are_those_of_the_first_file_in_either_layout() -> None:
     ],
 )
 def test_numbers_in_names_say_their_order_and_nothing_else_does(listed: list[str], expected: list[str] | None) -> None:
-    sizes = ((1, 5), "float32")
-    first = [(name, *sizes) for name in ("x", "y", "z")]
-    found = matched(first, [(name, *sizes) for name in listed])
+    sizes: tuple[int, ...] = (1, 5)
+    first, other = ([(name, sizes, "float32") for name in names] for names in (("x", "y", "z"), listed))
+    found = matched(first, other)
     wanted = expected or ["serving_args_0:0", "serving_args_1:0", "serving_args_10:0"]
     assert [place.name for place in found.inputs.values()] == wanted

@@ -170,7 +170,8 @@ def test_a_loop_of_unknown_length_is_compared_with_onnx_runtime_and_the_other_si
     (notice,) = [each for each in bundle.notices if each.code == "W_NO_REFERENCE"]
     assert "1x4" in notice.text
     for which in ("inputs", "changed"):
-        now, rows = safetensors.read(inputs_file(folder, which))["x"].astype(np.float64), []
+        now = safetensors.read(inputs_file(folder, which))["x"].astype(np.float64)
+        rows: list[np.ndarray] = []
         while len(rows) < 50 and (not rows or rows[-1].sum() < -0.1):
             now = np.tanh(now @ weight.astype(np.float64))
             rows.append(now)

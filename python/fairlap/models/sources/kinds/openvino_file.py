@@ -121,7 +121,7 @@ def _dtype(name: str, port: Any) -> Any:
 
 
 def _constants(model: Any) -> dict[str, np.ndarray]:
-    """Arrays of floats, by the names of their nodes. OpenVINO writes float16 unless it is told not to."""
+    """Read arrays of floats, by the names of their nodes. By default OpenVINO writes them in float16."""
     found = {}
     for node in model.get_ordered_ops():
         if node.get_type_name() == "Constant" and node.get_element_type().get_type_name() in ("f32", "f16"):
