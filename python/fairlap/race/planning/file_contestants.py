@@ -38,8 +38,9 @@ def on_files(
     assert first.source is not None
     if others := [work.model for work in works if work.source is None or work.source.text != first.source.text]:
         raise InvalidRequest(f"{first.source.text} names several files, which are raced alone: leave out {others[0]}")
-    if fed:
-        raise InvalidRequest(f"--data feeds a model in one file; name one of {', '.join(first.source.file_names)}")
+    if fed or first.stages is not None:
+        what = "--data feeds" if fed else "all from file to answer is timed of"
+        raise InvalidRequest(f"{what} a model in one file; name one of {', '.join(first.source.file_names)}")
     seeds = seeds_of_inputs(data_seed)
     bundles = {
         file: opened(msgspec.structs.replace(first.source.of_file(file), files=()), seeds)[1]
