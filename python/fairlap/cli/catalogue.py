@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,11 +15,13 @@ from fairlap.frameworks.registry import framework_named, framework_names, is_imp
 from fairlap.models.registry import find, workload_names
 from fairlap.models.spec import Tensor
 from fairlap.printed_document import PrintedDocument
+from fairlap.request.names import FILE
 from fairlap.request.work import Precision
 from fairlap.results.prices import PriceEntry
 
 if TYPE_CHECKING:
     from fairlap.models.operations.listed import Listed
+    from fairlap.models.sources.contract import Bundle
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PART_OF_PYTHON = "builtins"
@@ -145,7 +147,6 @@ class PriceList(PrintedDocument, frozen=True, tag="fairlap.prices/1"):
 def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]) -> ListedRoutes:
     """Open the model in a separate process and list its routes to the frameworks."""
     from fairlap.launch.opened_source import opened
-    from fairlap.models.sources.bundle import route_to
     from fairlap.race.equal_work.material_sources import seeds_of_inputs
     from fairlap.race.planning.works_from_request import sources_named
     from fairlap.request.names import Contestants
@@ -155,28 +156,37 @@ def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]
     named = sources_named(request, text)
     if not named:
         raise InvalidRequest(f"{text} is not a model file; built-in models run on what `fairlap list models` shows")
-    _, bundle = opened(named[0], seeds_of_inputs(0), notify)
+    files = named[0].file_names
     found = []
+    for file in files or ("",):
+        source = named[0].of_file(file) if file else named[0]
+        _, bundle = opened(source, seeds_of_inputs(0), notify)
+        found += [each for each in _routes_of(bundle, file) if not file or each.route.startswith("native")]
+    _, bundle = opened(named[0], seeds_of_inputs(0))
+    found.sort(key=lambda each: bool(each.why_not))
+    spec = bundle.spec
+    return ListedRoutes(bundle.source.name, spec.inputs, spec.outputs, bundle.reference, tuple(found), bundle.notices)
+
+
+def _routes_of(bundle: Bundle, file: str) -> Iterator[ListedRoute]:
+    """To each framework; ``file`` is the one of several of the model, or empty."""
+    from fairlap.models.sources.bundle import route_to
+
     for name in framework_names():
         adapter = framework_named(name)
         if adapter.has_own_model:
             continue
         route = route_to(bundle, name, adapter.implementation)
         lacks = {each: adapter.why_not_in(each) or route.why_not_in(each) for each in get_args(Precision)}
-        found.append(
-            ListedRoute(
-                name,
-                is_importable(adapter),
-                route.name,
-                route.why_not,
-                route.conversion_s,
-                tuple(precision for precision, why in lacks.items() if not why),
-                {precision: why for precision, why in lacks.items() if why and not route.why_not},
-            )
+        yield ListedRoute(
+            f"{name}:{FILE}={file}" if file else name,
+            is_importable(adapter),
+            route.name,
+            route.why_not,
+            route.conversion_s,
+            tuple(precision for precision, why in lacks.items() if not why),
+            {precision: why for precision, why in lacks.items() if why and not route.why_not},
         )
-    found.sort(key=lambda each: bool(each.why_not))
-    spec = bundle.spec
-    return ListedRoutes(bundle.source.name, spec.inputs, spec.outputs, bundle.reference, tuple(found), bundle.notices)
 
 
 def models() -> list[ListedModel]:

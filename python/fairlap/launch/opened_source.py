@@ -25,6 +25,7 @@ from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.confinement import LIMIT_S
 from fairlap.models.sources.contract import Bundle, SourceError
+from fairlap.models.sources.exports.files import folder_of, forms_of, sources_of
 from fairlap.models.sources.opening import Order, Outcome
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.request.fields.source import Source
@@ -46,10 +47,11 @@ def opened(
 ) -> tuple[Path, Bundle]:
     """Open the source once in a process, with the secret variables that are ``passed``.
 
-    Returns the folder of the source's bundle, and the bundle.
+    Returns the folder of the source's bundle, and the bundle; of several files of one model, that of the selected one.
 
     Raises SourceError when the model cannot be raced, also when its files are others than those of the source.
     """
+    source, number = msgspec.structs.replace(source, export=0), source.export
     key = (msgspec.structs.replace(source, files=()), tuple(seeds.items()))
     if key not in _opened or (source.files and source.files != bundle_in(_opened[key]).files):
         what = "reading the model and computing its float64 reference"
@@ -59,10 +61,11 @@ def opened(
             what = "reading and decoding all items, which passes are compared with"
         notify(f"{source.shown}: {what}")
         folder = _open(Order(source, dict(seeds), _scratch()), passed)
-        _require_own(bundle_in(folder), source)
+        _require_own(folder, source)
         _opened[key] = folder
     _passed[_opened[key]] = passed
-    return _opened[key], bundle_in(_opened[key])
+    folder = folder_of(_opened[key], number)
+    return folder, bundle_in(folder)
 
 
 def passed_to(folder: Path) -> tuple[str, ...]:
@@ -70,13 +73,17 @@ def passed_to(folder: Path) -> tuple[str, ...]:
     return _passed.get(folder, ())
 
 
-def _require_own(bundle: Bundle, source: Source) -> None:
+def _require_own(folder: Path, source: Source) -> None:
     """Refuse a bundle of another source or kind.
 
     What was written where the model was read decides neither what contestants trust nor what they import.
     """
+    bundle = bundle_in(folder)
     if bundle.source != msgspec.structs.replace(source, files=()) or bundle.kind != place_of(require_kind(source)):
         raise SourceError(f"{source.shown} changed the request while it was opened", code="E_SOURCE_TRUST")
+    if source.exports:
+        for number, own in enumerate(sources_of(source, forms_of(bundle.spec.inputs))[1:], start=1):
+            _require_own(folder_of(folder, number), own)
 
 
 def process_of_source(module: str, *, errors: int, passed: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:

@@ -116,7 +116,8 @@ def _start_here(start: StartWeights) -> StartWeights:
 
 
 def _roots(source: Source) -> list[str]:
-    return [path for path in (path_parts(source.path)[1], source.inputs, source.labels) if path]
+    first = path_parts(source.path)[1]
+    return [path for path in (first, *source.exports, source.inputs, source.labels) if path]
 
 
 def _place_here(path: str, roots: Sequence[str]) -> Path:

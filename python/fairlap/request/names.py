@@ -32,6 +32,7 @@ COMMAND = "command"  # the framework of a command line
 RUN, FOLDER, OUTPUT, REPORTED = "run", "folder", "output", "reported"  # its options
 CALLABLES = "python"  # the framework of a Python callable
 CALL, PATH = "call", "path"  # its options
+FILE = "file"  # an option of any framework: the one that it runs, of several files of a model
 
 
 class ContestantName(msgspec.Struct, frozen=True):
@@ -83,7 +84,16 @@ class ContestantName(msgspec.Struct, frozen=True):
     @property
     def _of_environment(self) -> tuple[str, ...]:
         """Options that a program may have as well, with its own meaning, are its own."""
-        return (WITH,) if self.program else OF_ENVIRONMENTS
+        return (WITH,) if self.program else (*OF_ENVIRONMENTS, FILE)
+
+    @property
+    def file(self) -> str:
+        """Name the one that it runs, of several files of a model; empty where there is one."""
+        return "" if self.program else dict(self.options).get(FILE, "")
+
+    def of_file(self, file: str) -> ContestantName:
+        """Itself on one of several files, named as ``openvino:file=model.tflite``."""
+        return msgspec.structs.replace(self, text=f"{self.text}:{FILE}={file}", options=(*self.options, (FILE, file)))
 
     @property
     def url(self) -> str:

@@ -149,6 +149,12 @@ class Work(msgspec.Struct, frozen=True):
         """Select what one contestant does of it; ``precision`` is None where all contestants have the same one."""
         return msgspec.structs.replace(self, precision=precision or self.precision, together=())
 
+    def in_file(self, file: str) -> Work:
+        """Select the file that one contestant runs, by its name; an empty one where the model is one file."""
+        if not file or self.source is None:
+            return self
+        return msgspec.structs.replace(self, source=self.source.of_file(file))
+
 
 _DIGITS_OF_ID = 16
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -144,6 +144,10 @@ def seconds_for_a_process(db: Database, work_id: str, contestants: int) -> float
     return None
 
 
+# Works of a file are titled with its path and the sizes that were bound: models/x.onnx[batch=8].
+_OF_FILE = "model = ? OR instr('/' || model, '/' || ? || '[') > 0 OR substr('/' || model, -length(?) - 1) = '/' || ?"
+
+
 def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[str, Any]]:
     """Along the index of ids, from the newest, until there are enough; only then are runs themselves read.
 
@@ -152,8 +156,9 @@ def _runs_found(db: Database, wanted: Wanted, limit: int | None) -> list[dict[st
     conditions, values = ["TRUE"], []
     model, of_framework = model_titled(wanted.model)
     if model:
-        conditions.append("+number IN (SELECT run FROM works WHERE model = ?)")
-        values.append(model)
+        is_file = bool(PurePath(model).suffix)
+        conditions.append(f"+number IN (SELECT run FROM works WHERE {_OF_FILE if is_file else 'model = ?'})")
+        values += [model] * (4 if is_file else 1)
     if of_framework:
         conditions.append("+number IN (SELECT run FROM contestants WHERE framework = ?)")
         values.append(of_framework)

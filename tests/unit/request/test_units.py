@@ -105,6 +105,7 @@ def test_shapes(text: str, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> N
 
 def test_dims_and_ranges() -> None:
     assert dims_in("batch=8, sequence:128") == (("batch", 8), ("sequence", 128))
+    assert dims_in("n=1=8,past:n:4") == (("n=1", 8), ("past:n", 4))
     assert range_in("ids:0..30521") == ("ids", 0, 30521)
     assert range_in("offset=-3..4") == ("offset", -3, 4)
     assert range_in("pixels:-0.5..2e2") == ("pixels", -0.5, 200.0)

@@ -111,3 +111,34 @@ def test_what_is_no_name_date_or_number_is_refused(asked: dict[str, object]) -> 
     with pytest.raises(InvalidRequest) as refused:
         fairlap.runs(**asked)  # type: ignore[arg-type]
     assert refused.value.code == "E_REQUEST"
+
+
+def of_model(run: Run, model: str) -> Run:
+    work = msgspec.structs.replace(run.plan.works[0], model=model)
+    run.plan = msgspec.structs.replace(run.plan, works=(work,))
+    for process in run.processes:
+        process.work_id = work.id
+    return run
+
+
+@pytest.mark.parametrize(
+    ("model", "days"),
+    [
+        ("x.onnx", [2, 1, 0]),
+        ("models/x.onnx", [1]),
+        ("x.onnx[batch=8]", [2]),
+        ("models/x.onnx[batch=8,n=1]", [1]),
+        ("ax.onnx", [3]),
+        ("y.onnx", []),
+        ("models", []),
+        ("%.onnx", []),
+    ],
+)
+def test_the_name_of_a_file_finds_its_runs_whatever_was_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, days: list[int]
+) -> None:
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
+    with open_store() as store:
+        for day, own in enumerate(("x.onnx", "models/x.onnx[batch=8,n=1]", "x.onnx[batch=8]", "ax.onnx")):
+            keep_whole(store, on_day(of_model(a_run(blocks=2), own), day))
+    assert [run.when and (run.when - BEGAN).days for run in fairlap.runs(model=model)] == days

@@ -64,7 +64,8 @@ def converted(
     request = RaceRequest(
         models=(text,), contestants=Contestants(framework), blocks=1, seconds=Seconds(_SECONDS), threads=1, **bindings
     )
-    if len(sources_named(request, text)) != 1:
+    named = sources_named(request, text)
+    if len(named) != 1 or named[0].exports:
         raise InvalidRequest(f"{text} is not a model file with one set of shapes; name one of your own models")
     plan = plan_of(request, notify)
     (work,), (seed, *_) = plan.works, plan.data_seeds

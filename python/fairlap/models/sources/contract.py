@@ -62,6 +62,11 @@ class Route(msgspec.Struct, frozen=True):
     no_training: str = ""  # why it cannot be trained on this route, although it may be differentiated
     in_training: bool = False  # it was converted as it is in training too
 
+    @property
+    def is_native(self) -> bool:
+        """Whether the framework reads the file as it is."""
+        return not self.why_not and self.name.startswith("native")
+
     def why_not_in(self, precision: Precision, mode: Mode = "infer") -> str:
         """Empty where the framework gets the model in this precision and mode."""
         if self.why_not:
@@ -161,6 +166,11 @@ class SourceKind(ABC):
     def recognises(cls, text: str) -> bool:
         """Whether this text names a source of this kind. Reads no file."""
         return text.lower().endswith(cls.suffixes) if cls.suffixes else False
+
+    @classmethod
+    def parts_of(cls, text: str) -> tuple[str, ...]:
+        """Split what this text names into the files of one model; itself where it names one."""
+        return (text,)
 
     @classmethod
     def files(cls, source: Source) -> tuple[Path, ...]:

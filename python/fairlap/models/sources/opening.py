@@ -14,6 +14,7 @@ import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -37,15 +38,7 @@ from fairlap.models.sources.bundle import (
 )
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
-from fairlap.models.sources.inputs import (
-    Sets,
-    batches_of,
-    calibration_sets,
-    cast_notices,
-    given_files,
-    given_inputs,
-    input_sets,
-)
+from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, given_inputs
 from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
@@ -55,22 +48,10 @@ from fairlap.models.sources.learning.proof import (
     require_readable_labels,
 )
 from fairlap.models.sources.metric_data import write_data
-from fairlap.models.sources.onnx_graphs.few_bits import loose_of_few_bits, tolerances_of_few_bits
-from fairlap.models.sources.proof import (
-    Outputs,
-    ill_conditioned,
-    loose,
-    outputs_of,
-    plain_outputs,
-    require_no_drawing,
-    require_one_size,
-    require_usable,
-    tolerances,
-    unnoticed,
-    unnoticed_notice,
-)
+from fairlap.models.sources.proof import Outputs
 from fairlap.models.sources.registry import place_of, require_kind
-from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Constant, Spec, Tensor, Weight
+from fairlap.models.sources.spec_and_proof import batch_of, proof_of, require_float32, spec_of
+from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Spec
 from fairlap.request.fields.source import Source, path_parts
 
 _SIZE = "E_SOURCE_SIZE"
@@ -167,14 +148,17 @@ def _require_unchanged(source: Source, hashes: Mapping[str, str]) -> None:
 def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tuple[str, str], ...]) -> None:
     require_readable_labels(order.source)
     found = kind.open(order.source, folder)
-    _require_float32(found)
+    require_float32(found)
     given, items = given_inputs(order.source.inputs, order.source.folder) if found.proof is None else [], 0
     casts = cast_notices(found.inputs, given)
     if order.source.metrics:
         given, items = batches_of(found.inputs, given, found.batch_axes)
-    proof = _proof_of(order, kind, found, given) if found.proof is None else found.proof(order.sets)
+    if found.proof is None:
+        proof = proof_of(order.source, found, given, order.sets, partial(_require_loss, order.source, kind, found))
+    else:
+        proof = found.proof(order.sets)
     exact = proof.references[next(iter(order.sets))]
-    spec = _spec_of(order.source, kind, found, exact)
+    spec = spec_of(order.source, kind.title, found, exact)
     learnt, routes, how = None, dict(found.routes), found.reference
     if order.source.loss:
         spec, learnt, routes, gradients = _learning(order, kind, found, proof, spec, folder)
@@ -190,7 +174,7 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         msgspec.structs.replace(order.source, files=()),
         place_of(kind),
         spec,
-        _batch_of(found),
+        batch_of(found),
         routes,
         how,
         (*found.notices, *casts, *proof.notices),
@@ -203,6 +187,12 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         found.own_types,
     )
     write_bundle(folder, bundle)
+
+
+def _require_loss(source: Source, kind: type[SourceKind], found: Opened, exact: Outputs) -> None:
+    if source.loss:
+        spec = spec_of(source, kind.title, found, exact)
+        require_loss(source, replace(spec, loss=kind_of_loss(source.loss)))
 
 
 def _learning(
@@ -224,74 +214,6 @@ def _labels(learnt: Learnt | None, which: str, first: str) -> dict[str, Labels]:
     if learnt is None or which not in learnt.labels:
         return {}
     return {LABELS: learnt.labels[first], BATCH_LABELS: learnt.labels[which]}
-
-
-def _proof_of(order: Order, kind: type[SourceKind], found: Opened, given: Sets) -> Proof:
-    """Of a model, whose inputs are the user's or drawn."""
-    example = None if order.source.ranges else found.example  # else what is asked for would not be drawn
-    sets = input_sets(found.inputs, given, example, order.sets)
-    calibrating = calibration_sets(found.inputs, given, example, order.sets, _batch_of(found))
-    first, second = list(sets)[:2]
-    references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
-    for outputs in references.values():
-        require_usable(outputs)
-    require_one_size(references.values())
-    exact = references[first]
-    if order.source.loss:
-        require_loss(
-            order.source, replace(_spec_of(order.source, kind, found, exact), loss=kind_of_loss(order.source.loss))
-        )
-    require_no_drawing(exact, outputs_of(found.forward, found.weights, sets[first]))
-    if found.right_answers is not None:
-        allowed = tolerances_of_few_bits(found.right_answers, found.weights, sets[first], exact)
-        notices = loose_of_few_bits(allowed["fp32"])
-    else:
-        plain = plain_outputs(found.in_float32, found.weights, sets[first])
-        allowed = tolerances(found.forward, found.weights, sets[first], exact, plain)
-        notices = ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"])
-    silent = unnoticed(
-        found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs
-    )
-    notices += [unnoticed_notice(silent["fp32"], "fp32", len(found.inputs))] if "fp32" in silent else []
-    return Proof(sets, references, allowed, tuple(notices), silent, calibrating)
-
-
-def _require_float32(found: Opened) -> None:
-    """Contestants are asked for float32, and their weights are compared in it."""
-    others = {str(array.dtype) for array in found.weights.values()} - {"float32"}
-    if others:
-        raise SourceError(f"the model has weights of {', '.join(sorted(others))}; only models in float32 are raced")
-
-
-def _spec_of(source: Source, kind: type[SourceKind], found: Opened, exact: Outputs) -> Spec:
-    weights = tuple(Weight(name, array.shape, Constant(0.0)) for name, array in found.weights.items())
-    multiplied = found.multiplications
-    return Spec(
-        name=source.name,
-        task=f"a user's model ({kind.title})",
-        inputs=found.inputs,
-        outputs=tuple(
-            Tensor(name, exact[name].shape, Constant(0.0), found.output_types[name]) for name in found.outputs
-        ),
-        weights=weights,
-        parameters=sum(array.size for array in found.weights.values()),
-        gmacs_per_item=None if multiplied is None else multiplied / 1e9 / _batch_of(found),
-        published="counted in the model",
-        uncounted=found.uncounted,
-        modes=("infer",),
-        precisions=found.precisions,
-        default_batch=_batch_of(found),
-        continuation=found.continuation,
-        read_weights=found.read_weights,
-    )
-
-
-def _batch_of(found: Opened) -> int:
-    """Find the batch, a size that all inputs but scalars have the same; else a call is one item."""
-    if found.items is not None:
-        return found.items
-    sizes = {tensor.sized(1)[found.batch_axes.get(tensor.name, 0)] for tensor in found.inputs if tensor.shape}
-    return sizes.pop() if len(sizes) == 1 else 1
 
 
 def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str:

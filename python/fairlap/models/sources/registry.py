@@ -39,7 +39,7 @@ def kind_at(place: str) -> type[SourceKind]:
 
 
 def require_kind(source: Source) -> type[SourceKind]:
-    found = kind_of(source.path)
+    found = kind_of(",".join((source.path, *source.exports)))
     if found is None:
         raise InvalidRequest(f"{source.text} is not a model file that fairlap reads", code="E_SOURCE")
     return found

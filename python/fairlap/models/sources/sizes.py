@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fairlap.models.onnx_import.dimensions import MOST_ELEMENTS
 from fairlap.models.onnx_import.errors import DimensionsUnbound
 from fairlap.models.sources.contract import SourceError
+from fairlap.models.sources.exports.matching import shapes_like
+from fairlap.models.sources.inputs import Sets, shapes_of
 from fairlap.models.spec import Dtype, Fill, Integers, Normal, Uniform
 from fairlap.request.fields.source import Source
 
@@ -26,6 +28,11 @@ class Bounds:
     low: int
     high: int
     required: bool = False
+
+
+def given_shapes(sets: Sets, declared: Declared, source: Source) -> Shapes:
+    """Of the inputs that the user gives; of a further file of a model, those of the first file."""
+    return shapes_like(declared, source.like) if source.like else shapes_of(sets, list(declared), source)
 
 
 def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[int, ...]]) -> Shapes:

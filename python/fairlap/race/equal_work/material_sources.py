@@ -27,6 +27,7 @@ from fairlap.models.modes import MODES
 from fairlap.models.registry import find, spec_with
 from fairlap.models.sources.bundle import bundle_in, route_to
 from fairlap.models.sources.contract import Bundle
+from fairlap.models.sources.exports.files import folder_of
 from fairlap.models.sources.inputs import CALIBRATION, CALIBRATION_FROM, calibration_count
 from fairlap.models.sources.proof import unnoticed_notice
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
@@ -140,6 +141,12 @@ def _why_no_route(bundle: Bundle, framework: type[Framework], mode: Mode) -> str
     return route_to(bundle, framework.name, framework.implementation).why_not_in("fp32", mode)
 
 
+def _bundle_for(name: ContestantName, materials: Materials) -> Bundle:
+    """Of the file that the contestant runs, where the model has several."""
+    source = materials.work.in_file(name.file).source
+    return bundle_in(materials.folder if source is None else folder_of(materials.folder, source.export))
+
+
 def without_route(contestants: Sequence[ContestantName], works: Sequence[Materials]) -> dict[ContestantName, NoRoute]:
     """Contestants that none of the works can get to, as far as that is known from users' models."""
     found: dict[ContestantName, NoRoute] = {}
@@ -152,7 +159,7 @@ def without_route(contestants: Sequence[ContestantName], works: Sequence[Materia
         reasons = [
             ""
             if materials.work.source is None
-            else _why_no_route(bundle_in(materials.folder), framework, materials.work.mode)
+            else _why_no_route(_bundle_for(name, materials), framework, materials.work.mode)
             for materials in works
         ]
         if reasons and all(reasons):

@@ -202,8 +202,9 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         return tuple(dict.fromkeys(precision for work in self.works for precision in work.precisions))
 
     def work_of(self, block: Block, place: int) -> Work:
-        """Find what the contestant at this place does in this block, in its own precision."""
-        return self.works[block.work].in_precision(self.contestants[place].precision)
+        """Find what the contestant at this place does in this block, in its own precision and file."""
+        name = self.contestants[place]
+        return self.works[block.work].in_precision(name.precision).in_file(name.file)
 
     def scenario(self, work: Work) -> Scenario:
         """Find what this work asks of its contestants."""

@@ -16,6 +16,7 @@ from fairlap.machine.control_group import cores_worth
 from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.operations import require_operation_options, selected_models
+from fairlap.race.planning.file_contestants import on_files
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
@@ -65,9 +66,7 @@ def plan_of(
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
     recompile, recompile_inputs = called_on(request)
-    until_decided = request.blocks is None and request.target is None and len(contestants) > 1
-    blocks = _blocks(request, until_decided=until_decided)
-    require_blocks(blocks)
+    require_blocks(_blocks(request, until_decided=False))
     cores = tuple(sorted(os.sched_getaffinity(0))) if available_cores is None else available_cores
     usable = cores_worth(len(cores)) if available_cores is None else len(cores)
     threads, scales = max(threads_asked(request, cores, usable)), scales_asked(request, cores, usable)
@@ -79,6 +78,10 @@ def plan_of(
     offered = works_asked(request, scales, notify)
     works = tuple(work for work, _ in offered)
     require_not_hidden(contestants, works)
+    seed, *_ = data_seeds_asked(request)
+    contestants = on_files(contestants, works, seed, fed=request.data is not None)
+    until_decided = request.blocks is None and request.target is None and len(contestants) > 1
+    blocks = _blocks(request, until_decided=until_decided)
     data = require_data(request.data, offered)
     of_scenarios: dict[str, Any] = {}
     for side in sides_asked(request):

@@ -25,7 +25,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_modules import folder_in
 from fairlap.request.fields.package_origin import WITH
 from fairlap.request.fields.source import Source, is_callable_name
-from fairlap.request.names import CALL, CALLABLES, COMMAND, FOLDER, HTTP, PATH, RUN, URL, ContestantName
+from fairlap.request.names import CALL, CALLABLES, COMMAND, FILE, FOLDER, HTTP, PATH, RUN, URL, ContestantName
 from fairlap.scenarios.contract import scenarios
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+-]*")  # an option's value that names no file, module or address
@@ -71,7 +71,7 @@ def _reached_by(name: ContestantName, imported_from: str | None) -> Iterator[str
         yield f"callable {_quoted(options.get(CALL, ''))} in {_folder(imported_from or options.get(PATH))}"
     elif name.framework == HTTP:
         yield f"server {_quoted(options.get(URL, ''))}"
-    shown = {WITH, *((RUN, FOLDER, URL, CALL, PATH) if name.framework in _REACHING else ())}
+    shown = {WITH, FILE, *((RUN, FOLDER, URL, CALL, PATH) if name.framework in _REACHING else ())}
     for option, value in options.items():
         if option not in shown and not (_PLAIN.fullmatch(option) and _PLAIN.fullmatch(value)):
             yield f"option {_quoted(f'{option}={value}')} of {name.framework or name.program}"
@@ -92,6 +92,7 @@ def _of_source(source: Source) -> Iterator[str]:
         code = ", which may run code when it is read" if source.trust else ""
         where = f" in {_folder(source.checkout)}" if source.checkout else ""
         yield f"model {source.path}{where}{code}"
+        yield from (f"model {path}{code}" for path in source.exports)
     yield from (f"folder {source.folder}",) if source.folder else ()
     yield from (f"inputs {source.inputs}",) if source.inputs else ()
     yield from (f"labels {source.labels}",) if source.labels else ()

@@ -88,14 +88,16 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
     if model == CALLABLE:
         callables = source_of_callables(request)
         return [] if callables is None else [callables]
-    if model in workload_names() or kind_of(model) is None:
+    kind = None if model in workload_names() else kind_of(model)
+    if kind is None:
         return []
     batch = request.batch
     batches = batch if isinstance(batch, tuple) else () if batch is None else (batch,)
     inputs = _absolute(request.inputs) if request.inputs else ""
+    first, *further = kind.parts_of(model)
     whole = Source(
         model,
-        _absolute(model),
+        _absolute(first),
         str(Path.cwd()),
         dims=dims_in(request.dims or ""),
         ranges=tuple(map(range_in, request.ranges)),
@@ -106,6 +108,7 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
         generate=None if request.generate is None else answer_in(request.generate),
         checkout=_checkout(request) if is_callable_name(model) else "",
+        exports=tuple(map(_absolute, further)),
     )
     for side in sides_asked(request):
         whole = side.with_source(request, whole)

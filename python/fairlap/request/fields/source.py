@@ -10,6 +10,7 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.stored_data import PREFIX_OF_DATA, split_settings
+from fairlap.suggestions import did_you_mean
 
 CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
@@ -21,10 +22,12 @@ _LEAST_ANSWER = 2  # tokens: the first comes of the prompt, so there is nothing 
 _SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*\]|(?<=[:=])\d+(?:x\d+)*)\s*(?:,|$)")
 _NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"(?P<name>.+?)[:=](?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
+_DIMENSION = re.compile(r"(?P<name>.+)[:=]\s*(?P<size>\d+)")
 _ANSWER = re.compile(r"\s*(\d+):(\d+)\s*")
 
 Shape = tuple[str, tuple[int, ...]]
 Range = tuple[str, int | float, int | float]
+Form = tuple[str, tuple[int, ...], str]  # name, sizes, type
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -50,6 +53,10 @@ class Source(msgspec.Struct, frozen=True):
     generate: tuple[int, int] | None = None  # how many tokens it reads at first, and then answers with one by one
     mask: str = ""  # an input that tells values from padding, which it takes besides its own where calls are padded
     unconverted: bool = False  # opened for its inputs and answers alone, so nothing is converted for other frameworks
+    exports: tuple[str, ...] = ()  # absolute paths of further files of the same model; ``path`` is the first one
+    export: int = 0  # the number of the file that a contestant runs
+    like: tuple[Form, ...] = ()  # of such a further file: the inputs of the first one, which its own stand for
+    exported: bool = False  # one of several files, which is not converted for frameworks that do not read it
 
     @property
     def shown(self) -> str:
@@ -72,7 +79,24 @@ class Source(msgspec.Struct, frozen=True):
             among_others=False,
             files=tuple(sorted(found.files)),
             peer="",
+            export=0,
         )
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """Name each of several files, as briefly as they differ; none where the model is one file."""
+        if not self.exports:
+            return ()
+        texts = [text.strip().rstrip("/") for text in self.text.split(",")]
+        brief = tuple(text.rpartition("/")[2] for text in texts)
+        return brief if len(set(brief)) == len(brief) else tuple(texts)
+
+    def of_file(self, name: str) -> Source:
+        """Select one of several files."""
+        if name not in self.file_names:
+            listed = did_you_mean(name, self.file_names) or f"the files are {', '.join(self.file_names) or self.text}"
+            raise InvalidRequest(f"{self.text} has no file {name!r}; {listed}", code="E_CONTESTANT")
+        return msgspec.structs.replace(self, export=self.file_names.index(name))
 
     @property
     def at_each_size(self) -> tuple[Source, ...]:
@@ -138,6 +162,7 @@ def with_paths(source: Source, changed: Callable[[str], str]) -> Source:
         inputs=changed(inputs) if is_path else inputs,
         labels=changed(source.labels) if source.labels else "",
         checkout=changed(source.checkout) if source.checkout else "",
+        exports=tuple(map(changed, source.exports)),
         files=tuple((changed(path), digest) for path, digest in source.files),
     )
 
@@ -157,13 +182,13 @@ def shapes_in(text: str) -> tuple[Shape, ...]:
 
 
 def dims_in(text: str) -> tuple[tuple[str, int], ...]:
-    """``batch=8,sequence=128``; ``batch:8`` is read too."""
+    """``batch=8,sequence=128``; ``batch:8`` is read too, and a name may have such signs in it."""
     found = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, size = re.sub("[:=]", "=", part, count=1).partition("=")
-        if not name.strip() or not size.strip().isdecimal():
+        match = _DIMENSION.fullmatch(part)
+        if match is None or not match["name"].strip():
             raise InvalidRequest(f"{part!r} is not a dimension such as batch=8", code=CODE)
-        found.append((name.strip(), _size(size, part)))
+        found.append((match["name"].strip(), _size(match["size"], part)))
     return _each_once(found, "dimension")
 
 

@@ -145,6 +145,40 @@ def test_onnx_runtime_in_float32_serves_where_onnx_reference_computes_something_
     assert 0 < bundle.tolerances["fp32"]["out"].absolute < 1e-3
 
 
+def test_a_loop_of_unknown_length_is_compared_with_onnx_runtime_and_the_other_size_is_named(tmp_path: Path) -> None:
+    """onnx.reference joins rows of (1, 4) to (n, 4), where ONNX's Loop stacks them to (n, 1, 4)."""
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    weight, helper = drawn(4, 4), onnx.helper
+    nodes = [
+        helper.make_node("MatMul", ["before", "weight"], ["product"]),
+        helper.make_node("Tanh", ["product"], ["after"]),
+        helper.make_node("ReduceSum", ["after"], ["total"], keepdims=0),
+        helper.make_node("Less", ["total", "limit"], ["more"]),
+        helper.make_node("Identity", ["after"], ["row"]),
+    ]
+    state = [helper.make_tensor_value_info(name, FLOAT, [1, 4]) for name in ("before", "after", "row")]
+    flags = [helper.make_tensor_value_info(name, onnx.TensorProto.BOOL, []) for name in ("going", "more")]
+    number = helper.make_tensor_value_info("number", INT64, [])
+    body = helper.make_graph(nodes, "body", [number, flags[0], state[0]], [flags[1], *state[1:]])
+    outer = [
+        helper.make_node("Loop", ["most", "yes", "x"], ["last", "rows"], body=body),
+        helper.make_node("ReduceSum", ["rows", "axes"], ["out"], keepdims=0),
+    ]
+    constants = {"weight": weight, "limit": np.float32(-0.1), "most": np.int64(50), "yes": np.True_}
+    path = saved(tmp_path / "m.onnx", outer, {"x": (FLOAT, [1, 4])}, {**constants, "axes": np.array([0])})
+    folder, bundle = opened(source_of(path), tmp_path)
+    (notice,) = [each for each in bundle.notices if each.code == "W_NO_REFERENCE"]
+    assert "1x4" in notice.text
+    for which in ("inputs", "changed"):
+        now = safetensors.read(inputs_file(folder, which))["x"].astype(np.float64)
+        rows: list[np.ndarray] = []
+        while len(rows) < 50 and (not rows or rows[-1].sum() < -0.1):
+            now = np.tanh(now @ weight.astype(np.float64))
+            rows.append(now)
+        found = safetensors.read(reference_file(folder, which))["out"]
+        np.testing.assert_allclose(found, np.sum(rows, axis=0), rtol=1e-4, atol=1e-6)
+
+
 def test_operators_of_onnx_runtime_alone_are_compared_with_it(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
     node = onnx.helper.make_node("CDist", ["x", "weight"], ["out"], domain="com.microsoft", metric="sqeuclidean")

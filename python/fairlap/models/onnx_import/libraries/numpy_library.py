@@ -14,6 +14,7 @@ from fairlap.models.onnx_import.libraries.base import ArrayModule
 from fairlap.models.onnx_import.libraries.windows import kernel_positions
 
 _REDUCTIONS: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
+_MOST_COLUMNS = 2**19  # numbers at a time, which a processor's cache holds
 _SCATTERS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
@@ -115,17 +116,27 @@ class NumPyLibrary(ArrayModule):
         dilations: Sequence[int],
         group: int,
     ) -> Array:
-        """One product of matrices per image and group: kernels as rows, what stands under each position as columns."""
+        """One product of matrices per image and group: kernels as rows, what stands under each position as columns.
+
+        A part of the columns at a time: all of those of a wide kernel are hundreds of times the image.
+        """
         padded = np.pad(image, [(0, 0), (0, 0), *pads])
         batch, channels = padded.shape[:2]
         width = kernel.shape[2:]
         sizes = _window_counts(padded.shape[2:], width, strides, dilations)
         places = kernel_positions(width)
-        shifts = [_shifted(padded, place, sizes, strides, dilations) for place in places]
-        columns = np.stack(shifts, axis=2) if len(shifts) > 1 else shifts[0]
-        columns = columns.reshape(batch, group, channels // group * len(places), math.prod(sizes))
         rows = kernel.reshape(group, kernel.shape[0] // group, -1)
-        result: Array = np.matmul(rows, columns).reshape(batch, kernel.shape[0], *sizes)
+        of_line = batch * channels * len(places) * math.prod(sizes[1:])
+        at_once = max(1, _MOST_COLUMNS // max(1, of_line))
+        parts = []
+        for first in range(0, max(1, sizes[0]), at_once):
+            lines = (min(at_once, sizes[0] - first), *sizes[1:])
+            below = padded[:, :, first * strides[0] :]
+            shifts = [_shifted(below, place, lines, strides, dilations) for place in places]
+            columns = np.stack(shifts, axis=2) if len(shifts) > 1 else shifts[0]
+            columns = columns.reshape(batch, group, channels // group * len(places), math.prod(lines))
+            parts.append(np.matmul(rows, columns).reshape(batch, kernel.shape[0], *lines))
+        result: Array = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
         if bias is not None:
             result = result + self.per_channel(bias, len(width))
         return result

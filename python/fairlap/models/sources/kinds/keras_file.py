@@ -20,7 +20,7 @@ from fairlap.models.sources.imported import OnnxOnDisk
 from fairlap.models.sources.inputs import given_inputs, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.named_axes import with_sizes
-from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
+from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
 from fairlap.models.sources.tensorflow_files.keras_backends import BACKENDS
 from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_onnx, exported_to_openvino
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
@@ -79,10 +79,9 @@ def opened_keras(
     names = list(model.inputs)
     require_known_ranges(names, source)
     own = None if example is None else dict(zip(names, example, strict=True))
-    given = shapes_of(given_inputs(source.inputs, source.folder), names, source) or shapes_of(
-        [own] if own else [], names
-    )
     declared = with_sizes({name: tuple(each.shape) for name, each in model.inputs.items()}, source)
+    given = given_shapes(given_inputs(source.inputs, source.folder), declared, source)
+    given = given or shapes_of([own] if own else [], names)
     shapes = bound_shapes(declared, msgspec.structs.replace(source, dims=()), given)
     dtypes = {name: _dtype(name, each) for name, each in model.inputs.items()}
     tensors = [
@@ -116,11 +115,14 @@ def _elsewhere(
 ) -> dict[str, Route]:
     """Export it for frameworks that run a model in inference only."""
     if source.loss:
-        return _NOT_DIFFERENTIATED
+        return dict(_NOT_DIFFERENTIATED)
     if source.unconverted:
         return {}
+    litert = Route("from Keras on TensorFlow by TensorFlow's converter")
+    if source.exported:
+        return {"litert": litert}
     return {
-        "litert": Route("from Keras on TensorFlow by TensorFlow's converter"),
+        "litert": litert,
         "openvino": exported_to_openvino(model, tensors, folder),
         "onnx": exported_to_onnx(file, tensors, folder, trust=trust),
     }

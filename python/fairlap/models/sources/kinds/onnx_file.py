@@ -29,13 +29,14 @@ from fairlap.models.sources.imported import (
     own_types,
     right_answers,
 )
-from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
+from fairlap.models.sources.inputs import given_inputs, input_sets
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.arrays_beside import with_arrays_inside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import (
     bound_model,
+    declared_sizes,
     external_files,
     input_values,
     require_room,
@@ -44,7 +45,7 @@ from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements
 from fairlap.models.sources.proof import DrawsNumbers, outputs_of
-from fairlap.models.sources.sizes import fill_of, require_known_ranges
+from fairlap.models.sources.sizes import fill_of, given_shapes, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
@@ -73,7 +74,7 @@ class OnnxFile(SourceKind):
         require_named_loss(source)
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
-        model = bound_model(source, shapes_of(given, [value.name for value in values], source), folder)
+        model = bound_model(source, given_shapes(given, declared_sizes(values), source), folder)
         if source.loss:
             give_statistics_their_own_arrays(model)
         if source.mix is not None:
@@ -227,10 +228,12 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     sample = input_sets(inputs, given, None, {"inputs": 0})["inputs"]
     double, why_no_double = _tried(DoubleGraph, model, weights, sample)
     runtime, why_no_runtime = _tried(RuntimeGraph, model, weights, sample)
-    if double is not None and (runtime is None or _agree(double, runtime, weights, sample)):
+    if double is not None and runtime is not None:
+        why_no_double = _why_other_answer(double, runtime, weights, sample)
+    if double is not None and not why_no_double:
         return _Reference(weights, double, "the ONNX graph in double precision by onnx.reference", runtime), missing
     if runtime is not None:
-        why = (why_no_double or "disagrees with it").rstrip(".")
+        why = why_no_double.rstrip(".")
         how = f"no float64 reference: compared with ONNX Runtime in float32, not optimised, since onnx.reference {why}"
         return _Reference(weights, runtime, how, None, (Notice("W_NO_REFERENCE", f"{how} ({missing})"),)), missing
     reasons = f"onnx.reference {why_no_double}; ONNX Runtime {why_no_runtime}"
@@ -265,14 +268,17 @@ def _tried(kind: Any, model: Any, weights: Arrays, sample: Arrays) -> tuple[Forw
     return (forward, "") if finite else (None, "gives numbers that are not finite")
 
 
-def _agree(double: Forward, runtime: Forward, weights: Arrays, sample: Arrays) -> bool:
-    """Whether both compute the same model: onnx.reference gets some operators wrong."""
+def _why_other_answer(double: Forward, runtime: Forward, weights: Arrays, sample: Arrays) -> str:
+    """Why they are not the same model, since onnx.reference gets some operators wrong; empty where they are."""
     exact, other = outputs_of(double, weights, sample), outputs_of(runtime, weights, sample)
-    return all(
-        exact[name].shape == other[name].shape
-        and np.abs(exact[name] - other[name]).max(initial=0.0) <= _AGREES * np.abs(other[name]).max(initial=0.0)
-        for name in other
-    )
+    for name, array in other.items():
+        sizes, wanted = ("x".join(map(str, each.shape)) or "one number" for each in (exact[name], array))
+        if exact[name].shape != array.shape:
+            return f"gives {name} the size {sizes} where ONNX Runtime gives {wanted}"
+        off, largest = np.abs(exact[name] - array).max(initial=0.0), np.abs(array).max(initial=0.0)
+        if not off <= _AGREES * largest:
+            return f"is off by {off:.1e} from ONNX Runtime in {name}, whose largest number is {largest:.1e}"
+    return ""
 
 
 def tensors_of(model: Any, source: Source) -> list[Tensor]:

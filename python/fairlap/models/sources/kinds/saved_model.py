@@ -24,9 +24,9 @@ from fairlap.models.sources.contract import (
     link_out_of_folder,
 )
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.onnx_graphs.binding import require_memory
-from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges
+from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges
 from fairlap.models.sources.tensorflow_files.tensorflow_graphs import DoubleFunction, SavedFunction
 from fairlap.models.sources.tensorflow_files.tensorflow_operators import require_harmless
 from fairlap.models.spec import Spec, Tensor
@@ -66,7 +66,7 @@ class SavedModelFolder(SourceKind):
         require_known_ranges(names, source)
         given = given_inputs(source.inputs, source.folder)
         declared = {name: _sizes(name, spec) for name, spec in saved.inputs.items()}
-        shapes = bound_shapes(declared, source, shapes_of(given, names, source))
+        shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         dtypes = {name: known_dtype(name, spec.dtype.name) for name, spec in saved.inputs.items()}
         tensors = tuple(
             Tensor(name, shapes[name], fill_of(name, dtypes[name], None, source), dtypes[name]) for name in names

@@ -14,9 +14,9 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceError, SourceKind
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.inputs import given_inputs
 from fairlap.models.sources.onnx_graphs.binding import require_memory
-from fairlap.models.sources.sizes import bound_shapes, fill_of, require_known_ranges, rows
+from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
 from fairlap.models.sources.tensorflow_files.tflite_graph import TfliteGraph
 from fairlap.models.spec import Tensor
 from fairlap.request.fields.source import Source
@@ -52,7 +52,7 @@ class TfliteFile(SourceKind):
         require_known_ranges(names, source)
         given = given_inputs(source.inputs, source.folder)
         declared = {name: graph.sizes(tensor) for name, tensor in graph.inputs.items()}
-        shapes = bound_shapes(declared, source, shapes_of(given, names, source))
+        shapes = bound_shapes(declared, source, given_shapes(given, declared, source))
         graph.bind(shapes)
         file = folder / LITERT_FILE
         file.write_bytes(graph.packed() if graph.changed else Path(source.path).read_bytes())

@@ -28,7 +28,8 @@ from fairlap.request.fields.source import Source
 
 PROGRAM = "program.pt2"
 _INSTEAD = "save it with torch.export.save, or name module:function"
-_FROM_SCRIPT = "from TorchScript by PyTorch's converter"
+_IMAGE = 4  # sizes
+_FROM_SCRIPT = "native, from TorchScript by PyTorch's converter"
 
 
 class TorchFile(SourceKind):
@@ -167,11 +168,15 @@ def _from_script(path: Path, source: Source) -> Any:
             code="E_SOURCE_INPUTS",
         )
     names = [each.name for each in arguments]
-    example = _example_for(names, source)
-    try:
-        return TS2EPConverter(script.eval(), tuple(example.values()), None).convert()
-    except Exception as error:  # the converter raises its own errors
-        raise SourceError(f"PyTorch cannot convert {path.name} to an ExportedProgram: {cause_of(error)}") from None
+    examples = _examples_like(names, source) if source.like else [_example_for(names, source)]
+    for number, example in enumerate(examples, start=1):
+        try:
+            return TS2EPConverter(script.eval(), tuple(example.values()), None).convert()
+        except Exception as error:  # the converter raises its own errors
+            if number == len(examples):
+                cause = cause_of(error)
+                raise SourceError(f"PyTorch cannot convert {path.name} to an ExportedProgram: {cause}") from None
+    raise AssertionError("there is an example")
 
 
 def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
@@ -190,10 +195,26 @@ def _example_for(names: list[str], source: Source) -> Mapping[str, Any]:
         raise SourceError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}", code="E_SHAPES")
     if set(shapes) == set(names):
         return {name: torch.randn(shapes[name], generator=torch.Generator().manual_seed(0)) for name in names}
+    example = ",".join(f"{name}:1x128" for name in names)
     raise SourceError(
-        f"TorchScript does not say the shapes of its inputs; give --inputs, or --shapes for floats: {', '.join(names)}",
+        f"TorchScript does not say the shapes of its inputs; give --inputs, or for floats their sizes in the place of "
+        f"these: --shapes {example}",
         code="E_SHAPES",
     )
+
+
+def _examples_like(names: list[str], source: Source) -> list[Mapping[str, Any]]:
+    """As the first file of the model takes them, by name or by their order; and images with their channels first."""
+    import torch
+
+    by_name = {name: (sizes, dtype) for name, sizes, dtype in source.like}
+    if set(by_name) != set(names):
+        by_name = dict(zip(names, by_name.values(), strict=False))
+    if missing := [name for name in names if name not in by_name]:
+        raise SourceError(f"{source.text} takes {len(names)} inputs, and no other file has {missing[0]}")
+    found = {name: torch.zeros(by_name[name][0], dtype=getattr(torch, by_name[name][1])) for name in names}
+    images = {name: each.permute(0, 3, 1, 2).contiguous() for name, each in found.items() if each.dim() == _IMAGE}
+    return [found, {**found, **images}] if images else [found]
 
 
 KIND = TorchFile

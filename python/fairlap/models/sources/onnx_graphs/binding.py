@@ -105,6 +105,17 @@ def input_values(model: Any) -> list[Any]:
     return values
 
 
+def declared_sizes(values: list[Any]) -> dict[str, tuple[int | None, ...]]:
+    """Sizes of the inputs as the file has them, None where it leaves one open."""
+    return {
+        value.name: tuple(
+            axis.dim_value if axis.HasField("dim_value") and axis.dim_value > 0 else None
+            for axis in value.type.tensor_type.shape.dim
+        )
+        for value in values
+    }
+
+
 def _bind_batch(value: Any, place: int, batch: int, dims: dict[str, int]) -> None:
     """Set this size where the file leaves it open; where it does not, the sizes must agree."""
     if not value.type.tensor_type.shape.dim:

@@ -49,7 +49,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     if source.loss:
         _require_loss(found, returned, dict(zip(outputs, (each for _, each in named), strict=True)), source)
     routes = {"torch": found.native}
-    if not source.unconverted:
+    if not (source.unconverted or source.exported):
         routes |= exported(found, outputs, folder, learns=bool(source.loss))
     ranges, axes, counted = read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]

@@ -1,0 +1,1 @@
+"""Several files that are exports of one model, raced against each other."""
