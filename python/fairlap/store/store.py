@@ -25,7 +25,7 @@ from fairlap.store.database import Database
 from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
 from fairlap.store.opening import open_for_reading, open_for_writing, shared_url, store_path, writing
 from fairlap.store.recording import Recording, checkpoints_of
-from fairlap.store.runs import notes, run_ids
+from fairlap.store.runs import run_ids
 from fairlap.store.runs.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
 from fairlap.store.tables import (
@@ -252,18 +252,6 @@ class Store:
         with self._reading():
             self._db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
         return run
-
-    def write_note(self, run: str, note: str) -> None:
-        """Replace the note of a run; an empty one removes it."""
-        run = self.id_of(run)
-        with self._writing() as db:
-            notes.write_note(db, run, note)
-
-    def change_tags(self, run: str, added: Sequence[str] = (), removed: Sequence[str] = ()) -> tuple[str, ...]:
-        """Give a run tags, and take some away; those that it then has."""
-        run = self.id_of(run)
-        with self._writing() as db:
-            return notes.change_tags(db, run, added, removed)
 
     # Carrying a run from one store to another
 

@@ -17,6 +17,7 @@ from fairlap.race.run import Run
 from fairlap.results.flat_row import columns
 from fairlap.store import schema
 from fairlap.store.opening import store_path
+from fairlap.store.runs.notes import change_tags, write_note
 from fairlap.store.search import Wanted
 from fairlap.store.shared.address import address_of
 from fairlap.store.shared.content import TABLES
@@ -272,13 +273,15 @@ def test_notes_and_tags_are_carried_and_changed_in_the_shared_store(shared_url: 
     with open_store(store_path()) as local, open_store() as shared:
         assert isinstance(shared, SharedStore)
         run_id = keep_whole(local, a_run())
-        local.change_tags(run_id, ["nightly"])
-        local.write_note(run_id, "zero \0 and ü")
+        with local.database(writing=True) as db:
+            change_tags(db, run_id, ["nightly"], [])
+            write_note(db, run_id, "zero \0 and ü")
         list(push(local, shared, [run_id]))
         [found] = shared.runs(Wanted(tag="nightly"))
         assert (found.note, found.tags) == ("zero \ufffd and ü", ("nightly",))
-        shared.change_tags(run_id, ["50 %"], ["nightly"])
-        shared.write_note(run_id, "zero \0")
+        with shared.database(writing=True) as db:
+            change_tags(db, run_id, ["50 %"], ["nightly"])
+            write_note(db, run_id, "zero \0")
         assert shared.runs(Wanted(tag="nightly")) == []
         assert [each.note for each in shared.runs(Wanted(tag="50 %"))] == ["zero \ufffd"]
         assert [each.outcome for each in push(local, shared, [run_id])] == ["unchanged"]

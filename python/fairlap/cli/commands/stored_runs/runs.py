@@ -89,11 +89,13 @@ def note(run: str, text: str) -> None:
 
     `fairlap runs` and `fairlap show` print it, and a file of the run holds it.
     """
+    from fairlap.store.runs.notes import write_note
     from fairlap.store.store import open_store
 
     with open_store() as store:
         run = store.id_of(run)
-        store.write_note(run, text)
+        with store.database(writing=True) as db:
+            write_note(db, run, text)
         print_line(f"{run}: {text}" if text else f"{run} has no note")
 
 
@@ -103,11 +105,13 @@ def note(run: str, text: str) -> None:
 @click.option("--remove", "removed", multiple=True, metavar="TAG", help="Take this tag away. Repeatable.")
 def tag(run: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
     """Tag a run, to find it with `fairlap runs --tag TAG`; without TAG, print its tags."""
+    from fairlap.store.runs.notes import change_tags
     from fairlap.store.store import open_store
 
     with open_store() as store:
         run = store.id_of(run)
-        has = store.change_tags(run, tags, removed)
+        with store.database(writing=True) as db:
+            has = change_tags(db, run, tags, removed)
         print_line(f"{run}: {', '.join(has) or 'no tags'}")
 
 
