@@ -154,7 +154,7 @@ def test_a_race_shows_when_tokens_came_and_how_the_model_got_there(tmp_path: Pat
         assert row["time_to_first_token_ns"]["value"] > 0
         assert row["token_gap_p99_ns"]["value"] >= row["time_per_output_token_ns"]["value"] > 0
         assert row["tokens_per_s"]["value"] == pytest.approx(2 * TOKENS * 1e9 / row["latency_p50_ns"]["value"])
-        assert row["tokens_per_s_per_prompt"]["value"] == pytest.approx(row["tokens_per_s"]["value"] / 2)
+        assert row["tokens_per_prompt_per_s"]["value"] == pytest.approx(row["tokens_per_s"]["value"] / 2)
         assert row["memory_bytes"]["key_value_cache"] == kept_bytes
         assert 0 < row["error_relative"] < 1e-5
     assert rows["torch"]["route"] == "native"

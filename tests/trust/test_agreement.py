@@ -43,7 +43,30 @@ def test_every_case_has_its_loop(case: Case) -> None:
     }
     for contestant in case.contestants:
         _, program, *given = case.loop_command(contestant, 1, Path())
-        assert not given or given[0] in offered[Path(program).name]
+        functions = offered[Path(program).name]
+        assert not given or given[0] in functions or (case.name in OF_USERS and "of_a_user" in functions)
+
+
+OF_USERS = {
+    f"{mode} of {name}": function
+    for mode in ("infer", "grad", "train")
+    for name, function in (
+        ("a user's convolutions", "convolutions"),
+        ("a user's transformer", "transformer"),
+        ("a Keras model", "network"),
+        ("a JAX function", "residual_network"),
+    )
+}
+
+
+@pytest.mark.parametrize("name", OF_USERS)
+def test_the_loop_of_a_users_model_is_of_the_model_that_races(name: str) -> None:
+    [case] = [case for case in CASES if case.name == name]
+    source, function = case.command[1].split(":")
+    assert case.scenario == f"{function}_{name.partition(' ')[0]}"
+    assert function == OF_USERS[name]
+    module = ast.parse((BY_HAND / f"{source.rpartition('.')[2]}.py").read_text())
+    assert function in {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
 
 
 ROW = {

@@ -31,7 +31,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("load", "mlp", "--on", "trch", "--p99", "5ms"), "torch"),
         (("collectives", "--on", "trch"), "torch"),
         (("self-test", "mlp", "--on", "trch"), "torch"),
-        (("choose", "a.onnx", "b.onnx", "--on", "onxruntime", *LABELLED), "onnxruntime"),
+        (("choose", "a.onnx", "b.onnx", "--on", "opnvino", *LABELLED), "openvino"),
         (("convert", "mlp", "--for", "trch"), "torch"),
         (("history", "mlp", "--on", "trch"), "torch"),
         (("history", "mlpp"), "mlp"),

@@ -58,8 +58,8 @@ def test_times_of_the_first_token_and_of_those_after_it_are_those_that_were_slep
     # The parts are of medians, and the whole is the median of wholes.
     assert first_ns + (TOKENS - 1) * each_ns == pytest.approx(row.latency_p50_ns.value, rel=0.2)
     assert row.tokens_per_s.value == pytest.approx(2 * TOKENS / row.latency_p50_ns.value * 1e9, rel=0.01)
-    assert row.tokens_per_s_per_prompt is not None
-    assert row.tokens_per_s_per_prompt.value == pytest.approx(row.tokens_per_s.value / 2)
+    assert row.tokens_per_prompt_per_s is not None
+    assert row.tokens_per_prompt_per_s.value == pytest.approx(row.tokens_per_s.value / 2)
     positions = 32 + TOKENS - 1  # the last token is not read
     assert row.memory_bytes["key_value_cache"] == 2 * SIZE.layers * 2 * positions * SIZE.width * 4
     assert "tokens/s" in text_of(results)

@@ -25,12 +25,12 @@ _NOBODY = 65534
 NEWEST = store_schema.FIRST_SCHEMA + len(store_schema.STEPS) - 1
 
 
-def with_a_note(db: sqlite3.Connection) -> None:
-    db.execute("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'none'")
+def with_a_remark(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE runs ADD COLUMN remark TEXT NOT NULL DEFAULT 'none'")
 
 
 def half_way_wrong(db: sqlite3.Connection) -> None:
-    with_a_note(db)
+    with_a_remark(db)
     db.execute("INSERT INTO no_such_table VALUES (1)")
 
 
@@ -45,12 +45,12 @@ def test_an_older_store_is_brought_up_to_date_after_a_copy_beside(
     path = tmp_path / "runs.sqlite"
     with open_store(path) as store:
         run_id = keep_whole(store, a_run())
-    monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_note])
+    monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_remark])
     with open_store(path, reading=True) as store:
         assert store.load(run_id).processes == a_run().processes
     assert version_of(path) == NEWEST + 1
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT note FROM runs").fetchall() == [("none",)]
+        assert db.execute("SELECT remark FROM runs").fetchall() == [("none",)]
     copy = tmp_path / f"runs.sqlite.schema-{len(store_schema.STEPS)}"
     assert sorted(tmp_path.iterdir()) == [path, copy]
     assert version_of(copy) == NEWEST
@@ -65,7 +65,8 @@ def test_a_store_of_the_first_schema_gets_all_that_was_added_since(tmp_path: Pat
         run_id = keep_whole(store, a_run())
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE profiles")
-        db.execute("ALTER TABLE runs DROP COLUMN roofs")
+        for column in ("roofs", "note", "tags"):
+            db.execute(f"ALTER TABLE runs DROP COLUMN {column}")
         db.execute("DROP INDEX works_by_id")
         db.execute("ALTER TABLE works DROP COLUMN id")
         for table in ("compilations", "sweep_blocks", "sweep_runs", "sweeps"):
@@ -75,6 +76,7 @@ def test_a_store_of_the_first_schema_gets_all_that_was_added_since(tmp_path: Pat
     with open_store(path) as store:
         run = store.load(run_id)
     assert (run.profiles, run.compilations, run.roofs) == ([], [], None)
+    assert (run.note, run.tags) == ("", ())
     assert run.processes == a_run().processes
     assert version_of(path) == NEWEST
 
@@ -91,7 +93,7 @@ def test_a_step_that_fails_leaves_the_older_store_as_it_was(tmp_path: Path, monk
     with open_store(path) as store:
         assert store.load("last").processes == a_run().processes
     with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.OperationalError):
-        db.execute("SELECT note FROM runs")
+        db.execute("SELECT remark FROM runs")
 
 
 def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -316,7 +318,7 @@ def test_an_older_store_that_may_not_be_written_says_how_to_read_it(
     a_store_of(path, 1)
     path.chmod(0o444)
     folder.chmod(0o555)
-    monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_note])
+    monkeypatch.setattr(opening, "STEPS", [*store_schema.STEPS, with_a_remark])
     with somebody_else(), pytest.raises(StoreIsReadOnly, match="copy"):
         open_store(path, reading=True)
 

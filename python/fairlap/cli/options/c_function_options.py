@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from fairlap.engine.c_functions import Signature
     from fairlap.engine.measurement import Measurement
     from fairlap.scenarios.callables.result import InProcessComparison
 
@@ -22,7 +21,7 @@ _NOT_THEIRS = (
 @dataclass(frozen=True)
 class CFunctions:
     names: Sequence[str]
-    signature: Signature
+    arguments: str  # as they are given
 
     def timed(self, options: Mapping[str, Any]) -> Measurement | InProcessComparison:
         """Time the one function, or compare several whose answers are equal."""
@@ -34,7 +33,7 @@ class CFunctions:
         from fairlap.scenarios.callables.in_process import compare
 
         any_answers = bool(options.get("any_answers"))
-        functions = functions_with_equal_answers(self.names, self.signature, any_answers=any_answers)
+        functions = functions_with_equal_answers(self.names, self.arguments, any_answers=any_answers)
         if len(functions) == 1:
             [(name, function)] = functions.items()
             return measure(function, name=name, **options)
@@ -44,7 +43,7 @@ class CFunctions:
 
 def c_functions_asked(names: Sequence[str], options: dict[str, Any], *, untrusted: bool) -> CFunctions | None:
     """Take their arguments out of ``options``; None where no name is that of a function of a library."""
-    from fairlap.engine.c_functions import is_of_library, signature_of
+    from fairlap.engine.c_functions import is_of_library
 
     theirs = [name for name in names if is_of_library(name)]
     if not theirs:
@@ -56,4 +55,4 @@ def c_functions_asked(names: Sequence[str], options: dict[str, Any], *, untruste
         raise InvalidRequest(
             f"{theirs[0]} is a C function, which --args gives its arguments on the CPU; leave --{given[0]} out"
         )
-    return CFunctions(names, signature_of(options.pop("arguments", "")))
+    return CFunctions(names, options.pop("arguments", ""))

@@ -18,8 +18,8 @@ def generation_lines(row: Row) -> list[str]:
     if row.token_gap_p99_ns is not None:
         parts[-1] += f" (p99 {quantity_text.duration(row.token_gap_p99_ns.value)})"
     parts.append(f"{quantity_text.number(rate.value)} tokens/s")
-    if row.batch > 1 and row.tokens_per_s_per_prompt is not None:
-        parts[-1] += f" ({quantity_text.number(row.tokens_per_s_per_prompt.value)} for each of {row.batch} prompts)"
+    if row.batch > 1 and row.tokens_per_prompt_per_s is not None:
+        parts[-1] += f" ({quantity_text.number(row.tokens_per_prompt_per_s.value)} for each of {row.batch} prompts)"
     if CACHE in row.memory_bytes:
         parts.append(f"keys and values {quantity_text.size(row.memory_bytes[CACHE])}")
     return [", ".join(parts)]

@@ -63,7 +63,7 @@ class Calls(Subject, frozen=True, kw_only=True):
         Estimate | None,
         _generation("Tokens of all items of a call over the time of the whole answer, the prompt included."),
     ]
-    tokens_per_s_per_prompt: Annotated[
+    tokens_per_prompt_per_s: Annotated[
         Estimate | None,
         _generation("The same for each prompt of a call, as its own reader sees it."),
     ]

@@ -18,7 +18,7 @@ OF_GENERATION = (
     "time_per_output_token_ns",
     "token_gap_p99_ns",
     "tokens_per_s",
-    "tokens_per_s_per_prompt",
+    "tokens_per_prompt_per_s",
 )
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import faulthandler
 import math
-import os
 import signal
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fairlap.engine.c_functions import CFunction, Signature, loaded
+from fairlap.engine.c_functions import CFunction, loaded, signature_of
 from fairlap.errors import FairlapError, InvalidRequest
 
+_RETURNED = b"fairlap: it has returned"
 _ROUNDED = 16.0  # times the rounding of as many operations as the largest array has elements
 
 
@@ -24,15 +25,16 @@ class DifferentAnswers(FairlapError):
     code = "E_OUTPUT"
 
 
-def functions_with_equal_answers(names: Sequence[str], signature: Signature, *, any_answers: bool) -> dict[str, Any]:
+def functions_with_equal_answers(names: Sequence[str], arguments: str, *, any_answers: bool) -> dict[str, Any]:
     """Load each, call it once, and compare what it computes with what the first one does: native functions by name.
 
     A function that crashes is found in a process of its own, before it could end this one.
     """
+    signature = signature_of(arguments)
     functions = {name: loaded(name, signature) for name in names}
     first, *_ = names
     for name in names:
-        _require_no_crash(name, functions[name])
+        _require_no_crash(name, arguments)
     answers = {name: _answer(loaded(name, signature)) for name in names}
     for name in names[1:]:
         why = "" if any_answers else _difference(answers[first], answers[name])
@@ -47,25 +49,15 @@ def _call(function: CFunction) -> None:
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.native.address)(function.native.context)
 
 
-def _require_no_crash(name: str, function: CFunction) -> None:
-    """Call it in a copy of this process; it may change its arrays there."""
-    child = os.fork()
-    if child == 0:  # pragma: no cover  (of another process)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        faulthandler.disable()  # which would print every thread
-        _call(function)
-        os._exit(0)
-    try:
-        _, status = os.waitpid(child, 0)
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
-    if os.WIFSIGNALED(status):
-        how = signal.Signals(os.WTERMSIG(status)).name
+def _require_no_crash(name: str, arguments: str) -> None:
+    """Call it in a process of its own."""
+    command = [sys.executable, "-P", "-m", "fairlap.scenarios.callables.c_answers", name, arguments]
+    found = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    if found.returncode < 0:
+        how = signal.Signals(-found.returncode).name
         raise InvalidRequest(f"{name} ends its process with {how} on these arguments; check --args", code="E_CRASH")
-    if code := os.waitstatus_to_exitcode(status):
-        raise InvalidRequest(f"{name} ends its process with exit status {code}", code="E_CRASH")
+    if _RETURNED not in found.stdout:
+        raise InvalidRequest(f"{name} ends its process with exit status {found.returncode}", code="E_CRASH")
 
 
 def _answer(function: CFunction) -> dict[str, np.ndarray]:
@@ -94,3 +86,9 @@ def _difference(right: Mapping[str, np.ndarray], got: Mapping[str, np.ndarray]) 
 
 def _rounding(array: np.ndarray) -> float:
     return float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
+
+
+if __name__ == "__main__":
+    _, name, arguments = sys.argv
+    _call(loaded(name, signature_of(arguments)))
+    print(_RETURNED.decode(), flush=True)
