@@ -258,12 +258,16 @@ void register_work(py::module_& module) {
            py::arg("completion") = 0, py::arg("completion_context") = 0,
            py::arg("drawn_context").none(true) = py::none(), py::arg("look").none(true) = py::none());
 
-  // A C function with arguments is timed as a call of one of these two; see loop/c_call.hpp.
-  const auto address = [](void (*function)(void*)) { return reinterpret_cast<std::uintptr_t>(function); };
   module.attr("INTEGER_REGISTERS") = loop::integer_registers;
   module.attr("FLOAT_REGISTERS") = loop::float_registers;
-  module.attr("CALL_RETURNING_INTEGER") = address(loop::call_returning_integer);
-  module.attr("CALL_RETURNING_FLOAT") = address(loop::call_returning_float);
+  module.def(
+      "address_of_c_call",
+      [](bool returns_float) {
+        return reinterpret_cast<std::uintptr_t>(returns_float ? loop::call_returning_float
+                                                              : loop::call_returning_integer);
+      },
+      py::kw_only(), py::arg("returns_float"),
+      "Of a native function that calls a C function with its arguments; see loop/c_call.hpp.");
 }
 
 // A capsule is called with its context as the only argument, so its signature must allow that.

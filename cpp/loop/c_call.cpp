@@ -17,12 +17,13 @@ Returned called(const CCall& call) {
                                   std::uint64_t, std::uint64_t, std::uint64_t, double, double, double, double,
                                   double, double, double, double);
     return reinterpret_cast<Function>(call.function)(
-        integers[0], integers[1], integers[2], integers[3], integers[4], integers[5], integers[6], integers[7],
-        as_double(floats[0]), as_double(floats[1]), as_double(floats[2]), as_double(floats[3]),
+        integers[0], integers[1], integers[2], integers[3], integers[4], integers[5], integers[6],
+        integers[7], as_double(floats[0]), as_double(floats[1]), as_double(floats[2]), as_double(floats[3]),
         as_double(floats[4]), as_double(floats[5]), as_double(floats[6]), as_double(floats[7]));
   } else {
-    using Function = Returned (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
-                                  std::uint64_t, double, double, double, double, double, double, double, double);
+    using Function =
+        Returned (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
+                     double, double, double, double, double, double, double, double);
     return reinterpret_cast<Function>(call.function)(
         integers[0], integers[1], integers[2], integers[3], integers[4], integers[5], as_double(floats[0]),
         as_double(floats[1]), as_double(floats[2]), as_double(floats[3]), as_double(floats[4]),

@@ -7,7 +7,8 @@
 namespace fairlap::loop {
 
 // How many arguments of each kind the calling convention passes in registers. A callee does not look at the
-// registers of arguments that it does not have, so every function of few enough arguments can be called alike.
+// registers of arguments that it does not have, so every function of few enough arguments can be called
+// alike.
 #if defined(__x86_64__) && !defined(_WIN32)
 inline constexpr std::size_t integer_registers = 6;
 #elif defined(__aarch64__)
@@ -22,7 +23,7 @@ struct CCall {
   std::uint64_t function;
   std::array<std::uint64_t, 8> integers;
   std::array<std::uint64_t, float_registers> floats;  // the bits of a double, or of a float in the lower half
-  std::uint64_t returned;  // the bits of what the last call returned
+  std::uint64_t returned;                             // the bits of what the last call returned
 };
 
 // Each calls the function of the CCall that it is given, once. What a function that returns nothing has

@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import typing
 import typing_extensions
-__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CALL_RETURNING_FLOAT', 'CALL_RETURNING_INTEGER', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
+__all__: list[str] = ['ActivityKind', 'AnswerStamps', 'BadFeed', 'BadStream', 'Batch', 'BatchFailed', 'BatchReleased', 'CaptureFailed', 'Clock', 'ClockCheck', 'ClockSourceUnavailable', 'CudaError', 'CudaUnavailable', 'DeviceCopies', 'DeviceFacts', 'DevicePages', 'DeviceRoofTrials', 'DeviceWait', 'FLOAT_REGISTERS', 'FeedSource', 'Feeder', 'FeederStopped', 'ForkedSampler', 'Gate', 'Groups', 'Guard', 'INTEGER_REGISTERS', 'Interval', 'Invalid', 'KnownService', 'KnownServiceBy', 'Lane', 'LastBatch', 'Layout', 'LinkFailed', 'LoadEnd', 'LoadRecord', 'LoadedKernel', 'LoopRecord', 'MeasurementInProgress', 'Method', 'NativeCall', 'OpenedPages', 'OwnStream', 'PythonAnswer', 'PythonCall', 'PythonService', 'ReadingState', 'Readings', 'RecordedCall', 'RoofEstimate', 'RoofTrials', 'Sampler', 'SamplerRuns', 'Samples', 'StallTimes', 'StopReason', 'StreamQuantity', 'StreamRecord', 'TelemetryField', 'TelemetrySource', 'TurnsRecord', 'WarmUpKind', 'address_of_c_call', 'arithmetic_instructions', 'arithmetic_trials', 'buffer_classes', 'capsule_function', 'clock', 'cuda_absent_because', 'cuda_device_code', 'cuda_device_facts', 'cuda_device_identities', 'cuda_devices', 'cuda_driver_version', 'device_arithmetic_trials', 'device_free_bytes', 'device_roof_kernels', 'device_triad_code', 'device_triad_trials', 'feed_from_memory', 'feed_from_raw', 'has_device_arithmetic', 'interval_of_median', 'kernel_clock_source', 'launches_during', 'quantiles', 'recorded_calls', 'roof_of', 'run_load', 'time_calls', 'time_in_turns', 'time_on_stream', 'triad_trials', 'under_hypervisor']
 class ClockSourceUnavailable(RuntimeError):
     pass
 class ClockCheck:
@@ -840,6 +840,10 @@ class RoofTrials:
     @property
     def instructions(self) -> str:
         ...
+def address_of_c_call(*, returns_float: bool) -> int:
+    """
+    Of a native function that calls a C function with its arguments; see loop/c_call.hpp.
+    """
 def arithmetic_instructions(number_type: str) -> list[str]:
     """
     What this processor has for a number type, from the narrowest.
@@ -928,8 +932,6 @@ def triad_trials(bytes_per_thread: typing.SupportsInt | typing.SupportsIndex, in
     ...
 def under_hypervisor() -> bool:
     ...
-CALL_RETURNING_FLOAT: int = 140192555505184
-CALL_RETURNING_INTEGER: int = 140192555505088
 FLOAT_REGISTERS: int = 8
 INTEGER_REGISTERS: int = 6
 __version__: str = '0.1.0'

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.engine import _native
 from fairlap.engine.native_functions import NativeFunction
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, shown
 from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ def c_function(name: str, arguments: str = "") -> NativeFunction:
     commas between them, in the order of the function's parameters. The arrays are not put back between calls.
     ``fairlap.measure(fairlap.c_function("libm.so.6:sin", "f64:0.5"))``.
     """
+    if not isinstance(name, str) or not isinstance(arguments, str) or not is_of_library(name):
+        raise InvalidRequest(
+            f'c_function takes LIBRARY:FUNCTION and arguments, such as "libm.so.6:sin" and "f64:0.5", not {shown(name)}'
+        )
     return loaded(name, signature_of(arguments)).native
 
 
@@ -136,7 +140,10 @@ def loaded(name: str, signature: Signature) -> CFunction:
     import numpy as np
 
     address, library = _address(name)
-    arrays = _drawn(signature)
+    try:
+        arrays = _drawn(signature)
+    except MemoryError:
+        raise InvalidRequest(f"{name}: there is not enough memory for its arrays; make them smaller") from None
     pointers = iter(arrays)
     integers: list[int] = []
     floats: list[int] = []
@@ -150,7 +157,7 @@ def loaded(name: str, signature: Signature) -> CFunction:
             floats.append(int.from_bytes(bits, "little"))
     padded = [each + [0] * (_WORDS - len(each)) for each in (integers, floats)]
     words = np.array([address, *padded[0], *padded[1], 0], dtype=np.uint64)
-    call = _native.CALL_RETURNING_FLOAT if signature.returns in _FLOATS else _native.CALL_RETURNING_INTEGER
+    call = _native.address_of_c_call(returns_float=signature.returns in _FLOATS)
     native = NativeFunction(call, words.ctypes.data, name, owner=(library, words, arrays))
     return CFunction(native, arrays, signature.returns, words)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from command_line import output, refusal
 from fairlap.cli.options.command_parameters import with_parameters
@@ -12,9 +13,10 @@ from fairlap.request.commands import CODE, Command
 
 
 def runs(commands: dict[str, str], *parameters: str) -> dict[str, str]:
-    given = [(name, Command(run, "folder")) for name, run in commands.items()]
+    own = Command("true", package="./a.whl", folder="folder", reported="number")
+    given = [(name, msgspec.structs.replace(own, run=run)) for name, run in commands.items()]
     found = with_parameters(given, parameters)
-    assert all(command.folder == "folder" for _, command in found)
+    assert all(msgspec.structs.replace(command, run="true") == own for _, command in found)
     return {name: command.run for name, command in found}
 
 
@@ -31,6 +33,7 @@ def test_every_combination_is_a_command_of_its_own() -> None:
 
 def test_ranges_are_those_of_axes_and_texts_stay() -> None:
     assert list(runs({"z": "gzip -{level}"}, "level=1..9:+4").values()) == ["gzip -1", "gzip -5", "gzip -9"]
+    assert list(runs({"z": "gzip -{level}"}, "level=7..9").values()) == ["gzip -7", "gzip -8", "gzip -9"]
     assert list(runs({"z": "cat {file}"}, "file=../a.txt,b.txt").values()) == ["cat ../a.txt", "cat b.txt"]
     assert runs({"z": "gzip -{level}"}) == {"z": "gzip -{level}"}  # without parameters nothing is replaced
 

@@ -206,6 +206,17 @@ def test_a_missing_library_and_one_that_is_none_are_refused(tmp_path: Path) -> N
     assert isinstance(invoke("time", f"{tmp_path / 'text.so'}:f", "time:time_ns").exception, InvalidRequest)
 
 
+@pytest.mark.parametrize("name", [3, "math:sin", "libm.so.6"])
+def test_what_names_no_function_of_a_library_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequest):
+        fairlap.c_function(name)
+
+
+def test_arrays_without_room_are_refused(library: Path) -> None:
+    arrays = ",".join(["f64[8589934592]"] * 4)
+    assert isinstance(invoke("time", f"{library}:dot", "--args", arrays).exception, InvalidRequest)
+
+
 def test_names_of_libraries_are_told_from_modules() -> None:
     libraries = ["libm.so.6:sin", "./a.so:f", "/x/libfoo.1.dylib:f"]
     others = ["math:sin", "a.so", "my.so.module:f", "kernel.ptx:f", ":f", "so:f"]

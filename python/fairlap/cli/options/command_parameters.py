@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from fairlap.errors import InvalidRequest
 from fairlap.request.commands import CODE, Command
 
@@ -41,7 +43,7 @@ def _combinations(name: str, command: Command, values: Mapping[str, list[str]]) 
         for parameter, value in zip(own, chosen, strict=True):
             run = run.replace(_place(parameter), value)
             parts.append(f"{parameter}-{_NO_NAME.sub('-', value).strip('-')}")
-        yield ".".join(parts), Command(run, command.folder, command.reported)
+        yield ".".join(parts), msgspec.structs.replace(command, run=run)
 
 
 def _values_of(parameters: Iterable[str]) -> dict[str, list[str]]:
@@ -68,7 +70,7 @@ def _listed(name: str, part: str) -> list[str]:
         return [part]
     from fairlap.scenarios.callables.axes.axis import axis_in
 
-    return [str(value) for value in axis_in(f"{name}={part}").values]
+    return [str(value) for value in axis_in(f"{name}={part}" + ("" if ":" in part else ":+1")).values]
 
 
 def _place(name: str) -> str:
