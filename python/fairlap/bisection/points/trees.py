@@ -21,6 +21,7 @@ from fairlap.frameworks.registry import framework_named
 from fairlap.judgement.own_checks import run_printing
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.machine.programs.git import reason_of_git
 from fairlap.models.sources.callables.functions import SOURCES
 from fairlap.pull_request.checkouts import git
 from fairlap.request.fields.source import is_callable_name
@@ -87,19 +88,15 @@ class Trees:
             source = self._history.of
             done = git(Path(source), "clone", "--quiet", "--shared", "--no-checkout", source, str(made))
             if done.returncode:
-                raise FairlapError(f"git cannot clone {source}: {_reason_in(done.stderr)}", code=E_BISECT)
+                raise FairlapError(f"git cannot clone {source}: {reason_of_git(done.stderr)}", code=E_BISECT)
             made.rename(self._clone)
         done = git(self._clone, "worktree", "add", "--quiet", "--force", "--detach", str(tree), sha)
         if done.returncode:
             self._clear(tree)
-            raise Unprepared(f"{sha[:10]} cannot be checked out: {_reason_in(done.stderr)}")
+            raise Unprepared(f"{sha[:10]} cannot be checked out: {reason_of_git(done.stderr)}")
 
     def _clear(self, tree: Path) -> None:
         shutil.rmtree(tree, ignore_errors=True)
-
-
-def _reason_in(text: str) -> str:
-    return shortened(last_line(text)) or "it gave no reason"
 
 
 @contextmanager

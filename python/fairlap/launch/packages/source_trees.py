@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairlap.errors import FairlapError, last_line, shortened
+from fairlap.errors import FairlapError, shortened
 from fairlap.machine.files.folder_hash import code_files, folder_hash
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
-from fairlap.machine.programs.git import LIMIT_S, run_git
+from fairlap.machine.programs.git import LIMIT_S, reason_of_git, run_git
 
 _PROJECT = "pyproject.toml"
 _HEAD = "refs/fairlap/HEAD"  # what is checked out in the repository itself now
@@ -65,7 +65,7 @@ def commit_of(repository: str, revision: str) -> tuple[str, str]:
         if commit is None:  # a branch may have moved since
             fetched = _git(copy, repository, "fetch", "--quiet", "--force", "--prune", "origin")
             if fetched.returncode:
-                raise NotBuilt(f"git cannot fetch {repository}: {_reason_in(fetched.stderr)}")
+                raise NotBuilt(f"git cannot fetch {repository}: {reason_of_git(fetched.stderr)}")
             _git(copy, repository, "fetch", "--quiet", "--force", "origin", f"+HEAD:{_HEAD}")
             commit = _resolved(copy, _OWN_HEAD.sub(_HEAD, revision))
             if commit is None and _is_whole(revision):  # on no branch
@@ -88,7 +88,7 @@ def check_out(repository: str, commit: str, into: Path) -> None:
         cloned = _git(copy, repository, "clone", "--quiet", "--shared", "--no-checkout", str(copy), str(into))
     done = cloned if cloned.returncode else _git(into, repository, "checkout", "--quiet", "--detach", commit)
     if done.returncode:
-        raise NotBuilt(f"{commit[:10]} of {repository} cannot be checked out: {_reason_in(done.stderr)}")
+        raise NotBuilt(f"{commit[:10]} of {repository} cannot be checked out: {reason_of_git(done.stderr)}")
 
 
 def _git(folder: Path, repository: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -114,7 +114,7 @@ def _held_copy(repository: str) -> Iterator[Path]:
             done = _git(copies, repository, "clone", "--quiet", "--mirror", "--", repository, str(made))
             if done.returncode:
                 shutil.rmtree(made, ignore_errors=True)
-                raise NotBuilt(f"git cannot clone {repository}: {_reason_in(done.stderr)}")
+                raise NotBuilt(f"git cannot clone {repository}: {reason_of_git(done.stderr)}")
             made.rename(copy)
         yield copy
 
@@ -151,7 +151,3 @@ def _at(table: Any, *keys: str) -> Any:
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table
-
-
-def _reason_in(text: str) -> str:
-    return shortened(last_line(text)) or "it gave no reason"

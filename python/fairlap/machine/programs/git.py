@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
+from fairlap.errors import last_line, shortened
 from fairlap.machine.programs.passed_environment import own_environment
 
 LIMIT_S = 600.0
+_WHY = re.compile(r"^(?:fatal|error): (.+)", re.MULTILINE)
 _HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never")
 
 
@@ -28,3 +31,9 @@ def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=LIMIT_S,
         check=False,
     )
+
+
+def reason_of_git(printed: str) -> str:
+    """Find why git failed in what it printed, whose last lines are often advice."""
+    found = _WHY.search(printed)
+    return shortened(found[1] if found else last_line(printed)) or "it gave no reason"
