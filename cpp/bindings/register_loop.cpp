@@ -258,8 +258,8 @@ void register_work(py::module_& module) {
            py::arg("completion") = 0, py::arg("completion_context") = 0,
            py::arg("drawn_context").none(true) = py::none(), py::arg("look").none(true) = py::none());
 
-  module.attr("INTEGER_REGISTERS") = loop::integer_registers;
-  module.attr("FLOAT_REGISTERS") = loop::float_registers;
+  module.attr("INTEGER_REGISTERS") = loop::kIntegerRegisters;
+  module.attr("FLOAT_REGISTERS") = loop::kFloatRegisters;
   module.def(
       "address_of_c_call",
       [](bool returns_float) {

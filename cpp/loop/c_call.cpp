@@ -12,7 +12,7 @@ template <typename Returned>
 Returned called(const CCall& call) {
   const auto& integers = call.integers;
   const auto& floats = call.floats;
-  if constexpr (integer_registers == 8) {
+  if constexpr (kIntegerRegisters == 8) {
     using Function = Returned (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
                                   std::uint64_t, std::uint64_t, std::uint64_t, double, double, double, double,
                                   double, double, double, double);

@@ -10,19 +10,19 @@ namespace fairlap::loop {
 // registers of arguments that it does not have, so every function of few enough arguments can be called
 // alike.
 #if defined(__x86_64__) && !defined(_WIN32)
-inline constexpr std::size_t integer_registers = 6;
+inline constexpr std::size_t kIntegerRegisters = 6;
 #elif defined(__aarch64__)
-inline constexpr std::size_t integer_registers = 8;
+inline constexpr std::size_t kIntegerRegisters = 8;
 #else
-inline constexpr std::size_t integer_registers = 0;  // no convention is known, and no call is offered
+inline constexpr std::size_t kIntegerRegisters = 0;  // no convention is known, and no call is offered
 #endif
-inline constexpr std::size_t float_registers = 8;
+inline constexpr std::size_t kFloatRegisters = 8;
 
 // A C function and the values that its registers get. Python lays it out as 64-bit words.
 struct CCall {
   std::uint64_t function;
   std::array<std::uint64_t, 8> integers;
-  std::array<std::uint64_t, float_registers> floats;  // the bits of a double, or of a float in the lower half
+  std::array<std::uint64_t, kFloatRegisters> floats;  // the bits of a double, or of a float in the lower half
   std::uint64_t returned;                             // the bits of what the last call returned
 };
 
