@@ -76,7 +76,7 @@ def by_hand(model: Path, folder: Path) -> dict[str, Any]:
 @pytest.mark.slow
 def test_all_from_photo_to_class_takes_as_long_as_in_a_loop_by_hand(here: Path) -> None:
     """By the quick answers of both, which other processes disturb least."""
-    pytest.importorskip("PIL", reason="photos are decoded by Pillow")
+    pytest.importorskip("PIL", reason="`make test-slow` installs Pillow and runs this")
     model = photo_classifier.onnx_file(here / "photos.onnx")
     folder = photo_classifier.photos(here / "photos", 4)
     request = RaceRequest(
@@ -201,7 +201,7 @@ def test_contestants_in_a_sandbox_read_the_files_and_the_functions(here: Path, i
 
 @pytest.mark.slow
 def test_a_file_that_is_no_photo_is_named_before_anything_runs(here: Path) -> None:
-    pytest.importorskip("PIL", reason="photos are decoded by Pillow")
+    pytest.importorskip("PIL", reason="`make test-slow` installs Pillow and runs this")
     model = photo_classifier.onnx_file(here / "photos.onnx")
     folder = photo_classifier.photos(here / "photos", 2)
     whole = (folder / "01.jpg").read_bytes()
@@ -247,7 +247,7 @@ def test_functions_without_files_and_files_without_a_model_of_ones_own_are_refus
 
 @pytest.mark.slow
 def test_the_example_of_the_page_races(here: Path) -> None:
-    pytest.importorskip("PIL", reason="photos are decoded by Pillow")
+    pytest.importorskip("PIL", reason="`make test-slow` installs Pillow and runs this")
     photo_classifier.onnx_file(here / "model.onnx")
     photo_classifier.photos(here / "photos", 2)
     text = PAGE.read_text()

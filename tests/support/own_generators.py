@@ -37,6 +37,23 @@ def generating_folder(path: Path, name: str, **changes: Any) -> Path:
     return folder_of(path, name, weights=True, **{**SHARP, **changes})
 
 
+def generated_by_transformers(model: Any, prompt: Any, tokens: int) -> Any:
+    """Let transformers' own ``generate`` answer, with the logits of each step."""
+    import torch
+
+    return model.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),  # else it leaves out tokens that are drawn and stand for no text
+        forced_eos_token_id=None,
+        do_sample=False,
+        max_new_tokens=tokens,
+        eos_token_id=-1,
+        pad_token_id=0,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+
+
 def generating_source(path: Path, generate: tuple[int, int], batch: int | None = 2, **bindings: Any) -> Source:
     return Source(f"hf:{path.name}", f"hf:{path}", str(path.parent), generate=generate, batch=batch, **bindings)
 

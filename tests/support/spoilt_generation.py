@@ -81,7 +81,7 @@ def _of_another_prompt(steps: Any) -> None:
 
 
 def _other_start(steps: Any) -> None:
-    steps.start += 1
+    steps.start = (steps.start + 1) % steps.model.config.vocab_size
 
 
 def _token_dropped(steps: Any) -> None:

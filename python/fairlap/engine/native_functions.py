@@ -109,3 +109,10 @@ def address_of_argument(argument: object) -> int:
             "a native function takes one pointer: an integer address, an array of NumPy, a ctypes pointer or a ctypes "
             f"object, not {argument!r}"
         ) from None
+
+
+def run_native(address: int, context: int) -> None:
+    """Call it once, untimed and through ctypes."""
+    import ctypes
+
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(context)

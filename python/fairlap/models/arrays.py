@@ -15,6 +15,11 @@ Labels = npt.NDArray[np.int32] | npt.NDArray[np.float32]
 """The number of the right class for each row of the output; or, float32, values of the output's shape."""
 
 
+def under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the arrays whose names begin with the prefix, and take it off."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def repeated_items(array: npt.NDArray[Any], shape: Sequence[int | str], batch: int) -> npt.NDArray[Any]:
     """Its items again and again, until there are as many as in the batch. ``shape`` names the batch's axis "batch"."""
     if "batch" not in shape:

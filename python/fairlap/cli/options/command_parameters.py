@@ -1,6 +1,6 @@
 """Commands over values of parameters: ``--command sort='sort --parallel={threads} f' --parameter threads=1,2,4``.
 
-Every combination of values is a contestant of its own, named after them.
+Each combination of values becomes a contestant, named after the values.
 """
 
 from __future__ import annotations

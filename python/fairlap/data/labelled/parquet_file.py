@@ -10,18 +10,11 @@ import numpy as np
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.table import Column, items_of_table
 from fairlap.errors import InvalidRequest, described
-from fairlap.machine.variables import variables_kept
+from fairlap.models.array_files.pyarrow_modules import pyarrow_for
 
 
 def parquet_items(path: Path, labels: str) -> Items:
-    try:
-        with variables_kept():
-            import pyarrow as arrow
-            from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise InvalidRequest(
-            f"{path} is read with pyarrow, which is not installed: pip install 'fairlap[parquet]'", code=CODE
-        ) from None
+    arrow, parquet = pyarrow_for(path, CODE)
     try:
         table = parquet.ParquetFile(path).read()
     except (arrow.ArrowException, ValueError) as error:

@@ -35,8 +35,7 @@ class DataLoader(InputPipeline):
         self._version = str(torch.__version__)
         torch.set_num_threads(wanted.threads)
         in_order = items.stored_as in ("tar", "parquet")
-        kinds = {"images": torch_datasets.Images, "rows": torch_datasets.Rows}
-        kind: Any = kinds.get(items.stored_as, torch_datasets.InFileOrder)
+        kind: Any = torch_datasets.InFileOrder if in_order else torch_datasets.ByNumber
 
         def batches(seed: int) -> Iterator[tuple[Any, Any]]:
             return iter(

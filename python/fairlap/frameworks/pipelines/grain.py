@@ -16,7 +16,7 @@ from fairlap.frameworks.pipelines.input_pipeline import (
     prefetch_in,
     workers_in,
 )
-from fairlap.models.sources.stored_items.decoding import decoded
+from fairlap.models.sources.stored_items.by_number import ItemsByNumber
 from fairlap.models.sources.stored_items.stored_items import StoredItems
 
 PROCESSES = "processes"
@@ -47,8 +47,7 @@ class Grain(InputPipeline):
         )
 
         def batches(seed: int) -> Iterator[tuple[Any, Any]]:
-            source = _Rows(items) if items.stored_as == "rows" else _Images(items)
-            data = grain.MapDataset.source(source).seed(seed).shuffle().to_iter_dataset(reading)
+            data = grain.MapDataset.source(_Source(items)).seed(seed).shuffle().to_iter_dataset(reading)
             data = data.batch(items.batch, drop_remainder=False)
             if processes:
                 data = data.mp_prefetch(grain.MultiprocessingOptions(num_workers=processes))
@@ -73,30 +72,7 @@ def _installed_version() -> str:
     return version("grain")
 
 
-class _Images:
-    def __init__(self, items: StoredItems) -> None:
-        self._items = items
-
-    def __len__(self) -> int:
-        return self._items.items
-
+class _Source(ItemsByNumber):
     def __getitem__(self, number: int) -> tuple[Any, Any]:
-        items = self._items
-        return decoded(items.files[number], *items.height_and_width, items.dtype), np.int64(items.labels[number])
-
-
-class _Rows:
-    """Every worker process maps the file itself."""
-
-    def __init__(self, items: StoredItems) -> None:
-        self._items = items
-        self._rows: Any = None
-        self._labels = np.load(items.files[1])
-
-    def __len__(self) -> int:
-        return self._items.items
-
-    def __getitem__(self, number: int) -> tuple[Any, Any]:
-        if self._rows is None:
-            self._rows = np.load(self._items.files[0], mmap_mode="r")
-        return np.array(self._rows[number]), np.int64(self._labels[number])
+        values, label = self.item(number)
+        return values, np.int64(label)

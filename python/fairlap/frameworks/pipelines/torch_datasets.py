@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from torch import Tensor, from_numpy
 from torch.utils.data import IterableDataset, get_worker_info
 
+from fairlap.models.sources.stored_items.by_number import ItemsByNumber
 from fairlap.models.sources.stored_items.decoding import decoded
 from fairlap.models.sources.stored_items.parquet_rows import parquet_samples
 from fairlap.models.sources.stored_items.stored_items import StoredItems
@@ -17,34 +17,10 @@ from fairlap.models.sources.stored_items.tar_samples import tar_samples
 Sample = tuple[Tensor, int]
 
 
-class Images:
-    """Of a file each, by number."""
-
-    def __init__(self, items: StoredItems) -> None:
-        self._items = items
-
-    def __len__(self) -> int:
-        return self._items.items
-
+class ByNumber(ItemsByNumber):
     def __getitem__(self, number: int) -> Sample:
-        return _pixels(self._items.files[number], self._items), self._items.labels[number]
-
-
-class Rows:
-    """Of one file, by number. Every worker process maps it itself."""
-
-    def __init__(self, items: StoredItems) -> None:
-        self._items = items
-        self._rows: Any = None
-        self._labels = np.load(items.files[1])
-
-    def __len__(self) -> int:
-        return self._items.items
-
-    def __getitem__(self, number: int) -> Sample:
-        if self._rows is None:
-            self._rows = np.load(self._items.files[0], mmap_mode="r")
-        return from_numpy(np.array(self._rows[number])), int(self._labels[number])
+        values, label = self.item(number)
+        return _tensor(values), label
 
 
 class InFileOrder(IterableDataset[Sample]):
@@ -61,9 +37,8 @@ class InFileOrder(IterableDataset[Sample]):
         else:
             found = parquet_samples(items.files[0], items.columns, items.batch, part, parts)
         for encoded, label in found:
-            yield _pixels(encoded, items), label
+            yield _tensor(decoded(encoded, *items.height_and_width, items.dtype)), label
 
 
-def _pixels(encoded: bytes | str, items: StoredItems) -> Tensor:
-    found = decoded(encoded, *items.height_and_width, items.dtype)
-    return from_numpy(found if found.flags.writeable else found.copy())  # which PyTorch asks for
+def _tensor(values: np.ndarray) -> Tensor:
+    return from_numpy(values if values.flags.writeable else values.copy())  # which PyTorch asks for

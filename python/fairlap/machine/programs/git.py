@@ -16,7 +16,7 @@ _HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c
 
 
 def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it with what tells git how to log in. Raises FileNotFoundError without git, and TimeoutExpired.
+    """Run git with the user's ``GIT_*`` variables, which may hold a login. Raises FileNotFoundError, TimeoutExpired.
 
     Filters of the repository may run; those of the user, such as of git-lfs, are wanted.
     """

@@ -12,7 +12,7 @@ def first_difference(logits: npt.NDArray[Any], chosen: npt.NDArray[Any], referen
     """Describe it, where there is one.
 
     Logits have an axis for items, one for steps and one for the vocabulary; ``chosen`` are those of the chosen tokens.
-    The margin is that of the reference: how much larger the logit of its own token is than that of the other one.
+    The margin is by how much the reference prefers its own token: the difference of the two logits.
     """
     if logits.shape != reference.shape or not np.isfinite(logits).all():
         return ""

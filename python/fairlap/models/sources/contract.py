@@ -159,7 +159,7 @@ class SourceKind(ABC):
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
     one_hash: ClassVar[bool] = False  # of all files together, where they are many
     names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
-    mask: ClassVar[str] = ""  # an input that models may have besides, which tells values from padding
+    mask: ClassVar[str] = ""  # a further input that marks values and padding, where a model has one
     generates: ClassVar[bool] = False  # whether its models can answer token by token
 
     @classmethod

@@ -26,7 +26,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.original import Original
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, under
 from fairlap.models.checks.answer_check import output_errors
 from fairlap.models.modes import MODES
 from fairlap.models.reference import answers_in_float32, reference_answers
@@ -141,18 +141,18 @@ class Feeding:
     def hold_first_steps(self, batches: Sequence[Arrays], process: ProcessResult, materials: Materials) -> None:
         """Check the first steps of training, which were taken on these batches."""
         seen = [self._seen(each, materials, FED_BEFORE) for each in batches]
-        errors = self._steps.first_errors(materials, seen, _under(GOT, batches[-1]), FED_BEFORE)
+        errors = self._steps.first_errors(materials, seen, under(GOT, batches[-1]), FED_BEFORE)
         _require_right(errors, process)
 
     def hold_later_step(self, found: Arrays, process: ProcessResult, materials: Materials) -> None:
         """Check a step that came after the measurement, from the state that it found."""
         seen = self._seen(found, materials, FED_AFTER)
-        errors = self._steps.later_errors(materials, seen, _under(BEFORE, found), _under(GOT, found), FED_AFTER)
+        errors = self._steps.later_errors(materials, seen, under(BEFORE, found), under(GOT, found), FED_AFTER)
         _require_right(errors, process)
 
     def _seen(self, found: Arrays, materials: Materials, when: str) -> Arrays:
         """Read what was fed."""
-        seen = _under(SEEN, found)
+        seen = under(SEEN, found)
         if set(seen) != set(self._data[materials.work].files):
             raise OtherWork(f"cannot verify that every sample was fed exactly once ({when})", "E_FEED")
         if not all(np.isfinite(each).all() for each in seen.values()):
@@ -227,10 +227,6 @@ def fed_spec(spec: Spec, work: Work) -> Spec:
     fed = spec if work.source is None else by_the_item(spec, work.batch)
     labels = fed.label_tensor() if MODES[work.mode].batches_have_labels else None
     return fed if labels is None else replace(fed, inputs=(*fed.inputs, labels))
-
-
-def _under(prefix: str, arrays: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
 
 
 def _require_right(errors: list[AnswerError], process: ProcessResult) -> None:

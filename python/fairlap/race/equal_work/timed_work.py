@@ -20,6 +20,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.machine.hardware.arithmetic_peak import operations_per_second
 from fairlap.models.array_files import safetensors
+from fairlap.models.arrays import under
 from fairlap.models.modes import MODES
 from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
 from fairlap.race.equal_work import answers
@@ -140,8 +141,7 @@ class TimedWork:
             call = drawn[result.number]
             where = f"a timed call drawn {quantity_text.share(call.at)} into the measurement"
             require_done(result.reading, result.call_ns / 1e9, where, self._plan.device)
-            prefix = f"{result.number}/"
-            got = {name.removeprefix(prefix): each for name, each in outputs.items() if name.startswith(prefix)}
+            got = under(f"{result.number}/", outputs)
             which = (*IN_TURN, *UNSEEN)[call.inputs]
             errors = mode_side(self._materials.work.mode).drawn_errors(self._materials, got, which, TIMED_CALL)
             self._process.errors += errors

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, under
 from fairlap.models.rank_parts import RANK_STATE
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.exercise import Exercise
@@ -90,8 +90,7 @@ def states_of_ranks(got: Arrays, ranks: int) -> list[dict[str, Array]]:
     """Each with the loss, which is that of all together."""
     own = [{name: array for name, array in got.items() if not name.startswith(RANK_STATE)}]
     for number in range(1, ranks):
-        prefix = f"{RANK_STATE}{number}/"
-        state = {name.removeprefix(prefix): array for name, array in got.items() if name.startswith(prefix)}
+        state = under(f"{RANK_STATE}{number}/", got)
         own.append({**state, **({LOSS: got[LOSS]} if LOSS in got else {})})
     return own
 

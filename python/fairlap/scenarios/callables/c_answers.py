@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.engine.c_functions import CFunction, loaded, signature_of
+from fairlap.engine.native_functions import run_native
 from fairlap.errors import FairlapError, InvalidRequest
 
 _RETURNED = b"fairlap: it has returned"
@@ -32,21 +32,17 @@ def functions_with_equal_answers(names: Sequence[str], arguments: str, *, any_an
     """
     signature = signature_of(arguments)
     functions = {name: loaded(name, signature) for name in names}
-    first, *_ = names
+    first = names[0]
     for name in names:
         _require_no_crash(name, arguments)
-    answers = {name: _answer(loaded(name, signature)) for name in names}
-    for name in names[1:]:
-        why = "" if any_answers else _difference(answers[first], answers[name])
-        if why:
+    others = [] if any_answers else names[1:]
+    right = _answer(loaded(first, signature)) if others else {}
+    for name in others:
+        if why := _difference(right, _answer(loaded(name, signature))):
             raise DifferentAnswers(
                 f"{name} computes something else than {first}: {why}; --any-answers races them all the same"
             )
     return {name: each.native for name, each in functions.items()}
-
-
-def _call(function: CFunction) -> None:
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.native.address)(function.native.context)
 
 
 def _require_no_crash(name: str, arguments: str) -> None:
@@ -61,7 +57,7 @@ def _require_no_crash(name: str, arguments: str) -> None:
 
 
 def _answer(function: CFunction) -> dict[str, np.ndarray]:
-    _call(function)
+    run_native(function.native.address, function.native.context)
     found = {f"array {place}": each for place, each in enumerate(function.arrays, 1)}
     if function.returned is not None:
         found["what is returned"] = np.array([function.returned])
@@ -90,5 +86,5 @@ def _rounding(array: np.ndarray) -> float:
 
 if __name__ == "__main__":
     _, name, arguments = sys.argv
-    _call(loaded(name, signature_of(arguments)))
+    _answer(loaded(name, signature_of(arguments)))
     print(_RETURNED.decode(), flush=True)

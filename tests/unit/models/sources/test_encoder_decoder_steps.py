@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fairlap.models.sources.python_models.hugging_face_models import LocalModel, module_of
-from own_generators import generating_folder, generating_source
+from own_generators import generated_by_transformers, generating_folder, generating_source
 
 for module in ("torch", "transformers"):
     pytest.importorskip(module, reason="`make test` installs it and runs this")
@@ -52,17 +52,7 @@ def test_tokens_are_those_of_generate_through_both_kinds_of_cache(tmp_path: Path
     import torch
 
     steps, prompt = steps_of(tmp_path / name, name), drawn()
-    ones = torch.ones_like(prompt)
-    found = steps.model.generate(
-        prompt,
-        attention_mask=ones,  # else it leaves out tokens that are drawn and stand for no text
-        do_sample=False,
-        max_new_tokens=TOKENS,
-        eos_token_id=-1,
-        pad_token_id=0,
-        output_logits=True,
-        return_dict_in_generate=True,
-    )
+    found = generated_by_transformers(steps.model, prompt, TOKENS)
     expected = torch.stack(found.logits, dim=1)
     assert not torch.allclose(expected[0], expected[1], atol=0.1), "the same for both prompts would prove nothing"
     assert not torch.allclose(expected[:, 1:], expected[:, :-1], atol=0.1), "the same in every step neither"

@@ -57,7 +57,7 @@ class Exports(SourceKind):
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
-        """Of the first file; each other one has a bundle of its own kind."""
+        """Build for the first file; the other files have bundles of their own."""
         first = sources_of(bundle.source)[0]
         return require_kind(first).implementation(bundle, folder, framework)
 

@@ -18,7 +18,7 @@ import numpy as np
 from fairlap.errors import FairlapError, described
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import filled_batches, joined_items
+from fairlap.models.arrays import filled_batches, joined_items, under
 from fairlap.models.sources.confinement import confine_to, replies
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.registry import require_kind
@@ -54,10 +54,7 @@ def as_arrays(slopes: Slopes) -> dict[str, Any]:
 
 
 def as_slopes(arrays: Any) -> Slopes:
-    def under(prefix: str) -> dict[str, Any]:
-        return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-    return Slopes(float(arrays[LOSS]), under(GRADIENT), under(AVERAGE))
+    return Slopes(float(arrays[LOSS]), under(GRADIENT, arrays), under(AVERAGE, arrays))
 
 
 def _answer(learner: Learner, ask: Ask) -> None:

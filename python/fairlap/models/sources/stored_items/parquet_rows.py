@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.errors import InvalidRequest
-from fairlap.machine.variables import variables_kept
+from fairlap.models.array_files.pyarrow_modules import pyarrow_for
 from fairlap.request.fields.stored_data import CODE
 
 _BYTES = "bytes"  # the field of a struct column, which also has the path that an image had
@@ -15,7 +15,7 @@ _BYTES = "bytes"  # the field of a struct column, which also has the path that a
 
 def found_columns(path: Path) -> tuple[tuple[str, str], int]:
     """Find the columns of images and of labels, and the number of rows."""
-    arrow, parquet = _pyarrow(path)
+    arrow, parquet = pyarrow_for(path, CODE)
     try:
         file = parquet.ParquetFile(path)
     except (arrow.ArrowException, ValueError, OSError) as error:
@@ -36,7 +36,7 @@ def parquet_samples(
     path: str, columns: tuple[str, str], batch: int, part: int = 0, parts: int = 1
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the encoded image and the label of each row, or of the rows of each ``parts``-th row group."""
-    _, parquet = _pyarrow(Path(path))
+    _, parquet = pyarrow_for(Path(path), CODE)
     file = parquet.ParquetFile(path)
     groups = list(range(file.metadata.num_row_groups))[part::parts]
     if not groups:
@@ -46,18 +46,6 @@ def parquet_samples(
         images = images.field(_BYTES) if images.type.num_fields else images
         for image, label in zip(images, labels.to_pylist(), strict=True):
             yield image.as_py(), label
-
-
-def _pyarrow(path: Path) -> tuple[Any, Any]:
-    try:
-        with variables_kept():
-            import pyarrow as arrow
-            from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise InvalidRequest(
-            f"{path} is read with pyarrow, which is not installed: pip install 'fairlap[parquet]'", code=CODE
-        ) from None
-    return arrow, parquet
 
 
 def _is_binary(kind: Any, types: Any) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from fairlap.engine.calls_in_turns import Arguments
-from fairlap.engine.native_functions import address_of_argument, native_function_of
+from fairlap.engine.native_functions import address_of_argument, native_function_of, run_native
 from fairlap.engine.timed_calls import body_does_not_run
 from fairlap.scenarios.callables.answers.arrays import NeverStarted
 
@@ -31,10 +30,10 @@ class Checked:
             self._require_started(returned)
             return returned
         context = address_of_argument(arguments.args[0]) if arguments.args else native.context
-        _run_native(native.address, context)
+        run_native(native.address, context)
         completion = native_function_of(self.done) if self.done is not None else None
         if completion is not None:
-            _run_native(completion.address, completion.context)
+            run_native(completion.address, completion.context)
         return None
 
     def _require_started(self, returned: object) -> None:
@@ -42,7 +41,3 @@ class Checked:
         if inspect.iscoroutine(returned) and inspect.getcoroutinestate(returned) == inspect.CORO_CREATED:
             returned.close()  # or Python warns of it, too
             raise NeverStarted(body_does_not_run(self.name))
-
-
-def _run_native(address: int, context: int) -> None:
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(context)

@@ -10,14 +10,14 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, under
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork, answer_error
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
-from fairlap.race.processes.turn_start import unused_calls
+from fairlap.race.processes.rotation import Rotation, Turn
 from fairlap.request.fields.stages import CODE
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.file_to_answer.answer_values import from_arrays, why_wrong
@@ -32,10 +32,7 @@ from fairlap.scenarios.file_to_answer.stage_messages import (
 )
 from fairlap.scenarios.process_result import ProcessResult
 
-_FEWEST_ROUNDS = 2  # over all files
-_FEWEST_TURNS = 4
 _FEWEST_ANSWERS = 4  # of a turn, so that overlapped ones have some in between
-_MOST_ANSWERS = 4096
 _SAME_INPUTS = 1e-5  # of the largest value: what code on other threads may round otherwise
 _MOST_NAMED = 3
 
@@ -54,38 +51,31 @@ class FileRun(AfterTurns):
         self._file = scratch / "answer-to-a-file.safetensors"
         drawn = random.Random(f"files {plan.seed} {block.number}")  # for all contestants of the block alike
         count = len(self._stages.names)
-        self._round = drawn.sample(range(count), count)
-        self._turn_s = plan.measuring.seconds / max(plan.measuring.rounds, _FEWEST_TURNS)
+        order = drawn.sample(range(count), count)
+        self._rotation = Rotation(order, plan.measuring, fewest_of_a_turn=_FEWEST_ANSWERS)
         self._seen_s: dict[int, float] = {}
-        self._times_ns: list[list[np.ndarray]] = [[] for _ in self._round]  # of an answer and its stages, by file
-        self._place, self._turns, self._measured_s = 0, 0, 0.0
+        self._times_ns: list[list[np.ndarray]] = [[] for _ in order]  # of an answer and its stages, by file
         self._overlapped, self._between_s = 0, 0.0
-        self._ended = False
 
     def goes_on(self, bench: Bench) -> bool:
-        if self._ended:
-            return False
-        enough = self._place >= _FEWEST_ROUNDS * len(self._round) and self._turns >= _FEWEST_TURNS
-        return not enough or self._measured_s < self._plan.measuring.seconds
+        return self._rotation.goes_on
 
     def begin(self, process: OneProcess) -> None:
         """Answer every file once, in drawn order, and check all that comes of it."""
         work, spec = self._materials.work, self._materials.spec
         self._references = references_of(work, spec, self._plan.pass_env)
-        for item in self._round:
+        for item in self._rotation.order:
             self._see(item, process)
         process.result.warnings = [*process.result.warnings, *self._unproven()]
         process.result.answers = AnswersFound()
 
     def step(self, process: OneProcess) -> None:
-        if self._place >= len(self._round) and not process.bench.may_go_on():
-            self._ended = True
+        if not self._rotation.may_step(process.bench):
             return
-        places = self._answers_of_turn()
-        self._one_by_one(places, process)
-        self._overlap(places, process)
-        self._place += len(places)
-        self._turns += 1
+        turn = self._rotation.turn(self._answer_s)
+        answers_s = self._one_by_one(turn, process)
+        self._overlap(turn.places, process)
+        self._rotation.took(turn, answers_s)
         process.result.answers = self._found()
 
     def _see(self, item: int, process: OneProcess) -> None:
@@ -93,8 +83,8 @@ class FileRun(AfterTurns):
         seen = process.worker.ask(SeeItem(self._stages, item, str(self._file)), within_s=self._plan.limits.answer_s)
         self._seen_s[item] = seen.seconds
         found, reference = safetensors.read(self._file), self._references[item]
-        _require_same_inputs(_of(found, INPUTS), reference)
-        self._check_outputs(_of(found, OUTPUTS), reference, process.result)
+        _require_same_inputs(under(INPUTS, found), reference)
+        self._check_outputs(under(OUTPUTS, found), reference, process.result)
         _require_right_answer(found, reference)
 
     def _check_outputs(self, got: Arrays, reference: FileReference, result: ProcessResult) -> None:
@@ -107,25 +97,25 @@ class FileRun(AfterTurns):
         result.errors += [max(errors, key=lambda error: error.distance)] if errors else []
         answers.require_right(errors, result.in_force)
 
-    def _one_by_one(self, places: list[int], process: OneProcess) -> None:
-        unused = min(unused_calls(self._turn_s / len(places), self._turn_s), len(places))
-        items = (*places[-unused:], *places) if unused else tuple(places)
+    def _one_by_one(self, turn: Turn, process: OneProcess) -> float:
+        """Return the seconds that the answers took."""
+        items = turn.whole
         request = self._asked(items, overlapped=False)
         process.worker.ask(request, within_s=self._plan.limits.measure_s)
         times_ns = np.frombuffer(process.worker.raw, dtype="<f8")
         if len(times_ns) != request.columns * len(items):
             raise OtherWork(f"{len(times_ns)} times came of {len(items)} answers", "E_OUTPUT")
-        rows = times_ns.reshape(len(items), request.columns)[unused:]
-        for item, row in zip(places, rows, strict=True):
+        rows = times_ns.reshape(len(items), request.columns)[len(turn.unused) :]
+        for item, row in zip(turn.places, rows, strict=True):
             self._times_ns[item].append(row)
-        for item in set(places):
+        for item in set(turn.places):
             for label, times in zip(("", *self._stages.labels), np.stack(self._times_ns[item], axis=1), strict=True):
                 self.samples[f"file-{item}{label and f'-{label}'}/wall_ns"] = times
-        self._measured_s += float(np.nansum(rows[:, 0])) / 1e9
         _require_right_answer(safetensors.read(self._file), self._references[items[-1]])
+        return float(np.nansum(rows[:, 0])) / 1e9
 
-    def _overlap(self, places: list[int], process: OneProcess) -> None:
-        request = self._asked(tuple(places), overlapped=True)
+    def _overlap(self, places: tuple[int, ...], process: OneProcess) -> None:
+        request = self._asked(places, overlapped=True)
         measured = process.worker.ask(request, within_s=self._plan.limits.measure_s)
         self._overlapped += len(places) - 1
         self._between_s += measured.between_s
@@ -134,16 +124,6 @@ class FileRun(AfterTurns):
     def _asked(self, items: tuple[int, ...], *, overlapped: bool) -> MeasureItems:
         self._file.unlink(missing_ok=True)
         return MeasureItems(self._stages, items, overlapped, str(self._file))
-
-    def _answers_of_turn(self) -> list[int]:
-        """As many of the drawn order as fill a turn, by what they took so far."""
-        places: list[int] = []
-        left_s = self._turn_s
-        while (left_s > 0 or len(places) < _FEWEST_ANSWERS) and len(places) < _MOST_ANSWERS:
-            item = self._round[(self._place + len(places)) % len(self._round)]
-            places.append(item)
-            left_s -= self._answer_s(item)
-        return places
 
     def _answer_s(self, item: int) -> float:
         rows = self._times_ns[item]
@@ -202,7 +182,3 @@ def _require_same_inputs(got: Arrays, reference: FileReference) -> None:
 def _require_right_answer(found: Arrays, reference: FileReference) -> None:
     if why := why_wrong(from_arrays(found), reference.answer):
         raise OtherWork(f"its final answer to {reference.name} differs from the reference's: {why}", "E_OUTPUT")
-
-
-def _of(arrays: Arrays, prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

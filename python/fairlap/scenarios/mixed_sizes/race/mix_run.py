@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,7 +10,7 @@ import numpy as np
 
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, under
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import UNSEEN, Materials
@@ -19,7 +18,7 @@ from fairlap.race.equal_work.timed_work import require_done
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.after_turns import AfterTurns, OneProcess
 from fairlap.race.processes.bench import Bench
-from fairlap.race.processes.turn_start import unused_calls
+from fairlap.race.processes.rotation import Rotation
 from fairlap.request.fields.mix import Mix
 from fairlap.request.names import ContestantName
 from fairlap.scenarios.mixed_sizes.mix_messages import (
@@ -39,9 +38,6 @@ WHEN = "at a size of the mix"
 """``AnswerError.when`` of an answer at one of the sizes."""
 
 _LONGEST_ROUND = 128  # calls, unless there are more sizes
-_FEWEST_ROUNDS = 2  # so that every size has that many samples at least
-_FEWEST_TURNS = 4
-_MOST_CALLS = 4096  # of a turn
 
 
 def round_of(mix: Mix, drawn: random.Random) -> list[int]:
@@ -67,20 +63,14 @@ class MixRun(AfterTurns):
         self._file = scratch / "calls-of-sizes.safetensors"
         drawn = random.Random(f"mix {plan.seed} {block.number}")  # for all contestants of the block alike
         self._seen_in = drawn.sample(range(len(mix.sizes)), len(mix.sizes))
-        self._round = round_of(mix, drawn)
+        self._rotation = Rotation(round_of(mix, drawn), plan.measuring)
         self._checked_at = [drawn.randrange(len(mix.sizes)) for _ in UNSEEN]
         self._shares = [drawn.random() for _ in UNSEEN]
-        self._turn_s = plan.measuring.seconds / max(plan.measuring.rounds, _FEWEST_TURNS)
         self._seen: dict[int, SizeSeen] = {}
         self._times_ns: list[list[float]] = [[] for _ in mix.sizes]
-        self._place, self._turns, self._measured_s = 0, 0, 0.0
-        self._ended = False
 
     def goes_on(self, bench: Bench) -> bool:
-        if self._ended:
-            return False
-        enough = self._place >= _FEWEST_ROUNDS * len(self._round) and self._turns >= _FEWEST_TURNS
-        return not enough or self._measured_s < self._plan.measuring.seconds
+        return self._rotation.goes_on
 
     def begin(self, process: OneProcess) -> None:
         """See every size, in drawn order, and check the answers there."""
@@ -90,26 +80,22 @@ class MixRun(AfterTurns):
         process.result.mix = self._found()
 
     def step(self, process: OneProcess) -> None:
-        if self._place >= len(self._round) and not process.bench.may_go_on():
-            self._ended = True
+        if not self._rotation.may_step(process.bench):
             return
-        places = self._calls_of_turn()
-        unused = min(unused_calls(self._turn_s / len(places), self._turn_s), len(places))
-        drawn = self._drawn()
-        request = MeasureMix((*places[-unused:], *places) if unused else tuple(places), drawn)
+        turn, drawn = self._rotation.turn(self._call_s), self._drawn()
+        request = MeasureMix(turn.whole, drawn)
         measured = process.worker.ask(request, within_s=self._plan.limits.measure_s)
         times_ns = np.frombuffer(process.worker.raw, dtype="<f8")
         if len(times_ns) != len(request.sizes):
             raise OtherWork(f"{len(times_ns)} times came of {len(request.sizes)} calls", "E_OUTPUT")
-        for place, time_ns in zip(places, times_ns[unused:], strict=True):
+        times_ns = times_ns[len(turn.unused) :]
+        for place, time_ns in zip(turn.places, times_ns, strict=True):
             self._times_ns[place].append(float(time_ns))
-        for place in set(places):
+        for place in set(turn.places):
             self.samples[f"mix-{self._mix.label(place)}/wall_ns"] = np.array(self._times_ns[place])
         if drawn is not None:
             self._check_drawn(drawn, measured, process.result)
-        self._measured_s += float(np.nansum(times_ns[unused:])) / 1e9
-        self._place += len(places)
-        self._turns += 1
+        self._rotation.took(turn, float(np.nansum(times_ns)) / 1e9)
         process.result.mix = self._found()
 
     def _see(self, place: int, worker: WorkerProcess, result: ProcessResult) -> None:
@@ -121,7 +107,7 @@ class MixRun(AfterTurns):
         require_done(seen.reading, seen.first_s, f"the first call at {label}", self._plan.device)
         self._seen[place] = seen
         found = safetensors.read(self._file)
-        by_set = {which: _of(found, f"{which}/") for which in SETS}
+        by_set = {which: under(f"{which}/", found) for which in SETS}
         for which, got in by_set.items():
             self._check(here, got, which, result, f"a call at {label}")
         if here.tells_inputs_apart and len(set(map(_content, by_set.values()))) < len(SETS):
@@ -132,35 +118,24 @@ class MixRun(AfterTurns):
         result.errors += [max(errors, key=lambda error: error.distance)] if errors else []
         answers.require_right_on(here, got, which, errors, result.in_force, where)
 
-    def _calls_of_turn(self) -> list[int]:
-        """As many of the drawn order as fill a turn, by what calls took so far."""
-        usual_s = {place: self._call_s(place) for place in set(self._round)}
-        places: list[int] = []
-        left_s = self._turn_s
-        while (left_s > 0 or not places) and len(places) < _MOST_CALLS:
-            place = self._round[(self._place + len(places)) % len(self._round)]
-            places.append(place)
-            left_s -= usual_s[place]
-        return places
-
     def _call_s(self, place: int) -> float:
         times_ns = self._times_ns[place]
         return float(np.nanmedian(times_ns)) / 1e9 if times_ns else self._seen[place].next_s
 
     def _drawn(self) -> DrawnAtSize | None:
         """One in each of the first turns, on inputs that are used for it alone."""
-        if self._turns >= len(UNSEEN):
+        if self._rotation.turns >= len(UNSEEN):
             return None
-        place = self._checked_at[self._turns]
-        inputs = self._at_sizes[place].inputs_file(UNSEEN[self._turns])
+        place = self._checked_at[self._rotation.turns]
+        inputs = self._at_sizes[place].inputs_file(UNSEEN[self._rotation.turns])
         self._file.unlink(missing_ok=True)
-        return DrawnAtSize(self._shares[self._turns], place, str(inputs), str(self._file))
+        return DrawnAtSize(self._shares[self._rotation.turns], place, str(inputs), str(self._file))
 
     def _check_drawn(self, drawn: DrawnAtSize, measured: MixMeasured, result: ProcessResult) -> None:
         where = f"a timed call at {self._where(drawn.size)}"
         require_done(measured.reading, (measured.drawn_ns or 0.0) / 1e9, where, self._plan.device)
         got = safetensors.read(self._file)
-        self._check(self._at_sizes[drawn.size], got, UNSEEN[self._turns], result, where)
+        self._check(self._at_sizes[drawn.size], got, UNSEEN[self._rotation.turns], result, where)
 
     def _where(self, place: int) -> str:
         return ",".join(f"{name}={size}" for name, size in self._mix.dims(place))
@@ -180,10 +155,6 @@ class MixRun(AfterTurns):
         if seen is None or place == self._mix.usual:  # prepared for it
             return found
         return msgspec.structs.replace(found, first_s=seen.first_s, compiled=seen.compiled)
-
-
-def _of(arrays: Mapping[str, np.ndarray], prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _content(got: Arrays) -> bytes:
