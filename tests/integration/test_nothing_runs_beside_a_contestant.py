@@ -12,17 +12,37 @@ import numpy as np
 import pytest
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.machine.programs.processes import process_ids, process_stat
+from fairlap.machine.programs.process_tree import descendants
 from fairlap.scenarios.calls.latency_messages import Measure
+from fairlap.scenarios.file_to_answer.stage_messages import MeasureItems
 from fairlap.scenarios.learning.race import held_out_answers
 from fairlap.scenarios.learning.training_messages import Epoch
 from fairlap.scenarios.load.load_messages import OfferLoad
+from fairlap.scenarios.mixed_sizes.mix_messages import MeasureMix
 from machine_marks import needs_proc
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_proc]
 
 MOST_OF_A_CORE = 0.01
-TIMED = (Measure, Epoch, OfferLoad)
+TIMED = (Measure, MeasureItems, MeasureMix, Epoch, OfferLoad)
+OWN = """
+import numpy as np
+import torch
+
+
+def build():
+    torch.manual_seed(0)
+    wide = torch.nn.Sequential(torch.nn.Linear(20, 4000), torch.nn.ReLU(), torch.nn.Linear(4000, 2))
+    return wide, (torch.randn(64, 20),)
+
+
+def load(path):
+    return np.load(path)
+
+
+def work():
+    sum(range(10_000))
+"""
 
 
 class Beside:
@@ -30,12 +50,10 @@ class Beside:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wall_s, self.cpu_s, self.of_threads = Counter[str](), Counter[str](), Counter[str]()
-        self._sessions = {os.getsid(0)}
         self._begun: dict[str, Any] = {}
         send, ask = WorkerProcess._send, WorkerProcess.ask
 
         def sent(worker: WorkerProcess, message: Any, *limits: float) -> None:
-            self._sessions.add(worker.pid)
             send(worker, message, *limits)
             self._begun = {
                 "others": self._others_ns(worker.pid),
@@ -64,10 +82,7 @@ class Beside:
     def _others_ns(self, timed: int) -> dict[str, int]:
         """Of every thread of the race but those of the worker that is timed, and the one that reads this."""
         found = {}
-        for pid in process_ids():
-            stat = process_stat(pid)
-            if pid != os.getpid() and (stat is None or stat.session not in self._sessions - {os.getsid(0)}):
-                continue
+        for pid in (os.getpid(), *descendants(os.getpid())):
             try:
                 if os.getpgid(pid) == timed:
                     continue
@@ -91,29 +106,70 @@ def table(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("scenario", ["latency", "training", "to a score", "generation", "load"])
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a model of a user's, items and files for it, and rows for pipelines."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "own_net.py").write_text(OWN)
+    rows = rng.normal(size=(4000, 20)).astype(np.float32)
+    np.savez(tmp_path / "items.npz", input=rows, labels=(rows[:, :3].sum(axis=1) > 0).astype(np.int64))
+    for folder, count in (("files", 3), ("data", 8)):
+        (tmp_path / folder).mkdir()
+        for number in range(count):
+            np.save(tmp_path / folder / f"{number}.npy", rng.normal(size=(64, 20)).astype(np.float32))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        *("latency", "gradients", "training", "to a score", "own model to a score", "generation", "load", "fed"),
+        *("commands", "callables", "files to answers", "mixed sizes", "pipelines"),
+    ],
+)
 def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
-    scenario: str, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scenario: str, table: Path, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("torch", "jax"):
+    for module in ("torch", "jax", "onnxscript"):
         pytest.importorskip(module, reason="`make test` installs it and runs this")
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(held_out_answers, "_ITEMS_AT_ONCE", 4000)
     beside = Beside(monkeypatch)
-    raced = ("--on", "torch,jax", "--blocks", "1", "--seconds", "0.4s", "--no-store", "--quiet")
+    usual = ("--blocks", "1", "--seconds", "0.4s", "--no-store", "--quiet")
+    raced = ("--on", "torch,jax", *usual)
     quick = ("tabular", *raced)
-    to_score = ("--mode", "train", "--train-on", f"{table}:grade", "--to-score", "99.9%", "--epochs", "5")
+    to_score = ("--mode", "train", "--to-score", "99.9%", "--epochs", "5")
+    own_score = ("--loss", "cross_entropy", "--train-on", str(own / "items.npz"), *to_score)
+    program = "python3 -c 'sum(range(100000))'"
     asked = {
         "latency": ("compare", *quick),
+        "gradients": ("compare", *quick, "--mode", "grad"),
         "training": ("compare", *quick, "--mode", "train"),
-        "to a score": ("compare", *quick, *to_score),
+        "to a score": ("compare", *quick, "--train-on", f"{table}:grade", *to_score),
+        "own model to a score": ("compare", "own_net:build", "--on", "torch,jax", *usual, *own_score),
         "generation": ("compare", "characters_generate", *raced),
         "load": ("load", *quick, "--p90", "100ms", "--trial", "0.3s"),
+        "fed": ("compare", *quick, "--data", "synthetic"),
+        "commands": ("compare", "--command", f"a={program}", "--command", f"b={program}", *usual),
+        "callables": ("compare", "callable", "--on", "python:call=own_net.work", *usual),
+        "files to answers": (
+            *("compare", "own_net:build", *raced, "--items", str(own / "files"), "--before", "own_net:load"),
+        ),
+        "mixed sizes": ("compare", "tabular", *raced, "--shapes-from", "batch=lognormal(3,0.5):8..64"),
+        "pipelines": ("compare", f"data:{own / 'data'}:batch=4", "--on", "loop,dataloader", *usual),
     }
     with pytest.raises(SystemExit) as ended:
         cli.main(asked[scenario], standalone_mode=False)
-    assert ended.value.code == (1 if scenario == "to a score" else 0)  # nobody reaches that score
-    besides = {"to a score": {"Epoch"}, "load": {"OfferLoad"}}
-    assert set(beside.wall_s) == {"Measure"} | besides.get(scenario, set())
+    assert ended.value.code == (1 if "score" in scenario else 0)  # nobody reaches that score
+    timed = {
+        "to a score": {"Measure", "Epoch"},
+        "own model to a score": {"Measure", "Epoch"},
+        "load": {"Measure", "OfferLoad"},
+        "files to answers": {"MeasureItems"},
+        "mixed sizes": {"MeasureMix"},
+    }
+    assert set(beside.wall_s) == timed.get(scenario, {"Measure"})
     for kind, wall_s in beside.wall_s.items():
         assert beside.cpu_s[kind] < MOST_OF_A_CORE * wall_s, (kind, wall_s, beside.of_threads)

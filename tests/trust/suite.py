@@ -3,12 +3,15 @@
 python -m tests.trust.suite --out build/trust          the stated trials, about an hour
 python -m tests.trust.suite --out build/trust --small  the size that the tests run
 python -m tests.trust.suite --out build/trust --only "12 gates"  the experiments whose names begin so
+python -m tests.trust.suite --out build/trust --jobs 1          one after the other, not one on each CPU
 """
 
 import argparse
 import json
+import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
@@ -62,21 +65,24 @@ KNOWN_UNMET = {
 }
 
 
-def run(*, small: bool, only: str = "") -> list[Figure]:
+def run(*, small: bool, only: str = "", jobs: int = 1) -> list[Figure]:
     """Run every experiment whose name begins so, printing on the way how long each took."""
-    figures: list[Figure] = []
-    for name, (experiment, full_trials, small_trials) in EXPERIMENTS.items():
-        if not name.startswith(only):
-            continue
-        started = time.perf_counter()
-        found = experiment(small_trials if small else full_trials)
-        figures += found
-        failed = sum(not figure.passed for figure in found)
-        print(
-            f"{name}: {len(found)} figures, {failed} not met, {time.perf_counter() - started:.1f} s",
-            flush=True,
-        )
-    return figures
+    names = [name for name in EXPERIMENTS if name.startswith(only)]
+    if jobs == 1:
+        return [figure for name in names for figure in _run_one(name, small=small)]
+    with ProcessPoolExecutor(jobs) as pool:
+        running = {pool.submit(_run_one, name, small=small): name for name in names}
+        found = {running[each]: each.result() for each in as_completed(running)}
+    return [figure for name in names for figure in found[name]]
+
+
+def _run_one(name: str, *, small: bool) -> list[Figure]:
+    experiment, full_trials, small_trials = EXPERIMENTS[name]
+    started = time.perf_counter()
+    found = experiment(small_trials if small else full_trials)
+    failed = sum(not figure.passed for figure in found)
+    print(f"{name}: {len(found)} figures, {failed} not met, {time.perf_counter() - started:.1f} s", flush=True)
+    return found
 
 
 def as_markdown(figures: list[Figure]) -> str:
@@ -105,8 +111,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for trust.json and trust.md")
     parser.add_argument("--small", action="store_true", help="the size that the tests run")
     parser.add_argument("--only", default="", help="experiments whose names begin so")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="experiments at a time")
     options = parser.parse_args(arguments)
-    figures = run(small=options.small, only=options.only)
+    figures = run(small=options.small, only=options.only, jobs=options.jobs)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "trust.json").write_text(json.dumps([f.as_row() for f in figures], indent=1) + "\n")
     (options.out / "trust.md").write_text(as_markdown(figures))

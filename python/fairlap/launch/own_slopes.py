@@ -17,6 +17,7 @@ import numpy as np
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.launch.opened_source import passed_to, process_of_source
 from fairlap.machine.files.scratch_folder import ScratchFolder
+from fairlap.machine.programs.process_tree import ProcessTree, children
 from fairlap.models.array_files import safetensors
 from fairlap.models.sources.bundle import bundle_in
 from fairlap.models.sources.learning.serving import INPUT, WEIGHT, Ask, Begin, Computed, as_slopes
@@ -26,13 +27,20 @@ from fairlap.models.training.reference import Batch, NotComputed, OwnSlopes, Slo
 Array = Any
 
 
+_STOPPED_WITHIN_S = 1.0
+
+
 class SlopesOfSource(OwnSlopes):
-    """Starts its process when it is first asked; the process waits without using a core until it is asked again."""
+    """Starts its process when it is first asked, and stops it between answers.
+
+    Threads of a framework spin for a while after they have computed, and contestants are timed meanwhile.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._bundle = folder, bundle_in(folder)
         self._trained = [weight.name for weight in self._bundle.spec.weights if weight.trained]
         self._process: subprocess.Popen[bytes] | None = None
+        self._stopped: ProcessTree | None = None
         self._scratch = ScratchFolder()
         self._numbers = itertools.count()
         ended = weakref.ref(self)
@@ -69,14 +77,25 @@ class SlopesOfSource(OwnSlopes):
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
+        if self._stopped is not None:
+            self._stopped.thaw()
         try:
             process.stdin.write(msgspec.json.encode(ask) + b"\n")
             process.stdin.flush()
-            return msgspec.json.decode(process.stdout.readline(), type=Computed)
+            found = msgspec.json.decode(process.stdout.readline(), type=Computed)
         except (OSError, *NOT_THE_DOCUMENT):
             self.close()
             text = self._bundle.source.text
             raise NotComputed(f"the process that computes the gradients of {text} ended") from None
+        self._stop(process.pid)
+        return found
+
+    def _stop(self, guardian: int) -> None:
+        """Stop all but the guardian, where the system lists processes."""
+        if self._stopped is None and (first := children(guardian)):
+            self._stopped = ProcessTree(guardian, first[0])
+        if self._stopped is not None:
+            self._stopped.freeze(_STOPPED_WITHIN_S)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -90,7 +109,7 @@ class SlopesOfSource(OwnSlopes):
         return self._process
 
     def close(self) -> None:
-        process, self._process = self._process, None
+        process, self._process, self._stopped = self._process, None, None
         if process is not None:
             process.terminate()
             process.wait()

@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import click
 
@@ -182,23 +182,26 @@ class Live(Messages):
 
     def began(self, process: ProcessResult) -> None:
         self._course.began(process)
-        self._bar.update(self._task, now=self._course.now)
+        self._show(now=self._course.now)
 
     def trained(self, process: ProcessResult) -> None:
         self._course.trained(process)
-        self._bar.update(self._task, now=self._course.now)
+        self._show(now=self._course.now)
 
     def ended(self, done: int, process: ProcessResult) -> None:
         if not process.finished:
             self.say(process_line(process, self._plan))
         self._course.ended(done, process)
         completed = done if self._course.budget_s is None else self._course.elapsed_s()
-        self._bar.update(self._task, completed=completed, left=self._course.left)
+        self._show(completed=completed, left=self._course.left)
 
     def block_over(self, processes: Sequence[ProcessResult]) -> None:
         width = blinded_half_width(self._plan, processes)
         if math.isfinite(width):
-            self._bar.update(self._task, width=f"intervals ± {quantity_text.share(width)}")
+            self._show(width=f"intervals ± {quantity_text.share(width)}")
+
+    def _show(self, **fields: Any) -> None:
+        self._bar.update(self._task, refresh=True, **fields)
 
 
 class Course:
@@ -242,7 +245,9 @@ def _bar(*, counted: bool) -> Bar:
     columns = ("{task.fields[left]}", "{task.fields[width]}", "{task.fields[now]}")
     texts = [TextColumn(column, markup=False) for column in columns]
     numbers = [MofNCompleteColumn()] if counted else []
-    return Progress(BarColumn(20), *numbers, *texts, console=Console(file=unfiltered(sys.stderr)), transient=True)
+    console = Console(file=unfiltered(sys.stderr))
+    # Drawn when something has changed: a thread that draws it ten times a second would run beside what is timed.
+    return Progress(BarColumn(20), *numbers, *texts, console=console, transient=True, auto_refresh=False)
 
 
 class TimeLeft:
