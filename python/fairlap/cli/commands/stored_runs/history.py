@@ -32,7 +32,7 @@ fairlap history callables --branch main
     "--quantity",
     type=NAME,
     metavar="QUANTITY",
-    help="memory_peak, cpu_time, compile_time, energy_per_item, top1, ...  [default: what ranks them]",
+    help="memory_peak, cpu_time, energy_per_item, ...  [default: what ranks them]",
 )
 @click.option("--margin", type=SHARE, default="1%", help="Ignore changes smaller than SHARE.  [default: 1%]")
 @OUTPUT
