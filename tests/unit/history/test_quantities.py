@@ -82,7 +82,8 @@ def test_a_planted_step_is_found_with_its_size_its_commits_and_the_command_that_
 ) -> None:  # fmt: skip
     ids = stored(tmp_path / "s", [day_with(column, values, day, times) for day in range(DAYS)])
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "s"))
-    [trend] = trends(quantity, "--on", "torch", "-o", tmp_path / "h.html", "-o", tmp_path / "h.csv")
+    files = ("-o", tmp_path / "h.html", "-o", tmp_path / "h.csv") if quantity == "memory_peak" else ()
+    [trend] = trends(quantity, "--on", "torch", *files)
     [change] = trend["changes"]
     assert (change["run"], change["run_before"], change["cause"]) == (ids[AT], ids[AT - 1], "contestant")
     assert change["ratio"] == pytest.approx(times, rel=0.01)
@@ -91,6 +92,8 @@ def test_a_planted_step_is_found_with_its_size_its_commits_and_the_command_that_
     option = f"--quantity {bisected} " if bisected else ""
     command = f"fairlap bisect {option}--good {good} --bad {bad}" if bisected else ""
     assert trend["bisect"] == [command]
+    if not files:
+        return
     page = (tmp_path / "h.html").read_text()
     assert f"{good}..{bad}" in page
     assert command in page
