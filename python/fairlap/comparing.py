@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -43,8 +44,9 @@ def compare(
 
     The name of a model, or of your own such as ``"model.onnx"``, is raced as ``fairlap compare`` does, each contestant
     in new processes, with the options of a request file. ``shapes`` and ``inputs`` may be mappings, from the names of
-    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require``
-    and ``use`` fill the result's ``decision``, and ``output`` names files. The result has a row for each contestant:
+    the model's inputs to sizes and to arrays; ``dims`` and ``ranges`` too, and ``labels`` an array. ``require`` and
+    ``use`` fill the result's ``decision``, changes, ``require="memory_peak<=+2%"``, its ``findings``, as of a gate
+    against the ``baseline`` or the first; ``output`` names files. The result has a row for each contestant:
     ``compare("model.onnx", on=["onnxruntime", "jax"], shapes={"ids": (8, 128)}).rows``. Nothing is stored.
     Callables that can be imported race as ``compare("callable", on=["python:call=k.a", "python:call=k.b"])``; with
     ``reference="k:ref"`` and ``inputs="k:draw"`` their answers are checked.
@@ -164,6 +166,8 @@ def _as_texts(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     texts: dict[str, Any] = {}
     if isinstance(options.get("output"), str | Path):
         texts["output"] = (options["output"],)
+    if isinstance(options.get("require"), list | tuple):
+        texts["require"] = ",".join(options["require"])
     shapes, dims, ranges, inputs = (options.get(name) for name in ("shapes", "dims", "ranges", "inputs"))
     if isinstance(shapes, Mapping):
         texts["shapes"] = (",".join(f"{name}:[{','.join(map(str, sizes))}]" for name, sizes in shapes.items()),)
@@ -192,9 +196,11 @@ def _results(request: RaceRequest) -> Results:
     from fairlap.machine.race_lock.lock import one_race
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.stopping import Ending
+    from fairlap.results.decision.required_measured import require_measured
 
     output = checked_output(request, request, store=False)
     plan = plan_of(request)
+    require_measured(plan)
     require_driver(plan.device)
     require_programs(plan.contestants)
     longest_s = Ending(plan, target=request.target, budget_s=request.budget).longest_s
@@ -213,10 +219,12 @@ def _raced_alone(plan: Plan, request: RaceRequest, output: RunOutput) -> Results
     from fairlap.race.stopping import Ending
     from fairlap.render.outputs import write_all
     from fairlap.results.decision.question import with_decision
+    from fairlap.results.decision.required_decided import are_required_decided
     from fairlap.results.results import results_of
 
     plan = with_best_settings(plan)
-    ending = Ending(plan, target=request.target, budget_s=request.budget)
+    decided = partial(are_required_decided, plan)
+    ending = Ending(plan, target=request.target, budget_s=request.budget, also_decided=decided)
     findings = Findings(traces=request.trace)
     progress = progress_in_kernel(plan, request.budget)
     race = Race(plan, ending=ending, keep_weights=request.keep_weights, findings=findings, progress=progress)

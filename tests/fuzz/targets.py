@@ -21,6 +21,7 @@ from fairlap.cli import cli
 from fairlap.data.labelled.npz_file import npz_items
 from fairlap.data.npy_rows import NpyRows
 from fairlap.errors import FairlapError
+from fairlap.history.foreign.foreign_files import points_in
 from fairlap.models.array_files import safetensors
 from fairlap.models.onnx_import import build, load_graph
 from fairlap.models.sources.archives import require_archive
@@ -32,6 +33,7 @@ from fairlap.store.runs.run_file import encode_document, run_document
 from fairlap.store.store import open_store
 from fairlap.worker import protocol
 from fairlap.worker.received import NotAMessage, Received
+from foreign_results import action_data, asv_folder, data_js, pytest_folder
 from onnx_files import source_of
 from onnx_mutations import mutated, valid_models
 from runs_for_rows import a_run
@@ -190,7 +192,41 @@ a = "true"
 b = { run = "true", folder = "." }
 """
 
+
+def _other_tools() -> list[bytes]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        of_pytest = next(pytest_folder(Path(folder)).rglob("*.json")).read_bytes()
+    return [data_js().encode(), json.dumps(action_data()).encode(), of_pytest]
+
+
+def _asv_file(path: Path) -> None:
+    """As one of a folder whose other files are valid."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = asv_folder(Path(scratch) / "results")
+        (folder / "bench" / "00.json").write_bytes(path.read_bytes())
+        points_in(folder)
+
+
+def _asv_seeds() -> list[bytes]:
+    import tempfile
+
+    found = []
+    for version in (1, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            asv_folder(Path(folder, "results"), version)
+            found.append(next(Path(folder, "results", "bench").glob("0*.json")).read_bytes())
+    return found
+
+
 TARGETS: dict[str, Target] = {
+    "othertools": Target(
+        points_in, _other_tools, (mutations.in_json, mutations.in_json, mutations.in_bytes), "data.json"
+    ),
+    "asv": Target(_asv_file, _asv_seeds, (mutations.in_json, mutations.in_json, mutations.in_bytes), "0.json"),
     "replies": Target(_replies, _reply_seeds, (mutations.in_lines, mutations.in_lines, mutations.in_bytes)),
     "plan": Target(
         lambda path: command("compare", "--plan", str(path), "--dry-run"),

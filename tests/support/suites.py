@@ -11,6 +11,7 @@ import pytest
 from fairlap.cli.races import suite_races
 from fairlap.cli.races.recorder import StoredRun
 from fairlap.cli.races.run_race import RunOutput
+from fairlap.meters.memory import Memory
 from fairlap.race.planning.plan import Plan
 from fairlap.race.run import Run
 from fairlap.results.results import results_of
@@ -44,6 +45,7 @@ class GivenRaces:
     change: dict[str, float] = field(default_factory=dict)
     blocks: int = 16
     spread: float = 0.004
+    peak_of_change: float = 0.0  # times that of the base; 0 where memory is not known
     fails: set[str] = field(default_factory=set)
     interrupts_at: str = ""
     ran: list[str] = field(default_factory=list)
@@ -73,6 +75,9 @@ class GivenRaces:
                 process = ProcessResult(block.number, 0, contestant, plan.works[0].id, block.conditions)
                 process.timings = {"wall_ns": Timing(ns, ns, ns, 100, 1, 0, "flat", "tsc", 10.0)}
                 process.in_force = {"threads": "1", "precision": "fp32"}
+                if self.peak_of_change:
+                    times = self.peak_of_change if contestant == "change" else 1.0
+                    process.memory = Memory({"peak": int(1e8 * times)})
                 if name in self.fails:
                     process.outcome, process.code, process.message = "crash", "E_CRASH", "ended by SIGSEGV"
                     process.timings = {}

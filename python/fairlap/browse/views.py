@@ -12,7 +12,7 @@ import msgspec
 from fairlap.browse.guard import POLICY
 from fairlap.browse.list_page import RunList, page_of
 from fairlap.errors import InvalidRequest, NotAvailable
-from fairlap.history.model_history import history_of
+from fairlap.history.foreign.foreign_history import any_history_of
 from fairlap.printed_document import PrintedDocument
 from fairlap.render.document import Document
 from fairlap.render.encoders import encoded
@@ -140,7 +140,11 @@ def _history_of(asked: Asked) -> Document:
     since = _since(asked)
     with _store() as store:
         branch = asked.one("branch")
-        return document_of(history_of(store, model, on=asked.one("on"), since=since, branch=branch, margin=margin))
+        quantity = asked.one("quantity")
+        found = any_history_of(
+            store, model, on=asked.one("on"), since=since, branch=branch, quantity=quantity, margin=margin
+        )
+        return document_of(found)
 
 
 def _across(asked: Asked) -> Content:
@@ -192,7 +196,7 @@ def _json(document: PrintedDocument | RunDocument) -> Content:
 
 
 _LIST = ("model", "on", "since", "before", "limit")
-_HISTORY = ("model", "on", "since", "branch", "margin")
+_HISTORY = ("model", "on", "since", "branch", "quantity", "margin")
 _ACROSS = ("run", "require", "for")
 
 VIEWS = {

@@ -19,11 +19,14 @@ _FAR = 3.0
 _NORMAL_QUARTILES = 1.349
 
 
-def change_points(logs: Floats, penalty: float = PENALTY, least_after: int = LEAST_AFTER) -> list[int]:
-    """Find the places of the first runs after each change."""
+def change_points(
+    logs: Floats, penalty: float = PENALTY, least_after: int = LEAST_AFTER, least_noise: float = 0.0
+) -> list[int]:
+    """Find the places of the first runs after each change; ``least_noise`` is for figures that may repeat exactly."""
     if logs.size < FEWEST_RUNS:
         return []
-    noise = _noise(logs) or float(np.std(np.diff(logs)))  # most runs may be equal on a coarse clock
+    noise = max(_noise(logs), least_noise)
+    noise = noise or float(np.std(np.diff(logs)))  # most runs may be equal on a coarse clock
     if noise == 0:
         return []
     import ruptures  # type: ignore[import-untyped,unused-ignore]

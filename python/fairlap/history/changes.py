@@ -29,6 +29,7 @@ _MOSTLY = 0.5
 _ALONE = 2
 _FIRST_STEP, _LARGEST_STEP = 0.01, 10.0  # of the logarithm
 _CLOSE = 0.01  # to the smallest step that is found
+_EXACT = 0.001  # of the logarithm: the noise of quantities that may be equal to the byte in all runs
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,15 @@ def smallest_steps(trend: Trend, changes: Sequence[Change], *, on: str = "", mar
     place = {run: at for at, run in enumerate(trend.runs)}
     moved = {name for change in changes for name in change.contestants}
     series = [each for each in trend.asked(on) if each.contestant not in moved]
-    found = [_smallest_step(_own(trend, each, place)[1], float(np.log1p(margin))) for each in series]
+    edge, least = float(np.log1p(margin)), _least_noise(trend)
+    found = [_smallest_step(_own(trend, each, place)[1], edge, least) for each in series]
     return [
         SmallestStep(each.contestant, None if step is None else float(np.exp(step)))
         for each, step in zip(series, found, strict=True)
     ]
 
 
-def _smallest_step(logs: Floats, edge: float) -> float | None:
+def _smallest_step(logs: Floats, edge: float, least_noise: float) -> float | None:
     """Find the smallest detectable step by planting steps in the series, each with enough runs after it."""
     if logs.size < FEWEST_RUNS:
         return None
@@ -84,7 +86,7 @@ def _smallest_step(logs: Floats, edge: float) -> float | None:
         planted[at:] += step
         return any(
             abs(before.stop - at) <= 1 and _shift(planted[before], planted[after])[0] >= edge
-            for before, after in _segments(change_points(planted), planted.size)
+            for before, after in _segments(change_points(planted, least_noise=least_noise), planted.size)
         )
 
     low, high = 0.0, _FIRST_STEP
@@ -104,7 +106,10 @@ def changes_in(
     """In the order of the runs. Changes smaller than the margin are left out."""
     place = {run: at for at, run in enumerate(trend.runs)}
     found = [change for series in trend.asked(on) for change in _of_contestant(trend, series, place)]
-    found += _of_machine(trend, place)
+    of_machine = _of_machine(trend, place)
+    if not trend.is_time:
+        found = [each for each in found if not _is_one_of(each, of_machine, place)]
+    found += of_machine
     edge = float(np.log1p(margin))
     large = [each for each in found if abs(np.log(each.ratio)) >= edge]
     with_facts = [
@@ -113,12 +118,24 @@ def changes_in(
     return sorted(with_facts, key=lambda each: each.run)
 
 
+def _is_one_of(change: Change, of_machine: Sequence[Change], place: Mapping[str, int]) -> bool:
+    """Whether it is what all contestants did together."""
+    return any(
+        abs(place[change.run] - place[each.run]) <= 1 and change.contestants[0] in each.contestants
+        for each in of_machine
+    )
+
+
+def _least_noise(trend: Trend) -> float:
+    return 0.0 if trend.is_time else _EXACT
+
+
 def _of_contestant(trend: Trend, series: Series, place: Mapping[str, int]) -> list[Change]:
     runs, logs, controlled = _own(trend, series, place)
     others = [each for each in trend.series if each is not series]
     points = {place[each.run]: each for each in series.points}
     found = []
-    for before, after in _segments(change_points(logs), logs.size):
+    for before, after in _segments(change_points(logs, least_noise=_least_noise(trend)), logs.size):
         at, last = int(runs[after.start]), int(runs[before.stop - 1])
         unchanged = _unchanged(others, trend.runs[last], trend.runs[at]) if controlled else ()
         found.append(
@@ -137,11 +154,16 @@ def _of_contestant(trend: Trend, series: Series, place: Mapping[str, int]) -> li
 
 
 def _own(trend: Trend, series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.intp], Floats, bool]:
-    """Place a contestant's runs and times, without the drift of the others where they took part in most runs."""
+    """Place a contestant's runs and figures, of times without the drift of the others where these took part in most.
+
+    What slows a machine makes no contestant larger, so of other quantities a change of one is none of the others.
+    """
     runs, logs = _placed(series, place)
     others = [each for each in trend.series if each is not series]
     drift = machine_drift(_controls(others, place), len(place))[runs]
     accompanied = np.isfinite(drift)
+    if not trend.is_time:
+        return runs, logs, bool(accompanied.mean() > _MOSTLY)
     if bool(accompanied.mean() > _MOSTLY):
         return runs[accompanied], (logs - drift)[accompanied], True
     return runs, logs, False
@@ -152,7 +174,7 @@ def _of_machine(trend: Trend, place: Mapping[str, int]) -> list[Change]:
     drift = machine_drift(_controls(trend.series, place), len(place))
     runs = np.flatnonzero(np.isfinite(drift))
     found = []
-    for before, after in _segments(change_points(drift[runs]), runs.size):
+    for before, after in _segments(change_points(drift[runs], least_noise=_least_noise(trend)), runs.size):
         last, at = int(runs[before.stop - 1]), int(runs[after.start])
         moved = _moved_together(trend, place, runs[before], runs[after], (last, at))
         if moved:
@@ -226,7 +248,7 @@ def _segments(points: Sequence[int], size: int) -> list[tuple[slice, slice]]:
 
 def _placed(series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.intp], Floats]:
     runs = np.array([place[each.run] for each in series.points], dtype=np.intp)
-    return runs, np.log([each.value_ns for each in series.points])
+    return runs, np.log([each.compared for each in series.points])
 
 
 def _controls(series: Sequence[Series], place: Mapping[str, int]) -> list[Control]:

@@ -9,13 +9,17 @@ from fairlap.history.change_points import FEWEST_RUNS
 from fairlap.history.changes import Change
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Trend
+from fairlap.results.row_quantities import RowQuantity
 from fairlap.scenarios.contract import of_time_ns
 
 _DIGITS_OF_COMMIT = 10
+_WALL = "wall"
 
 
 def trend_title(trend: Trend) -> str:
     """All that is the same in all of its runs, and in no other trend."""
+    if trend.foreign or trend.threads is None:
+        return f"{trend.work} ({trend.machine}): {trend.quantity}, not by fairlap"
     threads = quantity_text.count(trend.threads, "thread")
     return f"{trend.work}, {trend.conditions}, {threads}, {trend.device} ({trend.machine}): {trend.quantity}"
 
@@ -29,13 +33,23 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def figure_text(trend: Trend, value_ns: float) -> str:
-    """``1.2 ms``, or ``812/s``."""
-    return quantity_text.figure(of_time_ns(value_ns, trend.unit), trend.unit)
+def figure_text(trend: Trend, compared: float) -> str:
+    """``1.2 ms``, ``812/s`` or ``31.2 MiB``."""
+    if trend.is_time:
+        return quantity_text.figure(of_time_ns(compared, trend.unit), trend.unit)  # type: ignore[arg-type]
+    if trend.unit == "B":
+        return quantity_text.size(compared)
+    if trend.unit == "share":
+        return quantity_text.share(compared, 4)
+    return quantity_text.quantity(compared, trend.unit) if trend.unit in ("J", "W") else _in_unit(compared, trend.unit)
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return f"{quantity_text.number(value, 4)} {unit}".rstrip()
 
 
 def ratio_head(trend: Trend) -> str:
-    return "times the rate" if trend.is_rate else "times as long"
+    return "times the rate" if trend.is_rate else "times as long" if trend.is_time else "times as much"
 
 
 def ratio_text(trend: Trend, change: Change) -> str:
@@ -64,7 +78,8 @@ def no_change_text(found: TrendHistory, history: ModelHistory) -> str:
         for each in found.smallest_steps
         if each.ratio is not None
     ]
-    would = f"; the smallest slowdown that would have been found three runs later: {listed(steps)}" if steps else ""
+    step = "slowdown" if found.trend.is_time else "growth"
+    would = f"; the smallest {step} that would have been found three runs later: {listed(steps)}" if steps else ""
     return f"{none}{would}"
 
 
@@ -76,12 +91,14 @@ def subject_text(change: Change) -> str:
     return f"{change.contestants[0]}{versions}"
 
 
-def cause_text(change: Change) -> str:
+def cause_text(change: Change, foreign: str = "") -> str:
     if change.cause == "machine":
         return f"{listed(change.contestants)} moved together"
     if change.cause == "contestant":
         unchanged = ", its version did not change" if change.versions[0] == change.versions[1] else ""
         return f"compared with {listed(change.controls)} in the same runs{unchanged}"
+    if foreign:
+        return f"the machine or the code: {foreign} measured it alone"
     return "the machine or the contestant: no other contestant of these runs kept its version"
 
 
@@ -93,10 +110,21 @@ def commits_text(change: Change) -> str:
     return at if before == at else f"{before}..{at}"
 
 
-def bisect_text(change: Change) -> str:
-    """How to find the commit, where it may be one: the machine and another release have no commit in between."""
+def bisect_command(change: Change, quantity: RowQuantity | None = None) -> str:
+    """Give the command that finds the commit, where it may be one and is searched for by this quantity.
+
+    The machine and another release have no commit in between.
+    """
     before, at = change.commits
     if not (before and at) or before == at or change.cause == "machine" or change.versions[0] != change.versions[1]:
         return ""
+    by = _WALL if quantity is None else quantity.bisected_as
+    if not by:
+        return ""
     ends = f"--good {before[:_DIGITS_OF_COMMIT]} --bad {at[:_DIGITS_OF_COMMIT]}"
-    return f"{day(change.began_at)}, {change.contestants[0]}: `fairlap bisect {ends}` finds the commit"
+    return f"fairlap bisect {ends}" if by == _WALL else f"fairlap bisect --quantity {by} {ends}"
+
+
+def bisect_text(change: Change, quantity: RowQuantity | None = None) -> str:
+    command = bisect_command(change, quantity)
+    return f"{day(change.began_at)}, {change.contestants[0]}: `{command}` finds the commit" if command else ""

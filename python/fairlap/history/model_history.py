@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fairlap.errors import InvalidRequest
 from fairlap.history.changes import Change, SmallestStep, changes_in, smallest_steps
 from fairlap.history.trends import Trend, trends_of
 from fairlap.request.work_title import model_titled
+from fairlap.results.row_quantities import E_QUANTITY, RowQuantity, row_quantity
 from fairlap.store.errors import NoSuchRun
-from fairlap.store.figures import machines_of_runs, recorded_figures, stored_models
+from fairlap.store.figures import machines_of_runs, quantities_held, recorded_figures, stored_models
 from fairlap.store.store import Store
 from fairlap.suggestions import did_you_mean
 
@@ -29,20 +31,26 @@ class ModelHistory:
     branch: str  # of git; empty for all
     margin: float  # smaller changes are left out
     trends: tuple[TrendHistory, ...]
+    quantity: RowQuantity | None = None  # None: what contestants were judged by
+    foreign: str = ""  # the tool that measured all of it, where that was not fairlap
+    sources: tuple[str, ...] = ()  # what it was imported from
 
 
 def history_of(
-    store: Store, model: str, *, on: str = "", since: str = "", branch: str = "", margin: float
+    store: Store, model: str, *, on: str = "", since: str = "", branch: str = "", quantity: str = "", margin: float
 ) -> ModelHistory:
+    asked = row_quantity(quantity) if quantity else None
     recorded, framework = model_titled(model)
     machines = store.ask(machines_of_runs, recorded, since)
     if branch:
         machines = _on_branch(machines, model, branch)
     figures = [
         each
-        for each in store.ask(recorded_figures, recorded, since)
+        for each in store.ask(recorded_figures, recorded, since, asked)
         if framework in ("", each.framework) and (not branch or each.run in machines)
     ]
+    if asked is not None and not figures:
+        _require_held(store, recorded, since, asked)
     trends = trends_of(figures, machines, model=model, on=on)
     for name in on.split(","):
         if not any(trend.asked(name) for trend in trends):
@@ -53,7 +61,14 @@ def history_of(
         changes = changes_in(trend, machines, on=on, margin=margin)
         steps = smallest_steps(trend, changes, on=on, margin=margin)
         found.append(TrendHistory(trend, tuple(changes), tuple(steps)))
-    return ModelHistory(model, on, since, branch, margin, tuple(found))
+    return ModelHistory(model, on, since, branch, margin, tuple(found), asked)
+
+
+def _require_held(store: Store, model: str, since: str, asked: RowQuantity) -> None:
+    """Name the quantities that rows of the model have, where none has this one."""
+    held = store.ask(quantities_held, model, since)
+    if held and asked.column not in held:
+        raise InvalidRequest(f"no run of {model} has a {asked.key}; they have {', '.join(held)}", code=E_QUANTITY)
 
 
 def _on_branch(machines: Mapping[str, dict[str, str]], model: str, branch: str) -> dict[str, dict[str, str]]:

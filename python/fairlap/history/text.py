@@ -11,10 +11,8 @@ from fairlap.history.ratios_between_runs import Outcome, RatioCompared, RatiosCo
 from fairlap.printable import joined_lines, one_line
 from fairlap.request.work_title import work_title
 from fairlap.results.column_definitions.estimate import Estimate
+from fairlap.results.decision.gate_findings import WARNING
 from fairlap.verdict import Change
-
-WARNING = "\n    ! "
-"""Begins the line of a warning."""
 
 
 def difference_text(found: Difference, *, named: bool = True) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 
 from fairlap.request.names import contestant_named
 from fairlap.request.work_title import told_apart, work_title
-from fairlap.scenarios.contract import Unit
+from fairlap.results.row_quantities import TIMES
 from fairlap.store.figures import RecordedFigure
 
 
@@ -26,17 +26,23 @@ class Trend:
 
     work: str
     conditions: str
-    threads: int
+    threads: int | None  # unknown of another tool
     device: str
     machine: str
     quantity: str
-    unit: Unit  # for people; times are compared
+    unit: str  # for people; times are compared, and of other quantities what they are
     runs: tuple[str, ...]
     series: tuple[Series, ...]
+    foreign: str = ""  # the tool that measured it, where that was not fairlap
 
     @property
     def is_rate(self) -> bool:
         return self.unit == "1/s"
+
+    @property
+    def is_time(self) -> bool:
+        """Whether times are compared, as of rates those of one."""
+        return self.unit in TIMES
 
     def asked(self, on: str) -> tuple[Series, ...]:
         return tuple(each for each in self.series if not on or _is_asked(each, on))
@@ -46,7 +52,7 @@ def trends_of(
     figures: Sequence[RecordedFigure], machines: Mapping[str, Mapping[str, str]], *, model: str, on: str = ""
 ) -> list[Trend]:
     """Those in which a contestant takes part that is named ``on`` or is of this framework."""
-    found: dict[tuple[str, str, str, int, str, str, str], list[RecordedFigure]] = defaultdict(list)
+    found: dict[tuple[str, str, str, int | None, str, str, str], list[RecordedFigure]] = defaultdict(list)
     for each in figures:
         machine = machine_named(machines.get(each.run, {}), each.device)
         what = (each.work_id, each.data, each.conditions, each.threads, each.device, machine, each.quantity)

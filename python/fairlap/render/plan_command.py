@@ -37,7 +37,6 @@ def command_of(plan: Plan) -> str:
 
 def _words(plan: Plan) -> Words:
     require_command(bool(plan.works) and bool(plan.blocks))
-    require_command(not plan.required)  # only `pull-request` races until requirements are decided
     kinds = {block.conditions for block in plan.blocks}
     conditions: Conditions | Literal["both"] = "both" if len(kinds) > 1 else plan.headline
     blocks = len(plan.blocks) // len(plan.works) // len(kinds)
@@ -66,6 +65,8 @@ def _words(plan: Plan) -> Words:
     words += ["--only-winner"] if plan.only_winner else []
     if plan.gate is not None:
         words += ["--baseline", plan.gate.baseline, "--max-slowdown", f"{number_word(100 * plan.gate.max_slowdown)}%"]
+    require_command(plan.gate is not None or not plan.required)
+    words += [word for each in plan.required for word in ("--require", each.text)]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
     words += ["--sandbox"] if plan.sandbox else []

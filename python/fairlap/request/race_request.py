@@ -53,7 +53,13 @@ class RaceOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = None
     baseline: Annotated[str, _about("The contestant that rows are compared with; the fastest by default.")] = ""
     price: Annotated[str, _about('The price of an hour, "1.212/h", or a name in the table of prices.')] = ""
-    require: Annotated[str, _about('Mark who qualifies: "latency_p99<20ms, memory<4GB, cost<0.02".')] = ""
+    require: Annotated[
+        str,
+        _about(
+            'Mark who qualifies: "latency_p99<20ms, memory<4GB, cost<0.02"; or bound changes against the baseline, or '
+            'the first contestant, as a gate does: "memory_peak<=+2%".'
+        ),
+    ] = ""
     use: Annotated[str, _about('Recommend a contestant for a use: "edge", "cloud" or "research".')] = ""
     remote: Annotated[
         bool, _about("Send inputs to servers on other machines too, for contestants such as http://10.0.0.5:8000/x.")

@@ -26,7 +26,7 @@ CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
 QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
 TIME_TO_FIRST_INFERENCE = verdict.TIME_TO_FIRST_INFERENCE
-_FIRST = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
+FIRST_ANSWERS = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
 CPU_TIME = verdict.Metric("CPU time", "ns", is_speed=False)
 PEAK_MEMORY = verdict.Metric("peak memory", "B", is_speed=False, given_key="memory_peak")
 PAGE_FAULTS = verdict.Metric("page faults per call", "", is_speed=False, given_key="page_faults")
@@ -81,7 +81,7 @@ def compare_other_quantities(
 
 
 def _on(work: Work, metric: verdict.Metric) -> verdict.Metric:
-    return _FIRST[MODES[work.mode].first_answer] if metric == TIME_TO_FIRST_INFERENCE else metric
+    return FIRST_ANSWERS[MODES[work.mode].first_answer] if metric == TIME_TO_FIRST_INFERENCE else metric
 
 
 def is_of_a_scenario(metric: verdict.Metric) -> bool:
@@ -161,15 +161,19 @@ def metrics_of_processes(work: Work) -> dict[str, verdict.Metric]:
     return {metric.key: metric for metric in (_on(work, each) for each in _METRICS)}
 
 
+def core_quantity_keys() -> list[str]:
+    """List those that no scenario adds."""
+    return list(dict.fromkeys(each.key for each in [*_METRICS, *FIRST_ANSWERS.values()]))
+
+
 def quantity_keys() -> list[str]:
     """List every quantity that may be compared besides the headline."""
-    metrics = [*_METRICS, *_FIRST.values(), *(each.metric for each in quantities_of_scenarios())]
-    return list(dict.fromkeys(each.key for each in metrics))
+    return list(dict.fromkeys([*core_quantity_keys(), *(each.metric.key for each in quantities_of_scenarios())]))
 
 
 def figure_of(metric: verdict.Metric, process: ProcessResult, work: Work) -> float | None:
     """Read the figure of one process that it is compared by."""
-    return _METRICS[TIME_TO_FIRST_INFERENCE if metric in _FIRST.values() else metric](process, work)
+    return _METRICS[TIME_TO_FIRST_INFERENCE if metric in FIRST_ANSWERS.values() else metric](process, work)
 
 
 def _latency(process: ProcessResult, work: Work) -> float | None:

@@ -14,6 +14,7 @@ from fairlap.printable import joined_lines
 from fairlap.race.counted_blocks import design_of, work_blocks
 from fairlap.race.run import Run
 from fairlap.request.work import Conditions, Work
+from fairlap.results.decision.gate_findings import Finding, findings_inside
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
 from fairlap.results.row_sequence import Rows
@@ -43,6 +44,7 @@ class Results:
     scaling: tuple[ScalingSeries, ...] = ()  # of works that were raced at several scales
     max_slowdown: float = verdict.MAX_SLOWDOWN  # beyond it, a contestant is slower than the baseline for a job
     required: tuple[verdict.RequiredChange, ...] = ()  # of other quantities, against that baseline
+    findings: tuple[Finding, ...] = ()  # of a race that was to decide about changes of other quantities
 
     def __repr__(self) -> str:
         """Show a line for each row in an interactive session, with its median and its verdict."""
@@ -161,7 +163,7 @@ def results_of(
             for basis in bases
         ]
     scaling = scaling_of(run.plan, found)
-    return Results(
+    results = Results(
         run,
         run_id,
         tuple(replace(each, rows=rows_of_work(run, run_id, each, baseline, price, scaling)) for each in found),
@@ -172,3 +174,6 @@ def results_of(
         max_slowdown=gate.max_slowdown if max_slowdown is None else max_slowdown,
         required=changes,
     )
+    if required is not None or not changes or run.plan.gate is None:
+        return results
+    return replace(results, findings=tuple(findings_inside(results, gate.baseline, (), max_slowdown=gate.max_slowdown)))

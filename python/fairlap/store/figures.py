@@ -1,4 +1,4 @@
-"""The figure by which each contestant was judged in each run of a model: what a history is made of."""
+"""A figure of each contestant in each run of a model, what it was judged by or another one: what a history is of."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.estimates import times
+from fairlap.results.row_quantities import TIMES, RowQuantity, quantity_columns
 from fairlap.scenarios.added import JudgedBefore
 from fairlap.scenarios.contract import Unit, scenarios
 from fairlap.store.database import Database
@@ -45,19 +46,36 @@ class RecordedFigure(msgspec.Struct, frozen=True):
     work: str  # what is done, for people
     data: str  # what the calls were fed; empty where nothing was
     conditions: str
-    threads: int
+    threads: int | None  # unknown of another tool
     device: str
     quantity: str
-    unit: Unit  # for people; figures are compared as times
-    value_ns: float
+    unit: str  # for people; of a time or a rate (ns, s, 1/s), or of another quantity (B, J, W, share, or none)
+    value_ns: float | None  # as a time, by which times and rates are compared; None of another quantity
     low_ns: float | None
     high_ns: float | None
+    value: float | None = None  # of another quantity, in its unit
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def compared(self) -> float:
+        """What a ratio is of."""
+        found = self.value if self.value_ns is None else self.value_ns
+        assert found is not None
+        return found
+
+    @property
+    def compared_ends(self) -> tuple[float | None, float | None]:
+        return (self.low, self.high) if self.value_ns is None else (self.low_ns, self.high_ns)
 
 
-def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigure]:
-    """In the order of the runs. Only contestants that finished; what has no figure is left out."""
+def recorded_figures(db: Database, model: str, since: str, quantity: RowQuantity | None = None) -> list[RecordedFigure]:
+    """In the order of the runs: what contestants were judged by, or another quantity.
+
+    Only contestants that finished; what has no figure is left out.
+    """
     before = [f"{each.column}{end}" for each in _before() for end in ("", "_low", "_high")]
-    read = [name for each in _before() for name in each.reads]
+    read = [name for each in _before() for name in each.reads] + list(quantity.read if quantity else ())
     names = ("run", "recorded_at", "contestant", "framework", "version", *_KEY, *_JUDGED, *read)
     there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
     listed = ", ".join(f'"{name}"' if name in there else "NULL" for name in (*names, *before))
@@ -71,19 +89,51 @@ def recorded_figures(db: Database, model: str, since: str) -> list[RecordedFigur
         cell = dict(zip((*names, *before), cells, strict=True))
         plan = asked.get(cell["run"], _Asked())
         work = plan.by_id.get(cell["work_id"])
-        judged = _judged(cell) if cell["judged_by"] else _judged_before(cell, evaluation_counts=plan.count_evaluation)
-        if work is None or judged is None:
+        found_here = _judged_figure(cell, plan) if quantity is None else _other_figure(cell, quantity)
+        if work is None or found_here is None:
             continue
-        by, unit, found_ns = judged
         anywhere = work.on_any_threads()
         figures.append(
             RecordedFigure(
                 cell["run"], cell["recorded_at"], cell["contestant"], cell["framework"], cell["precision"],
                 cell["version"] or "", anywhere.id, anywhere.what_is_done, cell["data"] or "", cell["conditions"],
-                cell["threads"], cell["device"], by, unit, found_ns.value, found_ns.low, found_ns.high,
+                cell["threads"], cell["device"], *found_here,
             )
         )  # fmt: skip
     return figures
+
+
+_Figure = tuple[str, str, float | None, float | None, float | None, float | None, float | None, float | None]
+
+
+def _judged_figure(cell: Mapping[str, Any], plan: _Asked) -> _Figure | None:
+    judged = _judged(cell) if cell["judged_by"] else _judged_before(cell, evaluation_counts=plan.count_evaluation)
+    return None if judged is None else _of_time(*judged)
+
+
+def _other_figure(cell: Mapping[str, Any], quantity: RowQuantity) -> _Figure | None:
+    found, unit = quantity.value(cell), quantity.unit
+    if found is None:
+        return None
+    if unit in TIMES:
+        return _of_time(quantity.title, unit, time_ns(found, unit))  # type: ignore[arg-type]
+    return quantity.title, unit, None, None, None, found.value, found.low, found.high
+
+
+def _of_time(by: str, unit: str, found_ns: Estimate) -> _Figure:
+    return by, unit, found_ns.value, found_ns.low, found_ns.high, None, None, None
+
+
+def quantities_held(db: Database, model: str, since: str) -> list[str]:
+    """List the columns of quantities that a row of the model has a figure in."""
+    there = {column[0] for column in db.execute("SELECT * FROM rows LIMIT 0").description}
+    names = [each.name for each in quantity_columns() if each.name in there]
+    listed = ", ".join(f'count("{name}")' for name in names)
+    counts = db.execute(
+        f"SELECT {listed} FROM rows WHERE workload = ? AND run >= ? AND outcome = 'finished'",
+        (model, time_in_ids(since) if since else ""),
+    ).fetchone()
+    return [name for name, count in zip(names, counts, strict=True) if count]
 
 
 _Judged = tuple[str, Unit, Estimate]

@@ -120,6 +120,7 @@ _TABLES = (
     "sweeps",
     "sweep_runs",
     "sweep_blocks",
+    "foreign_points",
 )
 _FORGET_BLOCKS = (  # of sweeps, of which a process is lost: they are run again
     "DELETE FROM sweep_blocks WHERE (SELECT count(*) FROM processes WHERE processes.run = sweep_blocks.run"

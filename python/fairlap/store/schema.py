@@ -152,9 +152,23 @@ def _notes(db: Database) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'")  # JSON
 
 
+def _foreign_points(db: Database) -> None:
+    db.execute(
+        "CREATE TABLE foreign_points ("
+        "number INTEGER PRIMARY KEY,"
+        " identity TEXT NOT NULL UNIQUE,"  # SHA-256 of the point, so that it is stored once
+        " tool TEXT NOT NULL,"
+        " project TEXT NOT NULL,"
+        " source TEXT NOT NULL,"  # the file or folder that it was read from
+        " imported_at TEXT NOT NULL,"  # UTC, ISO 8601
+        " point TEXT NOT NULL)"  # all of it as JSON
+    )
+    db.execute("CREATE INDEX foreign_points_by_tool ON foreign_points (tool)")
+
+
 FIRST_SCHEMA = 3  # schemas 1 and 2 were never released
 STEPS: list[Callable[[Database], None]] = [
-    _first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps, _work_ids, _notes
+    _first_tables, _profiles, _roofs_of_runs, _compilations, _sweeps, _work_ids, _notes, _foreign_points
 ]  # fmt: skip
 """Each leads from one schema version to the next. One that has been released is never changed."""
 

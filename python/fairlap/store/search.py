@@ -16,6 +16,7 @@ from fairlap.race.run import RUN_FORMAT
 from fairlap.request.work_title import model_titled
 from fairlap.scenarios.contract import Unit, as_time_ns
 from fairlap.store.database import NUMBERS, TEXTS, Database
+from fairlap.store.foreign_points import ForeignSource
 from fairlap.store.runs.notes import read_tags
 from fairlap.store.runs.run_ids import require_id, time_in_ids
 from fairlap.store.runs.run_locks import is_held
@@ -84,6 +85,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
 class RunSummaries(PrintedDocument, frozen=True, tag="fairlap.runs/1"):
     runs: list[RunSummary]  # the newest first
     next: str | msgspec.UnsetType | None = msgspec.UNSET  # of a server: `before` of the next page; None on the last
+    foreign: list[ForeignSource] | msgspec.UnsetType = msgspec.UNSET  # what other tools measured, where it was imported
 
 
 def state_shown(store: Path, run: str, stored: State) -> State:

@@ -87,7 +87,7 @@ def _between_sides(found: SuiteDocument) -> Table:
     for race, work in _works(found):
         by_name = {each.contestant: each for each in work.contestants}
         base, change = by_name.get("base"), by_name.get("change")
-        word = race.findings[0].status if race.findings else ""
+        word = _ordered(race.findings)[0].status if race.findings else ""
         ratio = _ratio(change) if change and change.ratio else ""
         p = f"{change.p:.2g}" if change and change.p is not None else ""
         rows.append([race.name, _figure(base), _figure(change), ratio, p, word])

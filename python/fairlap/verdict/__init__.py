@@ -62,6 +62,8 @@ from fairlap.verdict.gates.regression import Change as Change
 from fairlap.verdict.gates.regression import Regression as Regression
 from fairlap.verdict.gates.regression import compare_runs as compare_runs
 from fairlap.verdict.gates.required_change import RequiredChange as RequiredChange
+from fairlap.verdict.gates.required_change import changes_among as changes_among
+from fairlap.verdict.gates.required_change import require_once as require_once
 from fairlap.verdict.gates.required_change import required_changes_of as required_changes_of
 from fairlap.verdict.gates.slowdown import MAX_SLOWDOWN as MAX_SLOWDOWN
 from fairlap.verdict.gates.slowdown import Gate as Gate

@@ -268,8 +268,7 @@ def test_processes_start_alone_where_times_to_get_ready_are_required() -> None:
         assert {each.started for each in with_required(plan, required_changes_of([text])).blocks} == {started}
 
 
-def test_no_command_claims_to_draw_a_plan_with_requirements() -> None:
-    """An option of `compare` would mark who qualifies, and not go on until requirements are decided."""
+def test_no_command_claims_to_draw_a_plan_whose_requirements_have_no_baseline() -> None:
     plan = saved_run({"torch": 1e6, "jax": 1e6}).plan
     assert command_of(plan)
     assert command_of(with_required(plan, required_changes_of(["memory_peak<=+2%"]))) == ""

@@ -69,7 +69,7 @@ def test_a_store_of_the_first_schema_gets_all_that_was_added_since(tmp_path: Pat
             db.execute(f"ALTER TABLE runs DROP COLUMN {column}")
         db.execute("DROP INDEX works_by_id")
         db.execute("ALTER TABLE works DROP COLUMN id")
-        for table in ("compilations", "sweep_blocks", "sweep_runs", "sweeps"):
+        for table in ("compilations", "sweep_blocks", "sweep_runs", "sweeps", "foreign_points"):
             db.execute(f"DROP TABLE {table}")
         db.execute(f"PRAGMA user_version = {store_schema.FIRST_SCHEMA}")
         db.commit()

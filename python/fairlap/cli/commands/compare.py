@@ -265,8 +265,12 @@ def command(
     file in TOML holds all options; those on the command line win. A duration is 20ms, 90s, 10m or 1h; a bare number
     means seconds.
 
+    A change, `--require 'memory_peak<=+2%'`, is judged as by `fairlap gate` against --baseline or the first contestant,
+    and so is the time, by --max-slowdown (2%). The race goes on until both are decided.
+
     Exit status: 0 when a contestant finished, even if others failed; 1 when none did or none reached the score, a file
-    or data was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C.
+    or data was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C. With such a change, as
+    of `fairlap gate`: 1 when a bound is shown to be exceeded, 3 when not comparable.
     """
     options = PlanOptions(dry_run, save_plan, plan_file, resume)
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json)

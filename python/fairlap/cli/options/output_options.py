@@ -32,9 +32,11 @@ BASELINE = click.option("--baseline", metavar="NAME", type=NAME, help="Baseline 
 PRICE_OPTION = click.option("--price", type=PRICE, help="Price of an hour, or a name in `fairlap list prices`.")
 REQUIRE = click.option(
     "--require",
+    multiple=True,
+    callback=lambda _context, _option, given: ",".join(given) or None,
     type=NAME,
     metavar="COLUMN<LIMIT,...",
-    help="Mark which qualify: latency_p99<20ms, memory<4GB, cost<0.02.",
+    help="Mark which qualify: latency_p99<20ms, memory<4GB. Repeatable.",
 )
 REQUIRED_CHANGES = click.option(
     "--require",

@@ -109,12 +109,14 @@ def _planned(
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.planning.plan_reach import allow
     from fairlap.race.resume import require_same_sources, with_files_here, with_modules_now
+    from fairlap.results.decision.required_measured import require_measured
     from fairlap.store.runs.run_sources import require_contestant
 
     if options.resume is None and options.plan_file is None:
         request = requested(models, given)
         output = checked_output(request, request, store=store, quiet=quiet, as_json=as_json)
         plan = plan_of(request, notify)
+        require_measured(plan)
         allow(plan)
         require_contestant(plan, request.baseline)
         return _Planned(plan, output)

@@ -19,6 +19,7 @@ from fairlap.cli.options.output_options import writable
 from fairlap.cli.output import print_error, print_json, print_note, progress_notes
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.cli.races.recorder import Recorder, StoredRun, named_sender
+from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.hardware.cuda_devices import require_driver
 from fairlap.machine.programs.orphans import adopt_orphans
@@ -38,6 +39,7 @@ from fairlap.render.outputs import Format, write_all
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.server_address import require_confirmed
 from fairlap.request.race_request import RaceOptions, RaceRequest
+from fairlap.results.decision.gate_findings import overall, require_known
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.decision.required_decided import are_required_decided
 from fairlap.results.prices import Price, price_named
@@ -47,6 +49,7 @@ from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.runs.run_file import run_document, save_run
 from fairlap.store.runs.run_sources import require_contestant
+from fairlap.verdict import changes_among
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +83,14 @@ def checked_output(
     profiles = bool(asked.profile_processes) if isinstance(asked, Plan) else asked.profile
     require_trace_folder(options.trace, profiles=profiles)
     price = price_named(options.price) if options.price else None
-    question = question_of(options.require, options.use)
+    changes, limits = changes_among(options.require)
+    require_known(changes)
+    if changes and isinstance(asked, Plan):
+        wrong = (
+            f"{changes[0].text!r}: a saved plan has the requirements on changes that it was drawn with; leave this out"
+        )
+        raise InvalidRequest(wrong, code="E_REQUIRE")
+    question = question_of(limits, options.use)
     files = tuple(writable(options.output))
     contents, sides = {path: chosen.content for path, chosen in files}, sides_asked(asked)
     for side in race_sides():
@@ -211,7 +221,10 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
             print_note(f"stored as {run_id}; see `fairlap show {run_id}`")
         if output.answer is None and (interrupted or race.data_lost):
             print_note(_how_to_resume(plan, run_id, output, ending.budget_left_s()))
-    return interrupted or int(bool(failures or race.data_lost or not_stored or not has_a_result(results)))
+    lost = bool(failures or race.data_lost or not_stored)
+    if plan.required and output.answer is None and not lost:
+        return interrupted or int(overall(results.findings, strict=False))
+    return interrupted or int(lost or not has_a_result(results))
 
 
 def has_a_result(results: Results) -> bool:
@@ -264,7 +277,8 @@ def _how_to_resume(plan: Plan, run_id: str, output: RunOutput, budget_left_s: fl
         arguments += ["--keep-weights", str(options.keep_weights)]
     if options.trace is not None:
         arguments += ["--trace", str(options.trace)]
-    repeated = {"price": options.price, "require": options.require, "for": options.use, "baseline": options.baseline}
+    _, limits = changes_among(options.require)  # bounds on changes are part of the plan
+    repeated = {"price": options.price, "require": limits, "for": options.use, "baseline": options.baseline}
     for name, value in (*repeated.items(), ("target", options.target)):
         if value:
             arguments += [f"--{name}", value if isinstance(value, str) else f"{float(value):g}"]

@@ -25,10 +25,10 @@ from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
-from fairlap.race.planning.plan_required import with_required
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.suite import E_SUITE, Kind, LeftOut, RaceOfSuite, Selection, Suite, of_shard
 from fairlap.request.units import Seconds
+from fairlap.results.decision.required_measured import require_measured
 from fairlap.results.results import Results
 from fairlap.store.runs.run_ids import id_of
 from fairlap.suite.suite_document import (
@@ -39,7 +39,7 @@ from fairlap.suite.suite_document import (
     of_works,
     works_of,
 )
-from fairlap.verdict import ERROR_RATE, RequiredChange
+from fairlap.verdict import ERROR_RATE, RequiredChange, changes_among
 
 _LEAST_BUDGET_S = 0.1
 _FIRST_SIGNAL = 128  # an exit status from here on is that of a signal
@@ -57,7 +57,7 @@ class SuiteOptions:
     store: bool = True
     quiet: bool = False
     pass_env: tuple[str, ...] = ()
-    required: tuple[RequiredChange, ...] = ()  # of every race between two sides
+    required: tuple[RequiredChange, ...] = ()  # of every race
 
     @property
     def kind(self) -> Kind:
@@ -86,10 +86,13 @@ def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str])
     """Everything that is wrong with any race is an error here, before the first one runs."""
     found = []
     for race in races:
-        race = msgspec.structs.replace(race, trust=options.trust, pass_env=(*race.pass_env, *options.pass_env))
+        require = ",".join(filter(None, (race.require, *(each.text for each in options.required))))
+        passed = (*race.pass_env, *options.pass_env)
+        race = msgspec.structs.replace(race, trust=options.trust, pass_env=passed, require=require)
         try:
             request = request_between(race, options.sides) if options.sides else _request_alone(race)
-            plan = with_required(plan_of(request, _silent if options.quiet else print_note), options.required)
+            plan = plan_of(request, _silent if options.quiet else print_note)
+            require_measured(plan)
             require_programs(plan.contestants)
         except NoBaseline as error:
             found.append(PlannedRace(race, race, None, str(error), error.code))
@@ -106,8 +109,9 @@ def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str])
 
 
 def _request_alone(race: RaceOfSuite) -> RaceRequest:
-    """Drop a bound that the suite gives to all its races, where a race has no baseline."""
-    return race if race.baseline else msgspec.structs.replace(race, max_slowdown=None)
+    """Drop a bound that the suite gives to all its races, where a race has nothing to compare with a baseline."""
+    bounded = race.baseline or changes_among(race.require)[0]
+    return race if bounded else msgspec.structs.replace(race, max_slowdown=None)
 
 
 def _count_works(planned: Sequence[PlannedRace], selected: int, options: SuiteOptions) -> int:

@@ -20,6 +20,7 @@ from fairlap.race.planning.file_contestants import on_files
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.planning.plan_drawing import draw_plan, require_blocks
 from fairlap.race.planning.plan_modules import modules_of, require_not_hidden
+from fairlap.race.planning.plan_required import with_required
 from fairlap.race.planning.scales import scales_asked, threads_asked
 from fairlap.race.planning.shared_processes import require_honoured
 from fairlap.race.planning.works_from_request import data_seeds_asked, modes_asked, precisions_asked, works_asked
@@ -41,7 +42,8 @@ from fairlap.request.race_request import (
 from fairlap.request.units import require_within_a_day
 from fairlap.request.work import CALLABLE, Work
 from fairlap.scenarios.contract import require_settings
-from fairlap.verdict import Gate
+from fairlap.verdict import MAX_SLOWDOWN, Gate, RequiredChange, changes_among
+from fairlap.verdict.gates.required_change import E_REQUIRE
 
 _MOST_SEED = 2**31
 
@@ -63,6 +65,7 @@ def plan_of(
     require_modes(require_known(request.contestants), modes_asked(request))
     require_within_a_day("--seconds", request.seconds)
     contestants = _contestants(request)
+    required, _ = changes_among(request.require)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
     recompile, recompile_inputs = called_on(request)
@@ -104,7 +107,7 @@ def plan_of(
         data=data,
         until_decided=until_decided,
         only_winner=request.only_winner,
-        gate=_gate(request, contestants),
+        gate=_gate(request, contestants, required),
         max_drop=None if request.max_drop is None else float(request.max_drop),
         profile_processes=PROFILE_PROCESSES if request.profile else 0,
         max_batch=_max_batch(request, works),
@@ -121,6 +124,11 @@ def plan_of(
         budget_s=None if request.budget is None else float(request.budget),
         target=None if request.target is None else float(request.target),
     )
+    if required and request.fresh != "every":
+        notify(
+            f"each work has its own processes, and not those of --fresh {request.fresh}, because of {required[0].text}"
+        )
+    drawn = with_required(drawn, required)
     require_sandboxable(drawn)
     require_honoured(drawn)
     return drawn
@@ -190,14 +198,22 @@ def _contestants(request: RaceRequest) -> tuple[ContestantName, ...]:
     return tuple(each for name in request.contestants for each in name.across(precisions))
 
 
-def _gate(request: RaceRequest, contestants: Sequence[ContestantName]) -> Gate | None:
-    if request.max_slowdown is None:
+def _gate(
+    request: RaceRequest, contestants: Sequence[ContestantName], required: Sequence[RequiredChange]
+) -> Gate | None:
+    """Bound the slowdown against the baseline; of a race with requirements on changes, against the first contestant."""
+    if request.max_slowdown is None and not required:
         return None
-    if request.baseline not in [name.text for name in contestants]:
-        raise InvalidRequest("--max-slowdown compares with a contestant of the race; name it with --baseline")
+    option = "--max-slowdown" if request.max_slowdown is not None else f"--require '{required[0].text}'"
+    names = [name.text for name in contestants]
+    baseline = request.baseline or (names[0] if required else "")
+    if len(names) < 2 and required:
+        raise InvalidRequest(f"{option} compares with another contestant; name two", code=E_REQUIRE)
+    if baseline not in names:
+        raise InvalidRequest(f"{option} compares with a contestant of the race; name it with --baseline")
     if request.only_winner:
-        raise InvalidRequest("--only-winner compares with the fastest, --max-slowdown with the baseline; leave one out")
-    return Gate(request.baseline, float(request.max_slowdown))
+        raise InvalidRequest(f"--only-winner compares with the fastest, {option} with the baseline; leave one out")
+    return Gate(baseline, MAX_SLOWDOWN if request.max_slowdown is None else float(request.max_slowdown))
 
 
 def _blocks(request: RaceRequest, *, until_decided: bool) -> int:

@@ -8,18 +8,20 @@ import msgspec
 
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.shared_processes import with_fresh_processes
-from fairlap.verdict import QUANTITIES_OF_A_START, RequiredChange
+from fairlap.verdict import QUANTITIES_OF_A_START, RequiredChange, require_once
 
 _OF_A_START = frozenset(each.key for each in QUANTITIES_OF_A_START)
 
 
 def with_required(plan: Plan, required: Sequence[RequiredChange]) -> Plan:
-    """Add requirements against the baseline of its gate.
+    """Add requirements against the baseline of its gate to those that it has.
 
     They may be on what a process shows of its first work alone, such as its memory, so each work has its own. For the
     times to get ready, all processes start alone, which is slower; side by side they would disturb each other.
     """
-    plan = msgspec.structs.replace(plan, required=tuple(required))
+    required = (*plan.required, *required)
+    require_once(required)
+    plan = msgspec.structs.replace(plan, required=required)
     plan = with_fresh_processes(plan) if required else plan
     if not any(each.quantity in _OF_A_START for each in required):
         return plan

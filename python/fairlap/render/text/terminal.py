@@ -48,6 +48,8 @@ def text_of(results: Results, *, in_full: bool = False) -> str:
         parts.append(joined_lines(lines))
     if results.decision is not None:
         parts.append(joined_lines(decision_lines(results.decision)))
+    if results.findings:
+        parts.append(joined_lines(map(str, results.findings)))
     if codes := _codes_of_trouble(results):
         parts.append(f"What to do: {', '.join(f'`fairlap explain {code}`' for code in codes)}.")
     return "\n\n".join(parts)

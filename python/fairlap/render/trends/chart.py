@@ -11,7 +11,7 @@ from fairlap.history.changes import Change
 from fairlap.history.history_text import ratio_of, subject_text, trend_title
 from fairlap.history.model_history import ModelHistory, TrendHistory
 from fairlap.history.trends import Series, Trend
-from fairlap.render.charts.parts.chart import duration_labels
+from fairlap.render.charts.parts.chart import duration_labels, size_labels
 from fairlap.render.charts.parts.labels import label_expression
 from fairlap.render.charts.parts.libraries import drawn
 from fairlap.render.charts.parts.look import Look
@@ -46,7 +46,7 @@ def _spec(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str,
         "legend": {"title": None, "orient": "top", "labelExpr": label_expression(names)},
     }
     x = {"field": "began_at", "type": "temporal", "title": None}
-    labels = {"format": "~s"} if found.trend.is_rate else {"labelExpr": duration_labels()}
+    labels = _labels(found.trend)
     axis = {"title": found.trend.quantity, **labels, "tickCount": 5}
     y = {"field": "value", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 20}, "axis": axis}
     bounds = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
@@ -80,8 +80,21 @@ def _spec(found: TrendHistory, on: str, look: Look, *, title: bool) -> dict[str,
     return {"width": _WIDTH, "height": _HEIGHT, "layer": layers, **head}
 
 
-def _shown(trend: Trend, value_ns: float) -> float:
-    return _NS_PER_S / value_ns if trend.is_rate else value_ns
+def _labels(trend: Trend) -> dict[str, str]:
+    if trend.is_time and not trend.is_rate:
+        return {"labelExpr": duration_labels()}
+    if trend.unit == "B":
+        return {"labelExpr": size_labels()}
+    return {"format": "~%" if trend.unit == "share" else "~s"}
+
+
+def _or(end: float | None, value: float) -> float:
+    """Draw no interval where there is none."""
+    return value if end is None else end
+
+
+def _shown(trend: Trend, compared: float) -> float:
+    return _NS_PER_S / compared if trend.is_rate else compared
 
 
 def _points(trend: Trend, series: Series) -> list[dict[str, Any]]:
@@ -89,9 +102,9 @@ def _points(trend: Trend, series: Series) -> list[dict[str, Any]]:
         {
             "contestant": series.contestant,
             "began_at": point.began_at,
-            "value": _shown(trend, point.value_ns),
-            "low": _shown(trend, point.value_ns if point.low_ns is None else point.low_ns),
-            "high": _shown(trend, point.value_ns if point.high_ns is None else point.high_ns),
+            "value": _shown(trend, point.compared),
+            "low": _shown(trend, _or(point.compared_ends[0], point.compared)),
+            "high": _shown(trend, _or(point.compared_ends[1], point.compared)),
         }
         for point in series.points
     ]
@@ -104,7 +117,7 @@ def _levels(trend: Trend, series: Series, changes: tuple[Change, ...]) -> list[d
     found = []
     for number, (start, end) in enumerate(pairwise(edges)):
         own = [point for point in series.points if start <= point.run < end]
-        level = float(np.median([_shown(trend, point.value_ns) for point in own])) if own else 0.0
+        level = float(np.median([_shown(trend, point.compared) for point in own])) if own else 0.0
         for point in own[:1] + own[-1:]:
             common = {"contestant": series.contestant, "level": f"{series.contestant} {number}"}
             found.append({**common, "began_at": point.began_at, "value": level})

@@ -136,7 +136,9 @@ def _requirement(text: str) -> Requirement:
     if found is None:
         raise _wrong(f"{text!r} is not a column with <, <=, > or >= and a limit, such as latency_p99<20ms")
     if found["limit"][0] in "+-":
-        raise _wrong(f"{text!r} is a change from a baseline, which `fairlap gate --require` judges; give a limit here")
+        raise _wrong(
+            f"{text!r} is a change from a baseline, which `fairlap compare` and `gate` judge; give a limit here"
+        )
     if (metric := METRICS.get(found["name"].partition(":")[0])) is not None:
         limit, _ = _limit(text, "_score" if metric.best_is_1 else "", found["limit"])
         return Requirement(text, "scores", found["operator"], limit, metric=found["name"])  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from fairlap.race.around_blocks.compilation_result import still_to_inspect
 from fairlap.race.resume import all_blocks_ran, search_is_over
 from fairlap.race.run import RUN_FORMAT, Run, checked_run
 from fairlap.results.decision.decision import Decision
+from fairlap.results.decision.gate_findings import GateFinding
 from fairlap.results.judged_work import JudgedWork, judged_work
 from fairlap.results.results import Results
 from fairlap.results.row import Row
@@ -53,6 +54,7 @@ class RunDocument(RunFile, tag_field="schema", tag=f"fairlap.run/{RUN_FORMAT}"):
     """As it is written: with the comparisons, which are for other programs; fairlap computes its own."""
 
     work_results: list[JudgedWork] = msgspec.field(default_factory=list)
+    findings: list[GateFinding] | msgspec.UnsetType = msgspec.UNSET  # where changes of other quantities are bounded
 
 
 class _OlderRunFile(RunFile):
@@ -79,6 +81,8 @@ def run_document(
     document = RunDocument(
         **fields, id=run_id, state=state, rows=list(results.rows) if rows is None else rows, work_results=shown
     )
+    if results.findings:
+        document.findings = [each.printed for each in results.findings]
     if results.decision is not None:
         document.decision = results.decision
     return document

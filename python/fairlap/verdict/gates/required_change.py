@@ -7,7 +7,7 @@ touches the bound meets ``<=`` and not ``<``: memory that is the same to the byt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,10 +50,15 @@ class RequiredChange:
 def required_changes_of(texts: Iterable[str], where: str = "--require") -> tuple[RequiredChange, ...]:
     """Parse each, or several with commas between them; ``where`` is what a message calls their source."""
     found = tuple(_required_change(part.strip(), where) for text in texts for part in text.split(","))
-    keys = [(each.quantity, each.operator[0]) for each in found]
-    if twice := next((each.text for each in found if keys.count((each.quantity, each.operator[0])) > 1), ""):
-        raise InvalidRequest(f"{where}: {twice!r} and another one bound the same quantity; keep one", code=E_REQUIRE)
+    require_once(found, where)
     return found
+
+
+def require_once(required: Sequence[RequiredChange], where: str = "--require") -> None:
+    """Refuse two bounds on one side of a quantity."""
+    keys = [(each.quantity, each.operator[0]) for each in required]
+    if twice := next((each.text for each in required if keys.count((each.quantity, each.operator[0])) > 1), ""):
+        raise InvalidRequest(f"{where}: {twice!r} and another one bound the same quantity; keep one", code=E_REQUIRE)
 
 
 def _required_change(text: str, where: str) -> RequiredChange:
@@ -73,3 +78,15 @@ def _required_change(text: str, where: str) -> RequiredChange:
         wrong = f"{where}: {text!r}: {number} is not a change above -100%, such as +2%{meant}"
         raise InvalidRequest(wrong, code=E_REQUIRE)
     return RequiredChange(text, match["quantity"], match["operator"], change)  # type: ignore[arg-type]
+
+
+def changes_among(text: str) -> tuple[tuple[RequiredChange, ...], str]:
+    """Separate bounds on changes, ``memory_peak<=+2%``, from limits on figures, ``latency_p99<20ms``, of one list."""
+    parts = text.split(",")
+    changes = [part for part in parts if _is_of_a_change(part)]
+    return required_changes_of(changes), ",".join(part for part in parts if not _is_of_a_change(part))
+
+
+def _is_of_a_change(text: str) -> bool:
+    match = _FORM.fullmatch(text)
+    return match is not None and match["limit"][:1] in ("+", "-")

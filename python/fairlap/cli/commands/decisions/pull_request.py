@@ -254,6 +254,7 @@ def _raced(
     from fairlap.race.planning.plan_required import with_required
     from fairlap.render.outputs import format_of
     from fairlap.request.race_request import RaceRequest
+    from fairlap.results.decision.required_measured import require_measured
     from fairlap.store.runs.run_file import load_run
 
     kept = {key: value for key, value in options.items() if value is not None} | {"max_slowdown": rules.max_slowdown}
@@ -262,8 +263,10 @@ def _raced(
         kept_on_the_way = [path for path in output if format_of(path).name == "json"]
         request = RaceRequest(**contestants, **kept, baseline=_BASE, output=(*kept_on_the_way, file))
         race_output = checked_output(request, request, store=False)
-        status = run_race(with_required(plan_of(request, print_note), rules.required), race_output)
-        if status > 1:  # Ctrl-C
+        plan = with_required(plan_of(request, print_note), rules.required)
+        require_measured(plan)
+        status = run_race(plan, race_output)
+        if status > _NOT_COMPARABLE:  # Ctrl-C
             raise SystemExit(status)
         return load_run(file), next((path.stem for path in output), _CHANGE)
 

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, PASS_ENV, writable
+from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, PASS_ENV, REQUIRED_CHANGES, writable
 from fairlap.cli.options.values import DURATION, FILE, NAME
 from fairlap.cli.output import print_document, print_error, print_note, print_result
 from fairlap.errors import FairlapError, InvalidRequest
@@ -50,7 +50,7 @@ def command() -> None:
 @command.command(
     "run",
     cls=Command,
-    essential="tag only base change budget output json strict",
+    essential="tag only base change budget require output json strict",
     examples="""
 fairlap suite run suite.toml --tag quick -o suite.json -o suite.html
     Run the races with a tag, and write the result and a page.
@@ -66,6 +66,7 @@ fairlap suite run suite.toml --resume suite.json -o suite.json
 @click.option("--shard", type=NAME, metavar="N/OF", help="Every OF-th race from the N-th on: 2/5.")
 @click.option("--base", type=_FOLDER, metavar="FOLDER", help="One side of every call and command.")
 @click.option("--change", type=_FOLDER, metavar="FOLDER", help="The other side; may not be slower.")
+@REQUIRED_CHANGES
 @click.option("--strict", is_flag=True, help="Fail with status 2 when a comparison with a bound is inconclusive.")
 @click.option("--budget", type=DURATION, help="Duration of the whole suite.  [default: each race has its own]")
 @click.option("--resume", type=FILE, metavar="RESULT.json", help="Run what this result lacks.")
@@ -127,7 +128,7 @@ def run(
 
 def _how_to_resume(
     suite: Path, files: list[tuple[Path, Format]], *, as_json: bool, budget: float | None, trust: bool, store: bool,
-    quiet: bool, pass_env: tuple[str, ...], **_kept: Any,
+    quiet: bool, pass_env: tuple[str, ...], require: tuple[str, ...], **_kept: Any,
 ) -> str:  # fmt: skip
     """Build the command that runs the rest; the result keeps what was selected."""
     kept = next(path for path, chosen in files if chosen.name == "json")
@@ -135,6 +136,7 @@ def _how_to_resume(
     words += [word for path, _ in files for word in ("-o", str(path))]
     words += [] if budget is None else ["--budget", f"{float(budget):g}s"]
     words += [word for name in pass_env for word in ("--pass-env", name)]
+    words += [word for text in require for word in ("--require", text)]
     flags = {"--trust": trust, "--no-store": not store, "--quiet": quiet, "--json": as_json}
     return shlex.join([*words, *(flag for flag, given in flags.items() if given)])
 
@@ -142,11 +144,12 @@ def _how_to_resume(
 def _options(
     resumed: SuiteDocument | None, base: Path | None, change: Path | None, *, tags: tuple[str, ...],
     only: tuple[str, ...], shard: str | None, strict: bool, budget: float | None, trust: bool, store: bool, quiet: bool,
-    pass_env: tuple[str, ...],
+    pass_env: tuple[str, ...], require: tuple[str, ...],
 ) -> SuiteOptions:  # fmt: skip
     """Choose the options; a suite that is resumed keeps those that decide what is run."""
     from fairlap.cli.races.suite_races import SuiteOptions
     from fairlap.request.suite import Selection, shard_in
+    from fairlap.verdict import required_changes_of
 
     if resumed is not None:
         selection, strict = resumed.selection, resumed.strict
@@ -155,7 +158,7 @@ def _options(
         selection = Selection(tags=tags, only=only, shard=None if shard is None else shard_in(shard))
     return SuiteOptions(
         selection=selection, sides=_sides(base, change), budget_s=None if budget is None else float(budget),
-        strict=strict, trust=trust, store=store, quiet=quiet, pass_env=pass_env,
+        strict=strict, trust=trust, store=store, quiet=quiet, pass_env=pass_env, required=required_changes_of(require),
     )  # fmt: skip
 
 

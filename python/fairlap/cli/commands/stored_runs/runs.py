@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from fairlap.printable import joined_lines
 from fairlap.suggestions import did_you_mean
 
 if TYPE_CHECKING:
+    from fairlap.store.foreign_points import ForeignPoint, ForeignSource
     from fairlap.store.search import RunSummary
     from fairlap.store.shared.sending import Carried
     from fairlap.store.store import Store
@@ -35,25 +36,32 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str
     """List stored runs, the newest first. `fairlap show RUN` shows one."""
     if ctx.invoked_subcommand is not None:
         return
+    from msgspec import UNSET
+
     from fairlap.store.errors import NoSuchRun
+    from fairlap.store.foreign_points import foreign_sources
     from fairlap.store.search import RunSummaries, Wanted
     from fairlap.store.store import open_store
 
     found: list[RunSummary] = []
+    sources: list[ForeignSource] = []
     try:
         with open_store(reading=True) as store:
             found, where = store.runs(Wanted(model, on, since or "", tag=tag), limit), store.where
+            sources = [] if model or on or since or tag else store.ask(foreign_sources)
             meant = "" if found else _meant(store, {"--model": model, "--on": on, "--tag": tag})
     except NoSuchRun as error:
         print_json(RunSummaries(found)) if as_json else click.echo(str(error))
     else:
         if as_json:
-            print_json(RunSummaries(found))
-        elif found:
+            print_json(RunSummaries(found, foreign=sources or UNSET))
+        elif found or sources:
             for summary in found:
                 click.echo(joined_lines(_fitting(line) for line in _lines(summary)))
         else:
             print_line(f"no such run in {where}{meant}")
+    for each in sources if not as_json else ():
+        print_line(f"{each.points:,} values of {each.tool}, imported from {each.source} on {each.imported_at[:10]}")
     _note_waiting()
 
 
@@ -73,12 +81,19 @@ def _meant(store: Store, asked: Mapping[str, str]) -> str:
 @command.command("remove")
 @click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
 def remove(runs: tuple[str, ...]) -> None:
-    """Remove runs with all their samples."""
+    """Remove runs with all their samples; `asv` or another tool removes all values that were imported of it."""
+    from fairlap.quantity_text import count
+    from fairlap.store.foreign_points import TOOLS, remove_points
     from fairlap.store.store import open_store
 
     with open_store(reading=True) as store:
-        for run in dict.fromkeys([store.id_of(run) for run in runs]):  # all are found before the first is removed
+        tools = [run for run in dict.fromkeys(runs) if run in TOOLS]
+        found = [store.id_of(run) for run in runs if run not in tools]  # all, before the first is removed
+        for run in dict.fromkeys(found):
             print_line(f"removed {store.remove(run)}")
+        for tool in tools:
+            with store.database(writing=True) as db:
+                print_line(f"removed {count(remove_points(db, tool), 'value')} of {tool}")
 
 
 @command.command("note")
@@ -129,22 +144,42 @@ def export(run: str, file: Path) -> None:
 
 @command.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-def import_(files: tuple[Path, ...]) -> None:
+@click.option("--project", default="", help="Name the project of what another tool measured.")
+def import_(files: tuple[Path, ...], project: str) -> None:
     """Store the runs of bundles and run files, written by `fairlap runs export` or, without samples, by `-o FILE.json`.
 
-    Nothing of a run is executed. What the plan of one from elsewhere reaches is shown; running that plan again asks for
-    --trust.
+    Also what other tools measured, which `fairlap history TOOL` shows and no verdict uses: asv's folder `results`,
+    `data.js` of github-action-benchmark, and files or the folder `.benchmarks` of pytest-benchmark.
+
+    Nothing of a run or file is executed. What the plan of a run from elsewhere reaches is shown; running that plan
+    again asks for --trust.
     """
     from fairlap.cli.races.plan_trust import print_reach
+    from fairlap.history.foreign.foreign_files import points_in
     from fairlap.store.store import open_store
 
     with open_store() as store:
         for file in files:
+            if (points := points_in(file, project)) is not None:
+                _store_points(store, file, points)
+                continue
             hand_over_bundle(file)
             run = store.import_from(file)
             print_line(f"stored {run}")
             if print_reach(store.plan_and_machine(run)[0]):
                 print_note(f"`fairlap rerun {run}` asks for --trust before it runs these")
+
+
+def _store_points(store: Store, file: Path, points: Sequence[ForeignPoint]) -> None:
+    from datetime import UTC, datetime
+
+    from fairlap.quantity_text import count
+    from fairlap.store.foreign_points import add_points
+
+    with store.database(writing=True) as db:
+        new = add_points(db, points, str(file), datetime.now(UTC).isoformat(timespec="seconds"))
+    tools = ", ".join(sorted({each.tool for each in points})) or "no tool"
+    print_line(f"stored {count(new, 'new value')} of {tools} from {file}; {len(points) - new:,} were there already")
 
 
 @command.command("push")

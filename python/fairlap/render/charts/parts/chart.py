@@ -75,6 +75,11 @@ def duration_labels() -> str:
     return _DURATION
 
 
+def size_labels() -> str:
+    """Return an expression of Vega that writes bytes as ``quantity_text.size`` does."""
+    return _LABELS["bytes"]
+
+
 def axis_value(value: float, unit: Unit) -> float:
     """On the axis of what contestants are ranked by: durations in nanoseconds, rates in 1/s."""
     return value if unit == "1/s" else as_time_ns(value, unit)

@@ -1,0 +1,1 @@
+"""Results that other tools measured, as points of a history."""
