@@ -56,12 +56,13 @@ class UseOfRuns:
         self._known_peaks: list[int] = []
         self._small_peak: int | str | None = None
 
-    def wait(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for a run, which nothing has waited for, and keep what it used."""
+    def wait(self, process: subprocess.Popen[bytes]) -> float:
+        """Wait for a run, which nothing has waited for, keep what it used, and return its CPU time in nanoseconds."""
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self._cpu_ns.append((usage.ru_utime + usage.ru_stime) * 1e9)
         self._peaks.append(usage.ru_maxrss * _UNIT_BYTES)
+        return self._cpu_ns[-1]
 
     def newest_ns(self, calls: int) -> Sequence[float]:
         """CPU times of the last so many runs."""

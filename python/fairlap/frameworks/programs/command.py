@@ -13,10 +13,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
+from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest, shortened
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.use_of_runs import UseOfRuns
@@ -30,8 +33,9 @@ from fairlap.frameworks.contract import (
     refuse_what_is_unknown,
 )
 from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
+from fairlap.frameworks.programs.halved_run import Used, run_halved, times_itself
 from fairlap.frameworks.programs.own_report import OwnReport
-from fairlap.frameworks.programs.self_timed import MOST_BYTES, FirstOutput, notices_about
+from fairlap.frameworks.programs.self_timed import MOST_BYTES, NOTICE_OF_A_RUN, FirstOutput, notices_about
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.machine.programs.passed_environment import own_environment
 from fairlap.models.arrays import Arrays
@@ -125,7 +129,7 @@ class CommandLine(Framework):
             own_times=report,
             cpu_times=use,
             peak_of_runs=use.peak_bytes,
-            notices=lambda: notices_about(run.first_output),
+            notices=None if report is not None else run.notices,
         )
 
     def version(self) -> str:
@@ -150,7 +154,9 @@ class CommandRun:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
         self._kept: IO[bytes] | None = _file_in_memory() if keeps_output else None
         self._first: FirstOutput | None = None  # open as long as this object
+        self._found: tuple[Notice, ...] | None = None
         self.use: UseOfRuns | None = None  # of runs from now on
+        self._newest: Used | None = None  # of these
 
     def __call__(
         self, within_s: float | None = None, *, before: Sequence[str] = (), passed: Sequence[int] = ()
@@ -160,6 +166,7 @@ class CommandRun:
             if file is not None:
                 os.lseek(file.fileno(), 0, os.SEEK_SET)
                 os.ftruncate(file.fileno(), 0)
+        began_s = time.perf_counter()
         first = FirstOutput() if self._looks and self._kept is None else None
         kept = first.goes_to if first else subprocess.DEVNULL if self._kept is None else self._kept
         try:
@@ -178,7 +185,8 @@ class CommandRun:
             if first is not None:
                 first.read_until_ended(process)
             elif self.use is not None and within_s is None:
-                self.use.wait(process)
+                cpu_s = self.use.wait(process) / 1e9
+                self._newest = Used(time.perf_counter() - began_s, cpu_s)
             status = process.wait(within_s)
         except subprocess.TimeoutExpired:
             raise CommandFailed(f"{self._words[0]} did not end within {within_s:g} s") from None
@@ -194,6 +202,15 @@ class CommandRun:
             printed = first.printed if first else self.output()[:MOST_BYTES]
             self.first_output = printed + b"\n" + self.errors()[:MOST_BYTES]
             self._looks, self._first = False, first
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Warn of a program that repeats its work until some time has passed. After runs, of which it makes some."""
+        if self._found is None:
+            self._found = notices_about(self.first_output)
+            halved = partial(run_halved, self._words, self._folder)
+            if not self._found and self._newest is not None and times_itself(self._newest, halved):
+                self._found = (NOTICE_OF_A_RUN,)
+        return self._found
 
     def output_bytes(self) -> int:
         return 0 if self._kept is None else os.fstat(self._kept.fileno()).st_size

@@ -1,4 +1,4 @@
-"""Recognising, in what a program prints, the report of a harness that times the program's work itself.
+"""Recognising a harness that times the program's work itself: by its report, or by a run that is stopped.
 
 Such a harness repeats the work until it has run for some time, so how long the program runs says little about the work.
 """
@@ -15,6 +15,7 @@ from typing import IO
 from fairlap.engine.measurement import Notice
 from fairlap.request.commands import ReportFormat
 
+CODE = "W_TIMES_ITSELF"
 MOST_BYTES = 256 * 1024  # of the output that is looked at
 _POLL_S = 0.05
 
@@ -56,7 +57,15 @@ def notices_about(printed: bytes) -> tuple[Notice, ...]:
         f"it prints a report of {harness}, which chooses how often it repeats the work; how long it runs says little "
         f"about the work: {how}"
     )
-    return (Notice("W_TIMES_ITSELF", text),)
+    return (Notice(CODE, text),)
+
+
+NOTICE_OF_A_RUN = Notice(
+    CODE,
+    "a run that was stopped half of the time ended about when it always does, having computed less: it repeats its "
+    "work until some time has passed, so how long it runs says little about the work; race by a time that it prints "
+    "with --reported number, or fix the number of repetitions",
+)
 
 
 class FirstOutput:

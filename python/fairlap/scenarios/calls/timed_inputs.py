@@ -108,12 +108,12 @@ class TimedInputs:
             measurement = with_reported(measurement, self._contestant.own_times)
         if self._contestant.cpu_times is not None:
             measurement = with_cpu_time(measurement, self._contestant.cpu_times)
-        if self._contestant.notices is not None:
+        cores = None if demand is None else demand.cores()
+        if self._contestant.notices is not None:  # which may run it
             measurement = replace(measurement, warnings=(*measurement.warnings, *self._contestant.notices()))
         self._measurements += 1
         if demand is None:
             return measurement, Drawn()
-        cores = demand.cores()
         safetensors.write(Path(request.drawn_path), drawing.outputs)
         return measurement, Drawn(tuple(drawing.results), cores)
 
