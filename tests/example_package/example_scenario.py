@@ -71,7 +71,8 @@ class AfterAPause(Scenario):
 
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
         pause_s = PAUSE.value_in(asked.scenario_settings)
-        return Ruling(Judged(f"first call after {pause_s:g} s of pause", verdict.LATENCY, _after_a_pause_ns))
+        by = f"first call after {pause_s:g} s of pause"
+        return Ruling(Judged(by, verdict.LATENCY, _after_a_pause_ns, period="after_turns"))
 
 
 class Pauses(AfterTurns):
@@ -88,7 +89,7 @@ class Pauses(AfterTurns):
     def step(self, process: OneProcess) -> None:
         time.sleep(self._pause_s)
         one_call = Measure(samples=1, warmup=0, calls_per_sample=1)
-        measured = process.worker.ask(one_call, within_s=self._within_s)
+        measured = process.ask(one_call, within_s=self._within_s)
         self._times_ns.append(1e9 * measured.elapsed_s)
 
     def end(self, process: OneProcess) -> None:

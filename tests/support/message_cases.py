@@ -28,6 +28,7 @@ from fairlap.machine.doctor import examination
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.race_lock import lock
 from fairlap.machine.root import THIS_MACHINE
+from fairlap.meters.stolen_time import StolenTime
 from fairlap.models.sources.opening import _require_unchanged
 from fairlap.models.sources.proof import loose
 from fairlap.models.spec import Tolerance
@@ -40,7 +41,6 @@ from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.processes.at_scale import record_ranks
 from fairlap.race.processes.sandbox import require_sandboxable
 from fairlap.race.processes.turns import run_in_rounds
-from fairlap.race.stolen_time import StolenTime
 from fairlap.render.charts.parts.static import main_chart
 from fairlap.render.collectives.chart import chart_of
 from fairlap.request.fields.source import Source

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from fairlap.machine.control_group import throttled
 from fairlap.machine.hardware.counters import busy_ticks, cpu_ticks, idle_ticks, pressure_us, steal_ticks
+from fairlap.machine.programs.process_tree import descendants
 from fairlap.machine.programs.processes import process_stat, ran_s, waited_s
 from fairlap.machine.root import THIS_MACHINE, Root
 
@@ -19,9 +20,10 @@ from fairlap.machine.root import THIS_MACHINE, Root
 STEAL = "steal share"  # of all cores' time, taken by the hypervisor for others
 RUN_QUEUE = "run queue"  # share of the time in which at least one task of the machine waited for a core
 WAITED = "waited for a core"  # the contestant's threads, as a share of the time in which it was measured
-TAKEN = "taken from calls"  # by others, in cores: of a contestant whose calls start threads or programs that end
-WAITED_IN_EPOCHS = "waited for a core in epochs"  # likewise, of training to a score
-OWN_IN_EPOCHS = "fairlap in epochs"  # CPU time of the process that asks for them, as a share of a core
+TAKEN = "taken from calls"  # by others, in cores: of a contestant whose work is done by what ends or by processes
+OTHERS = "used by others"  # in cores; threads that waited for longer waited for each other
+OWN = "fairlap itself"  # CPU time of the process that asks for the work, as a share of a core
+MEASURED = "measured"  # seconds, where they are not those of timed calls
 THROTTLED = "throttled"  # seconds in which the quota of the control group stopped it
 INVOLUNTARY = "involuntary switches"  # of the contestant itself, per second
 
@@ -29,6 +31,12 @@ OF_BLOCKS = (STEAL, RUN_QUEUE, THROTTLED, INVOLUNTARY)  # those for which a bloc
 
 _LEAST_COUNTED_S = 0.25  # the kernel counts CPU time in ticks of 10 ms
 _UNSEEN = 0.2  # of the CPU time of a contestant
+_LEAST_WORKED = 0.05  # of its turns
+
+# Seconds of turns, which make the readings.
+_TURNS, _WITHOUT_WORK, _WAITED = "turns", "without work", "waited"
+_BUSY, _IDLE = "busy cores", "idle cores"
+_OWN, _SEEN = "own CPU time", "own CPU time of threads seen"
 
 
 class DisturbanceMeter:
@@ -41,17 +49,7 @@ class DisturbanceMeter:
 
     def readings(self) -> dict[str, float]:
         elapsed_s = max(time.monotonic() - self._began_s, 1e-9)
-        share_of = {
-            STEAL: os.sysconf("SC_CLK_TCK") * elapsed_s * (os.cpu_count() or 1),
-            RUN_QUEUE: 1e6 * elapsed_s,
-            THROTTLED: 1.0,
-        }
-        before = self._before
-        return {
-            name: (value - before[name]) / share_of[name]
-            for name, value in _counters(self._root).items()
-            if name in before
-        }
+        return _shares(_since(self._before, self._root), elapsed_s)
 
 
 class WaitingMeter:
@@ -80,16 +78,21 @@ class WaitingMeter:
             self._turns_s += time.monotonic() - began_s
             self._seen_s |= self._threads_s() or {}
 
-    def readings(self) -> dict[str, float]:
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds that make its readings, by their names below; empty for a process that is gone."""
         after_s = self._threads_s()
         if self._before_s is None or after_s is None or self._turns_s <= 0:
             return {}
         waited_s = sum((self._seen_s | after_s).values()) - sum(self._before_s.values())
-        return {WAITED: max(waited_s, 0.0) / self._turns_s} | self._unseen.readings(self._turns_s)
+        return {_TURNS: self._turns_s, _WAITED: max(waited_s, 0.0), **self._unseen.seconds()}
+
+    def readings(self) -> dict[str, float]:
+        seconds = self.seconds()
+        return {**_waiting(seconds), **_taken(seconds)} if seconds else {}
 
 
 class UnseenThreads:
-    """What others took while a contestant's calls ran threads or programs that end with the call.
+    """What others took while a contestant's work was done by processes, or by threads that end with the call.
 
     The kernel forgets how long those waited, but not their CPU time: what the machine did besides was for others, and
     was taken from the contestant as far as no core was idle.
@@ -101,10 +104,11 @@ class UnseenThreads:
         self._busy_s = self._idle_s = 0.0
 
     def _own_s(self) -> tuple[float, float] | None:
-        """Of all threads and programs that there were, and of the threads that there are."""
+        """Of all threads and processes that there were, and of the process's threads that there are."""
         if self._pid is None or (stat := process_stat(self._pid)) is None or (threads := ran_s(self._pid)) is None:
             return None
-        return stat.cpu_s + stat.ended_children_cpu_s, sum(threads.values())
+        stats = [stat, *(each for pid in descendants(self._pid) if (each := process_stat(pid)) is not None)]
+        return sum(each.cpu_s + each.ended_children_cpu_s for each in stats), sum(threads.values())
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -117,39 +121,76 @@ class UnseenThreads:
             self._busy_s += (busy_ticks(after) - busy_ticks(before)) * tick_s
             self._idle_s += (idle_ticks(after) - idle_ticks(before)) * tick_s
 
-    def readings(self, turns_s: float) -> dict[str, float]:
+    def seconds(self) -> dict[str, float]:
         after = self._own_s()
-        if self._before is None or after is None or turns_s < _LEAST_COUNTED_S or self._busy_s <= 0:
+        if self._before is None or after is None:
             return {}
         own_s, seen_s = after[0] - self._before[0], after[1] - self._before[1]
-        if own_s - seen_s <= _UNSEEN * own_s:
-            return {}
-        others = max(self._busy_s - own_s, 0.0) / turns_s
-        return {TAKEN: others * max(1 - self._idle_s / turns_s, 0.0)}
+        return {_BUSY: self._busy_s, _IDLE: self._idle_s, _OWN: own_s, _SEEN: seen_s}
+
+    def readings(self, turns_s: float) -> dict[str, float]:
+        return _taken({_TURNS: turns_s, **self.seconds()})
 
 
-class EpochsMeter(WaitingMeter):
-    """What took cores from a contestant while it trained for whole epochs."""
+class StepsMeter:
+    """What the machine did while a contestant did what follows its turns, such as epochs, trials or answers.
 
-    def __init__(self, pid: int | None) -> None:
-        super().__init__(pid)
-        self._own_s = 0.0
+    A contestant's steps are metered each for itself: others take theirs in between, and fairlap checks answers.
+    """
+
+    def __init__(self, pid: int | None, root: Root = THIS_MACHINE) -> None:
+        self._pid, self._root = pid, root
+        self._seconds: dict[str, float] = {}
+        self._counted: dict[str, float] = {}
+        self._asking_s = self._elapsed_s = 0.0
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        began_s = time.process_time()
+        waiting, before = WaitingMeter(self._pid), _counters(self._root)
+        began_s = time.monotonic()
         try:
-            with super().turn():
-                yield
+            with waiting.turn():
+                own_s = time.process_time()
+                try:
+                    yield
+                finally:
+                    self._asking_s += time.process_time() - own_s
         finally:
-            self._own_s += time.process_time() - began_s
+            self._elapsed_s += time.monotonic() - began_s
+            _add(self._counted, _since(before, self._root))
+            _add(self._seconds, waiting.seconds())
+
+    def leave_out(self, seconds: float) -> None:
+        """Count only the rest as time in which it had work: in these there was nothing to do."""
+        _add(self._seconds, {_WITHOUT_WORK: seconds})
 
     def readings(self) -> dict[str, float]:
-        if self._turns_s <= 0:
+        if self._elapsed_s <= 0:
             return {}
-        found = super().readings()
-        waited = {WAITED_IN_EPOCHS: found[WAITED]} if WAITED in found else {}
-        return {**waited, OWN_IN_EPOCHS: self._own_s / self._turns_s}
+        found = _shares(self._counted, self._elapsed_s)
+        found |= {OWN: self._asking_s / self._elapsed_s, MEASURED: self._elapsed_s}
+        if self._seconds.get(_TURNS, 0.0) > 0:
+            found |= {**_waiting(self._seconds), **_taken(self._seconds), **_others(self._seconds)}
+        return found
+
+
+def _waiting(seconds: Mapping[str, float]) -> dict[str, float]:
+    worked_s = max(seconds[_TURNS] - seconds.get(_WITHOUT_WORK, 0.0), _LEAST_WORKED * seconds[_TURNS])
+    return {WAITED: seconds[_WAITED] / worked_s}
+
+
+def _taken(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Of a contestant of which much is done by what its own threads do not show."""
+    others = _others(seconds)
+    if not others or seconds[_OWN] - seconds[_SEEN] <= _UNSEEN * seconds[_OWN]:
+        return {}
+    return {TAKEN: others[OTHERS] * max(1 - seconds[_IDLE] / seconds[_TURNS], 0.0)}
+
+
+def _others(seconds: Mapping[str, float]) -> dict[str, float]:
+    if seconds[_TURNS] < _LEAST_COUNTED_S or seconds.get(_BUSY, 0.0) <= 0:
+        return {}
+    return {OTHERS: max(seconds[_BUSY] - seconds[_OWN], 0.0) / seconds[_TURNS]}
 
 
 def _counters(root: Root) -> dict[str, float]:
@@ -160,3 +201,21 @@ def _counters(root: Root) -> dict[str, float]:
         THROTTLED: stopped.seconds if stopped else None,
     }
     return {name: value for name, value in counted.items() if value is not None}
+
+
+def _since(before: Mapping[str, float], root: Root) -> dict[str, float]:
+    return {name: value - before[name] for name, value in _counters(root).items() if name in before}
+
+
+def _shares(counted: Mapping[str, float], elapsed_s: float) -> dict[str, float]:
+    share_of = {
+        STEAL: os.sysconf("SC_CLK_TCK") * elapsed_s * (os.cpu_count() or 1),
+        RUN_QUEUE: 1e6 * elapsed_s,
+        THROTTLED: 1.0,
+    }
+    return {name: value / share_of[name] for name, value in counted.items()}
+
+
+def _add(sums: dict[str, float], more: Mapping[str, float]) -> None:
+    for name, value in more.items():
+        sums[name] = sums.get(name, 0.0) + value

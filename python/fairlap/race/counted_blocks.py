@@ -17,14 +17,15 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.meters import disturbances
+from fairlap.meters.stolen_time import StolenTime
 from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
 from fairlap.race.planning.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
-from fairlap.race.stolen_time import StolenTime, stolen_time
+from fairlap.race.stolen_time import stolen_time
 from fairlap.request.names import COMMAND
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.contract import Judged, Unqualified
-from fairlap.scenarios.process_result import Outcome, ProcessResult
+from fairlap.scenarios.process_result import PERIODS, Outcome, Period, ProcessResult
 
 INPUTS_AT_FAULT = "E_INPUTS_AT_FAULT"
 _FEWEST_RANKED = 2
@@ -65,6 +66,7 @@ class WorkBlocks:
     gated: GatedBlocks = GatedBlocks(())
     why_no_verdict: str = ""  # then there is no table
     no_verdict_code: str = ""  # where the machine is why
+    starved: Mapping[Period, str] = field(default_factory=dict)  # why nothing is claimed of what was measured then
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
     drops: Mapping[str, Drop] = field(default_factory=dict)  # by contestant
@@ -87,7 +89,11 @@ class WorkBlocks:
 
     @property
     def stolen(self) -> StolenTime:
-        return stolen_time([process for own in self.processes.values() for process in own])
+        """While the judged figure was measured."""
+        return self.stolen_in(self.judged.period)
+
+    def stolen_in(self, period: Period) -> StolenTime:
+        return stolen_time([process for own in self.processes.values() for process in own], period)
 
 
 def work_blocks(
@@ -102,22 +108,32 @@ def work_blocks(
     return found if on_any_machine else [_claimable(plan, each) for each in found]
 
 
-def why_not_claimable(plan: Plan, found: WorkBlocks) -> tuple[str, str]:
-    """Explain with a code why ratios would be those of the load of others; empty where they are of the contestants."""
+def why_not_claimable(plan: Plan, found: WorkBlocks, period: Period | None = None) -> tuple[str, str]:
+    """Explain with a code why ratios would be those of the load of others; empty where they are of the contestants.
+
+    Of what was measured in the period, or else of the judged figure.
+    """
+    stolen = found.stolen_in(period or found.judged.period)
     if plan.device != "cpu":
-        return found.stolen.refusal_on_device()
-    has_programs = any(each.framework == COMMAND for each in plan.contestants)
-    return found.stolen.refusal(threads=plan.threads_of(found.work), has_programs=has_programs)
+        return stolen.refusal_on_device()
+    programs = any(each.framework == COMMAND for each in plan.contestants)
+    return stolen.refusal(
+        threads=plan.meeting_threads_of(found.work),
+        whose="programs" if programs else "contestants",
+        of_slowest=found.judged.of_slowest and period in (None, found.judged.period),
+    )
 
 
 def _claimable(plan: Plan, found: WorkBlocks) -> WorkBlocks:
     """Without a table if its ratios would be those of the load."""
-    if found.table is None:
+    if (table := found.table) is None:
         return found
-    why, code = why_not_claimable(plan, found)
+    refused = {each: why_not_claimable(plan, found, each) for each in PERIODS}
+    found = replace(found, starved={each: f"{why} [{code}]" for each, (why, code) in refused.items() if code})
+    why, code = refused[found.judged.period]
     if not code:
         return found
-    effects = [each.detectable_effect for each in verdict.judge([found.table], alpha=plan.alpha)]
+    effects = [each.detectable_effect for each in verdict.judge([table], alpha=plan.alpha)]
     hidden = (
         f"; differences below {quantity_text.share(max(effects))} were not detectable"
         if np.isfinite(effects).all()
@@ -209,7 +225,9 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
     if complete and not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
-        gated = gate_blocks(complete, here, works=len(plan.works), contestants=len(ranked), alpha=plan.alpha)
+        gated = gate_blocks(
+            complete, here, works=len(plan.works), contestants=len(ranked), alpha=plan.alpha, period=judged.period
+        )
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
         longer = "a longer --budget" if plan.until_decided else "more --blocks"
@@ -293,13 +311,14 @@ def gate_blocks(
     works: int = 1,
     contestants: int = 2,
     alpha: float = verdict.ERROR_RATE,
+    period: Period = "turns",
 ) -> GatedBlocks:
     """Leave out the noisiest blocks by their readings, blind to which contestant ran.
 
     At most a quarter goes, the noisiest first, and never so many that too few are left to claim a difference: every
     block is a fair one, and noise only widens the interval.
     """
-    readings = _readings(blocks, processes)
+    readings = _readings(blocks, processes, period)
     if not readings:
         return GatedBlocks(tuple(blocks))
     outcome = verdict.noise_gate(readings)
@@ -311,14 +330,17 @@ def gate_blocks(
     return GatedBlocks(kept, dropped, len(noisy), dict(outcome.dropped_by) if noisy else {})
 
 
-def _readings(blocks: Sequence[int], processes: Sequence[ProcessResult]) -> Mapping[str, npt.NDArray[np.float64]]:
+def _readings(
+    blocks: Sequence[int], processes: Sequence[ProcessResult], period: Period
+) -> Mapping[str, npt.NDArray[np.float64]]:
     """Shaped (blocks, processes); NaN where a process was not read."""
     by_block = [[process for process in processes if process.block == block] for block in blocks]
-    names = sorted({name for process in processes for name in process.machine} & set(disturbances.OF_BLOCKS))
+    names = sorted({name for process in processes for name in process.readings(period)} & set(disturbances.OF_BLOCKS))
     width = max((len(block) for block in by_block), default=0)
     found = {name: np.full((len(blocks), width), np.nan) for name in names}
     for row, block in enumerate(by_block):
         for column, process in enumerate(block):
-            for name in found.keys() & process.machine.keys():
-                found[name][row, column] = process.machine[name]
+            read = process.readings(period)
+            for name in found.keys() & read.keys():
+                found[name][row, column] = read[name]
     return found

@@ -17,7 +17,7 @@ from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
 from fairlap.request.work import Work
 from fairlap.scenarios.added import Quantity
 from fairlap.scenarios.contract import quantities_of_scenarios
-from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.process_result import Period, ProcessResult
 
 P90 = verdict.Metric("latency p90", "ns")
 P99 = verdict.Metric("latency p99", "ns")
@@ -54,18 +54,23 @@ def compare_other_quantities(
     *,
     level: float = verdict.ERROR_RATE,
     required: Collection[str] = (),
+    starved: Mapping[Period, str] = {},
 ) -> tuple[QuantityComparisons, ...]:
     """``processes_by_contestant`` has one process for each block, in the blocks' order.
 
-    ``required`` has the keys of the quantities that share the level.
+    ``required`` has the keys of the quantities that share the level, and ``starved`` why no times of a period are
+    compared.
     """
     found = []
     of_runs = any(process.work_in == "child" for own in processes_by_contestant.values() for process in own)
     asked = [each for each in quantities_of_scenarios() if _is_compared(each, headline, processes_by_contestant)]
-    of_scenarios = [(each.metric, _values_of(each, processes_by_contestant)) for each in asked]
-    of_calls = [(metric, _values(read, work, processes_by_contestant)) for metric, read in _METRICS.items()]
-    place = next(at for at, (metric, _) in enumerate(of_calls) if metric == TIME_TO_FIRST_INFERENCE)
-    for metric, values in [*of_calls[:place], *of_scenarios, *of_calls[place:]]:
+    of_scenarios = [(each.metric, _values_of(each, processes_by_contestant), each.period) for each in asked]
+    of_calls = [
+        (metric, _values(read, work, processes_by_contestant), _PERIODS.get(metric))
+        for metric, read in _METRICS.items()
+    ]
+    place = next(at for at, (metric, *_) in enumerate(of_calls) if metric == TIME_TO_FIRST_INFERENCE)
+    for metric, values, period in [*of_calls[:place], *of_scenarios, *of_calls[place:]]:
         if metric == headline:
             continue
         if metric == verdict.LATENCY and headline != verdict.REPORTED_TIME:  # compared as the time of a step, or not
@@ -75,7 +80,8 @@ def compare_other_quantities(
         metric = _on(work, metric)
         own_level = level / len(required) if metric.key in required else level
         is_shown = metric in QUANTITIES_OF_A_DEVICE or is_of_a_scenario(metric) or (of_runs and metric in _OF_RUNS)
-        compared = _compared(metric, values, work, processes_by_contestant, own_level)
+        why_not = starved.get(period, "") if period is not None and metric.is_speed else ""
+        compared = _compared(metric, values, work, processes_by_contestant, own_level, why_not)
         found.append(replace(compared, is_shown=is_shown))
     return tuple(found)
 
@@ -123,10 +129,10 @@ def _compared(
     work: Work,
     processes_by_contestant: Mapping[str, Sequence[ProcessResult]],
     level: float,
+    why_not: str,
 ) -> QuantityComparisons:
-    why_not = ""
     without = tuple(name for name, own in values.items() if all(each is None for each in own))
-    if metric == DEVICE_SPAN and not without:
+    if metric == DEVICE_SPAN and not without and not why_not:
         values, why_not = _held_alike(values, processes_by_contestant)
     have = {} if why_not else _in_common_blocks({name: own for name, own in values.items() if name not in without})
     comparisons: tuple[verdict.Comparison, ...] = ()
@@ -147,7 +153,8 @@ def _held_alike(
     kept = {name: [v if same else None for v, same in zip(own, alike, strict=True)] for name, own in values.items()}
     if sum(alike) > 1 or all(alike):
         return kept, ""
-    return kept, held_unlike(dict(zip(values, blocks[alike.index(False)], strict=True)), "device_span_ns")
+    who = held_unlike(dict(zip(values, blocks[alike.index(False)], strict=True)), "device_span_ns")
+    return kept, f"launch gaps are in some only ({who})"
 
 
 def _in_common_blocks(values: Mapping[str, Sequence[float | None]]) -> dict[str, list[float]]:
@@ -258,3 +265,8 @@ _METRICS: dict[verdict.Metric, Callable[[ProcessResult, Work], float | None]] = 
     PAGE_FAULTS: _page_faults,
     ENERGY: _energy,
 }
+
+_PERIODS: dict[verdict.Metric, Period] = dict.fromkeys(
+    (verdict.LATENCY, P90, P99, verdict.THROUGHPUT, DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM), "turns"
+)
+"""In which those were measured that others slow down. Of the start of a process nothing is read."""

@@ -23,11 +23,19 @@ from fairlap.results.columns.learning.learning_curves import curves_apart
 from fairlap.results.other_quantities import QuantityComparisons, compare_other_quantities
 from fairlap.results.row import Row
 from fairlap.scenarios.contract import Judged, Unqualified, of_time_ns
-from fairlap.scenarios.process_result import LargestBatch, Outcome, ProcessResult, SmallestMemory
+from fairlap.scenarios.process_result import (
+    PERIODS,
+    LargestBatch,
+    Outcome,
+    Period,
+    ProcessResult,
+    SmallestMemory,
+)
 
 PAGE_FAULTS = "page_faults"
 _ERROR_RATE = 0.05  # of one judgement; those of several add up (Bonferroni)
 _MOST_SCATTER = 2.0  # as of the ratios of blocks
+_WHEN: dict[Period, str] = {"turns": "while single calls were timed", "after_turns": "after single calls were timed"}
 
 
 @dataclass(frozen=True)
@@ -168,11 +176,14 @@ class WorkResult:
 
     @property
     def busy(self) -> Notice | None:
-        """A warning when others took much of the machine."""
-        stolen = self.basis.stolen
-        if not stolen.is_worth_saying:
-            return None
-        return Notice("W_BUSY_MACHINE", f"{stolen.what}; times and ratios are those under this load only")
+        """A warning when others took much of the machine while the judged figure was measured, or another one."""
+        for period in (self.basis.judged.period, *PERIODS):
+            stolen = self.basis.stolen_in(period)
+            if stolen.is_worth_saying:
+                when = "" if period == self.basis.judged.period else f"{_WHEN[period]}, "
+                text = f"{when}{stolen.what}; times and ratios are those under this load only"
+                return Notice("W_BUSY_MACHINE", text)
+        return None
 
     @property
     def continued(self) -> Notice | None:
@@ -223,7 +234,12 @@ class WorkResult:
         if self.table is None:
             return ()
         return compare_other_quantities(
-            self.work, self.basis.compared, self.basis.metric, level=self.level, required=self.required
+            self.work,
+            self.basis.compared,
+            self.basis.metric,
+            level=self.level,
+            required=self.required,
+            starved=self.basis.starved,
         )
 
     def other_comparisons(self, name: str, baseline: str) -> dict[str, verdict.Comparison]:

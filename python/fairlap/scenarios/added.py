@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
-from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.process_result import Period, ProcessResult
 
 E_SETTING = "E_SCENARIO_SETTING"
 _Value = TypeVar("_Value")
@@ -52,6 +52,7 @@ class Quantity:
     is_of: Callable[[ProcessResult], bool]  # whether the process did what this is a quantity of
     headline: verdict.Metric | None = None  # which is the same quantity
     of_rounds: bool = False  # built from the rounds of a block, so that its noise cancels; not from ``read``
+    period: Period = "turns"  # in which it was measured
 
 
 Cells = Mapping[str, Any]  # of a stored row, by column

@@ -22,7 +22,7 @@ from fairlap.plugins import SCENARIOS, class_at
 from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 from fairlap.request.work import Work
 from fairlap.scenarios.added import E_SETTING, AddedFigure, JudgedBefore, Picture, Quantity, Setting
-from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.process_result import Period, ProcessResult
 
 Unit = Literal["ns", "s", "1/s"]
 Better = Literal["lower", "higher"]
@@ -60,6 +60,8 @@ class Judged:
     of_rounds: bool = False  # built from the rounds of a block, so that its noise cancels
     # A process may lack it, and then its block does not count. Elsewhere a contestant that lacks it is not ranked.
     may_lack: bool = False
+    period: Period = "turns"  # others must not have had the machine then
+    of_slowest: bool = False  # nor then from single threads: it depends on the slowest calls
 
     @property
     def better(self) -> Better:

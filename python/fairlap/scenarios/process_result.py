@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
 
 import msgspec
 
@@ -42,6 +42,10 @@ CompileCaches = Literal["cold", "warm"]
 """The compilers' caches on disk: empty, as at the first process of a contestant on a work; or filled by one before."""
 
 Started = Literal["alone", "together"]
+
+Period = Literal["turns", "after_turns"]
+"""When something was measured: in the turns of timed calls, or after them, as epochs and trials are."""
+PERIODS: tuple[Period, ...] = get_args(Period)
 
 NOT_ITS_FIRST = "its process had done other works before; without --fresh each has a new one"
 """Why a quantity of the whole life of a process is absent for a later one of its works."""
@@ -167,6 +171,7 @@ class ProcessResult(msgspec.Struct):
     per_call: dict[str, float] = {}  # page faults, switches, migrations, CPU time
     busy_cores: float | None = None  # CPU time of the process, by the time of its measured calls
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
+    machine_after_turns: dict[str, float] = {}  # and during what followed its turns, such as epochs or trials
     feeding: Feeding | None = None
     tokens_per_call: int = 0  # of all items, where the model generates
     call_cost: CallCost | None = None  # None where it is unknown what a call computes
@@ -185,6 +190,10 @@ class ProcessResult(msgspec.Struct):
     began_s: float = 0.0  # since the race began
     elapsed_s: float = 0.0
     work_in: WorkIn = "worker"  # the process that did the work of its calls
+
+    def readings(self, period: Period) -> Mapping[str, float]:
+        """Read what the machine did then. Runs from before both periods were read have that of the turns for both."""
+        return (self.machine_after_turns if period == "after_turns" else {}) or self.machine
 
     @property
     def elsewhere(self) -> str:

@@ -16,12 +16,16 @@ from fairlap.machine.programs.processes import ProcessStat
 from fairlap.machine.root import Root
 from fairlap.meters import disturbances
 from fairlap.meters.disturbances import (
+    MEASURED,
+    OTHERS,
+    OWN,
     RUN_QUEUE,
     STEAL,
     TAKEN,
     THROTTLED,
     WAITED,
     DisturbanceMeter,
+    StepsMeter,
     UnseenThreads,
     WaitingMeter,
 )
@@ -97,6 +101,7 @@ def readings(
     monkeypatch.setattr(disturbances, "cpu_ticks", lambda _: next(ticks))
     monkeypatch.setattr(disturbances, "process_stat", lambda _: next(stats))
     monkeypatch.setattr(disturbances, "ran_s", lambda _: next(threads))
+    monkeypatch.setattr(disturbances, "descendants", lambda _: [])
     meter = UnseenThreads(1)
     with meter.turn():
         pass
@@ -148,3 +153,88 @@ def test_threads_and_programs_that_have_ended_are_noticed(work: Callable[[], Non
     with meter.turn():
         work()
     assert (TAKEN in meter.readings(1.0)) is unseen
+
+
+class Counted:
+    """The counters of a process and of the machine, which a test moves by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = self.waited_s = self.ran_s = self.of_child_s = self.others_s = self.stopped_s = 0.0
+        threads = {"waited_s": lambda _: {7: self.waited_s}, "ran_s": lambda _: {7: self.ran_s}}
+        for name, read in threads.items():
+            monkeypatch.setattr(disturbances, name, read)
+        monkeypatch.setattr(disturbances, "descendants", lambda _: [8])
+        monkeypatch.setattr(disturbances, "process_stat", self.stat)
+        monkeypatch.setattr(disturbances, "cpu_ticks", self.ticks)
+        monkeypatch.setattr(disturbances, "_counters", lambda _root: {THROTTLED: self.stopped_s})
+        monkeypatch.setattr("time.monotonic", lambda: self.now_s)
+
+    def stat(self, pid: int) -> ProcessStat:
+        return ProcessStat("S", 1, 1, self.ran_s if pid == 7 else self.of_child_s)
+
+    def ticks(self, _root: object) -> list[int]:
+        return [round((self.ran_s + self.of_child_s + self.others_s) / TICK_S), 0, 0, 0, 0, 0, 0, 0]
+
+    def passes(self, **seconds: float) -> None:
+        for name, more in seconds.items():
+            setattr(self, name, getattr(self, name) + more)
+
+
+def test_steps_are_metered_apart_from_what_happens_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    meter = StepsMeter(7)
+    assert meter.readings() == {}
+    for _ in range(2):
+        with meter.turn():
+            counted.passes(now_s=1.0, waited_s=0.4, ran_s=1.0, others_s=0.7, stopped_s=0.1)
+        counted.passes(now_s=9.0, waited_s=5.0, ran_s=3.0, others_s=8.0, stopped_s=2.0)
+    read = meter.readings()
+    assert read[WAITED] == pytest.approx(0.4)
+    assert read[OTHERS] == pytest.approx(0.7)
+    assert read[THROTTLED] == pytest.approx(0.2)
+    assert (read[MEASURED], TAKEN in read) == (2.0, False)
+    assert 0 <= read[OWN] < 0.05
+
+
+def test_work_of_processes_is_its_own_and_what_others_did_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of ranks, which a process conducts that waits for nothing itself."""
+    counted = Counted(monkeypatch)
+    meter = StepsMeter(7)
+    with meter.turn():
+        counted.passes(now_s=1.0, ran_s=0.01, of_child_s=1.2, others_s=0.8)
+    assert meter.readings()[TAKEN] == pytest.approx(0.8, abs=0.02)
+
+
+def test_waiting_is_of_the_time_in_which_there_was_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    meter = StepsMeter(7)
+    with meter.turn():
+        counted.passes(now_s=2.0, waited_s=0.3)
+    meter.leave_out(1.4)
+    assert meter.readings()[WAITED] == pytest.approx(0.5)
+    meter.leave_out(100.0)
+    assert meter.readings()[WAITED] == pytest.approx(3.0)  # no less than a twentieth of the time is work
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux counts how long threads wait")
+def test_a_busy_neighbour_on_the_same_core_is_seen_in_the_steps_and_not_before() -> None:
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        quiet, starved = StepsMeter(os.getpid()), StepsMeter(os.getpid())
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as neighbour:  # bound as this process is
+            with starved.turn():
+                _busy_for_s(0.5)
+            neighbour.kill()
+        with quiet.turn():
+            _busy_for_s(0.3)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert starved.readings()[WAITED] > 0.25
+    assert starved.readings()[WAITED] > quiet.readings()[WAITED]
+
+
+def _busy_for_s(seconds: float) -> None:
+    end_s = time.perf_counter() + seconds
+    while time.perf_counter() < end_s:
+        pass

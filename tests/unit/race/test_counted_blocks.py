@@ -268,7 +268,7 @@ def test_spans_behind_a_gate_are_not_compared_with_spans_that_contain_launch_gap
     assert span.blocks == 7
     unequal = of_span(["none"] * 7 + ["stream_wait"])
     assert (unequal.comparisons, unequal.without) == ((), ())
-    assert unequal.why_not == "a behind stream_wait, b without a gate"
+    assert "a behind stream_wait, b without a gate" in unequal.why_not
 
 
 def test_a_race_by_spans_counts_only_blocks_in_which_all_were_held_alike() -> None:

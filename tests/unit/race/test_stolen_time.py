@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 from fairlap.meters import device_neighbours, disturbances
+from fairlap.meters.stolen_time import E_BUSY_MACHINE, E_THROTTLED
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.run import Run
-from fairlap.race.stolen_time import E_BUSY_MACHINE, E_THROTTLED, stolen_time
+from fairlap.race.stolen_time import stolen_time
 from fairlap.render.report.answer import headline
 from fairlap.render.text.terminal import text_of
 from fairlap.request.names import Contestants
@@ -101,8 +102,8 @@ def test_who_was_robbed_does_not_matter_to_the_refusal() -> None:
 def test_the_advice_names_threads_that_can_be_chosen() -> None:
     stolen = stolen_time(waiting(1.3, 1.0))
     assert "--threads" in stolen.refusal(threads=2)[0]
-    assert stolen.refusal(threads=2, has_programs=True)[1] == E_BUSY_MACHINE
-    assert "--threads" not in stolen.refusal(threads=2, has_programs=True)[0]
+    assert stolen.refusal(threads=2, whose="programs")[1] == E_BUSY_MACHINE
+    assert "--threads" not in stolen.refusal(threads=2, whose="programs")[0]
 
 
 @pytest.mark.parametrize(("taken", "claimed"), [(1.1, False), (0.05, True)])

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from fairlap.cli.races.run_race import has_a_result
-from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
+from fairlap.meters.disturbances import OWN, WAITED
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
 from fairlap.race.run import Run
@@ -138,7 +138,7 @@ def test_few_epochs_are_compared_with_the_rounds(epoch_steps_ns: tuple[float, ..
 def test_the_warning_names_waiting_in_the_rounds_where_steps_are_quicker_in_the_epochs() -> None:
     result = raced(lambda _name, _block: curve(0.5e-3, REACHED)).work_results[0].contestants[0]
     for process in result.processes:
-        process.machine = {WAITED: 0.31, WAITED_IN_EPOCHS: 0.17}
+        process.machine, process.machine_after_turns = {WAITED: 0.31}, {WAITED: 0.17}
     notice = steps_differ(result)
     assert notice is not None
     assert "31 %" in notice.text
@@ -148,7 +148,7 @@ def test_the_warning_names_waiting_in_the_rounds_where_steps_are_quicker_in_the_
 def test_the_warning_names_fairlap_where_its_own_process_used_a_core() -> None:
     result = raced(lambda _name, _block: curve(2e-3, REACHED)).work_results[0].contestants[0]
     for process in result.processes:
-        process.machine = {OWN_IN_EPOCHS: 0.5}
+        process.machine_after_turns = {OWN: 0.5}
     notice = steps_differ(result)
     assert notice is not None
     assert "fairlap" in notice.text

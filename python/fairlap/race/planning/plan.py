@@ -214,6 +214,10 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         """Count the threads that every contestant gets on this work; as ranks, each of them."""
         return self.threads if work.scale is None else work.scale.threads
 
+    def meeting_threads_of(self, work: Work) -> int:
+        """Count those that wait for each other: of all ranks, which meet after each step."""
+        return self.threads_of(work) * (1 if work.scale is None else work.scale.ranks)
+
     def threads_text(self, work: Work) -> str:
         """``2 threads``, and what the scenario of the work adds to that."""
         return quantity_text.count(self.threads, "thread") + self.scenario(work).threads_note(work)

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from fairlap.launch.worker_process import Samples, WorkerProcess
+from fairlap.meters.disturbances import StepsMeter
 from fairlap.plugins import class_at
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Block, Plan
 from fairlap.race.processes.bench import Bench
 from fairlap.request.names import ContestantName
+from fairlap.scenarios.asking import Answer, Ask
 from fairlap.scenarios.contract import scenario_of
 from fairlap.scenarios.process_result import ProcessResult
 
@@ -27,6 +29,12 @@ class OneProcess:
     result: ProcessResult
     bench: Bench
     calls_ns: np.ndarray  # of its last turn
+    meter: StepsMeter
+
+    def ask(self, request: Ask[Answer], *, within_s: float) -> Answer:
+        """Ask its worker for what is judged, and meter what the machine does meanwhile."""
+        with self.meter.turn():
+            return self.worker.ask(request, within_s=within_s)
 
 
 class AfterTurns(ABC):
@@ -44,7 +52,7 @@ class AfterTurns(ABC):
 
     @abstractmethod
     def step(self, process: OneProcess) -> None:
-        """Raise OtherWork where it was not done as asked."""
+        """Ask by ``process.ask`` for what is judged. Raise OtherWork where it was not done as asked."""
 
     def end(self, process: OneProcess) -> None:  # noqa: B027
         """After the last step and the last answer."""

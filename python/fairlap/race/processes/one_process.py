@@ -15,6 +15,7 @@ from fairlap.errors import FairlapError
 from fairlap.launch.runners import NoNode, NoRoute, Runner
 from fairlap.launch.worker_lost import WorkerLost, under_a_limit
 from fairlap.launch.worker_process import Samples, WorkerProcess
+from fairlap.meters.disturbances import StepsMeter
 from fairlap.models.array_files import safetensors
 from fairlap.models.array_files.safetensors import BadFile, NotWritten
 from fairlap.models.call_cost import call_cost
@@ -80,6 +81,7 @@ class ProcessRun:
         self._block, self._materials, self._bench = block, materials, bench
         self._given_plan, self._runner = plan, runner_for(runner, plan, materials.work)
         self._worker: WorkerProcess | None = None
+        self._meter: StepsMeter | None = None
         self._use = bench.kept_workers.use(block, self._runner, result)
         self._deals = MemoryDeals(self.plan, block, result, materials)
         self._timed_work = TimedWork(self.plan, block, result, materials, bench.scratch)
@@ -197,7 +199,9 @@ class ProcessRun:
     @_stage
     def step_after_turns(self) -> None:
         assert self._after_turns is not None
-        self._after_turns.step(self._as_one)
+        as_one = self._as_one
+        self._after_turns.step(as_one)
+        self.result.machine_after_turns = as_one.meter.readings()
 
     @_stage
     def finish_in_one_turn(self) -> None:
@@ -252,7 +256,8 @@ class ProcessRun:
 
     @property
     def _as_one(self) -> OneProcess:
-        return OneProcess(self._here, self.result, self._bench, self.turns[-1].headline_ns)
+        self._meter = self._meter or StepsMeter(self.pid)
+        return OneProcess(self._here, self.result, self._bench, self.turns[-1].headline_ns, self._meter)
 
     @property
     def _call_s(self) -> float:

@@ -7,8 +7,8 @@ others are frozen, in an order drawn for every round, so that what the machine d
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
@@ -41,9 +41,10 @@ def run_alone(run: ProcessRun) -> None:
         with waiting.turn():
             run.measure_in_one_turn()
         run.result.machine = meter.readings() | waiting.readings() | on_device.readings()
-        run.begin_after_turns()
-        while run.goes_on:
-            run.step_after_turns()
+        with _neighbours_after_turns([run], run.plan.device):
+            run.begin_after_turns()
+            while run.goes_on:
+                run.step_after_turns()
         run.finish_in_one_turn()
 
 
@@ -83,14 +84,26 @@ def run_in_rounds(
                 with runs[place].awake(), waiting[place].turn():
                     runs[place].take_a_turn()
         shared = meter.readings() | on_device.readings()
-        readings = [shared | own.readings() for own in waiting]  # of the rounds alone, not of epochs and trials
-        _step_in_turns(runs, order)
+        readings = [shared | own.readings() for own in waiting]  # epochs and trials have theirs
+        with _neighbours_after_turns(runs, plan.device):
+            _step_in_turns(runs, order)
         for run, own in zip(runs, readings, strict=True):
             run.result.machine = own
             with run.awake():
                 run.read_energy()
                 run.finish_in_rounds()
             run.end()
+
+
+@contextmanager
+def _neighbours_after_turns(runs: Sequence[ProcessRun], device: str) -> Iterator[None]:
+    """Read what others did on the device while the processes took their steps."""
+    on_device = DeviceNeighbours(device)
+    yield
+    if stepped := [run.result for run in runs if run.result.machine_after_turns]:
+        found = on_device.readings()
+        for result in stepped:
+            result.machine_after_turns |= found
 
 
 def _step_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:

@@ -202,7 +202,7 @@ def _lines_of_other_quantities(work_result: WorkResult) -> list[str]:
         if not other.is_shown:
             continue
         if other.why_not:
-            lines.append(f"Not compared by {other.metric.name}, with launch gaps in some only: {other.why_not}.")
+            lines.append(f"Not compared by {other.metric.name}: {other.why_not}.")
         lines += [
             f"By {other.metric.name}: {verdict.sentence(each)}"
             for each in other.comparisons

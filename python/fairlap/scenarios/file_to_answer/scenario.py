@@ -63,14 +63,16 @@ class FileToAnswer(Scenario):
     race_side = "fairlap.scenarios.file_to_answer.race.from_request:FilesFromRequest"
     results_side = "fairlap.scenarios.file_to_answer.results.columns:FileColumns"
     render_side = "fairlap.scenarios.file_to_answer.render.shown:FilesShown"
-    quantities = (Quantity(OF_THE_MODEL, _model_ns, _answers_files),)
+    quantities = (Quantity(OF_THE_MODEL, _model_ns, _answers_files, period="after_turns"),)
     pictures = (_BY_STAGE,)
 
     def is_asked(self, asked: Asked, work: Work) -> bool:
         return work.stages is not None
 
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
-        return Ruling(Judged(FROM_FILE_TO_ANSWER, verdict.Metric(FROM_FILE_TO_ANSWER, "ns"), _answer_ns))
+        return Ruling(
+            Judged(FROM_FILE_TO_ANSWER, verdict.Metric(FROM_FILE_TO_ANSWER, "ns"), _answer_ns, period="after_turns")
+        )
 
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         return any(_answer_ns(process) is not None for process in finished)

@@ -59,7 +59,7 @@ class TrainingToAScore(Scenario):
 
     quantities = (
         Quantity(STEP_TIME, _step_ns, _learns, headline=verdict.LATENCY, of_rounds=True),
-        Quantity(verdict.TIME_TO_SCORE, _ns, _learns),
+        Quantity(verdict.TIME_TO_SCORE, _ns, _learns, period="after_turns"),
         Quantity(STEPS_TO_SCORE, _steps, _learns),
     )
 
@@ -81,7 +81,7 @@ class TrainingToAScore(Scenario):
             judged = judged_calls([each for own in processes.values() for each in own])
             return Ruling(judged, remark=remark if len(processes) > 1 else "")
         by = time_to_score_named(asked.to_score, evaluation_counts=asked.count_evaluation)
-        return Ruling(Judged(by, verdict.TIME_TO_SCORE, _seconds, "s"), short, remark=by)
+        return Ruling(Judged(by, verdict.TIME_TO_SCORE, _seconds, "s", period="after_turns"), short, remark=by)
 
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         return any(process.time_to_score_s is not None for process in finished)

@@ -39,10 +39,19 @@ def _loadgen_latency_ns(process: ProcessResult) -> float | None:
 
 
 def _by_loadgen(what: str) -> Judged:
-    return Judged(LATENCY_BY_LOADGEN, verdict.Metric(what, "ns"), _loadgen_latency_ns)
+    metric = verdict.Metric(what, "ns")
+    return Judged(LATENCY_BY_LOADGEN, metric, _loadgen_latency_ns, period="after_turns", of_slowest=True)
 
 
-_BY_RATE = Judged(LARGEST_RATE, verdict.TIME_PER_REQUEST, _largest_rate, "1/s", may_lack=True)
+_BY_RATE = Judged(
+    LARGEST_RATE,
+    verdict.TIME_PER_REQUEST,
+    _largest_rate,
+    "1/s",
+    may_lack=True,
+    period="after_turns",
+    of_slowest=True,
+)
 _BY_LOADGEN: dict[of_request.Scenario, Judged] = {
     "single-stream": _by_loadgen("latency in LoadGen's single-stream scenario"),
     "multi-stream": _by_loadgen("latency of a query in LoadGen's multi-stream scenario"),
@@ -51,6 +60,7 @@ _BY_LOADGEN: dict[of_request.Scenario, Judged] = {
         verdict.Metric("time per sample in LoadGen's offline scenario", "ns"),
         _loadgen_figure,
         "1/s",
+        period="after_turns",
     ),
 }
 

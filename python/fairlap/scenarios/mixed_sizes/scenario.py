@@ -56,7 +56,9 @@ class MixedSizes(Scenario):
         return work.mix is not None
 
     def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
-        return Ruling(Judged(TIME_OVER_THE_MIX, verdict.Metric(TIME_OVER_THE_MIX, "ns"), _call_ns))
+        return Ruling(
+            Judged(TIME_OVER_THE_MIX, verdict.Metric(TIME_OVER_THE_MIX, "ns"), _call_ns, period="after_turns")
+        )
 
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         return any(_call_ns(process) is not None for process in finished)

@@ -101,7 +101,7 @@ class FileRun(AfterTurns):
         """Return the seconds that the answers took."""
         items = turn.whole
         request = self._asked(items, overlapped=False)
-        process.worker.ask(request, within_s=self._plan.limits.measure_s)
+        process.ask(request, within_s=self._plan.limits.measure_s)
         times_ns = np.frombuffer(process.worker.raw, dtype="<f8")
         if len(times_ns) != request.columns * len(items):
             raise OtherWork(f"{len(times_ns)} times came of {len(items)} answers", "E_OUTPUT")

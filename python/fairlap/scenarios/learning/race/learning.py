@@ -19,7 +19,6 @@ from fairlap import quantity_text
 from fairlap.data.labelled.items import CODE as E_DATA
 from fairlap.errors import InvalidRequest
 from fairlap.launch.worker_process import WorkerProcess
-from fairlap.meters.disturbances import EpochsMeter
 from fairlap.meters.energy import EnergyOfBlock
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
@@ -31,6 +30,7 @@ from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import first_epoch_errors
 from fairlap.race.planning.plan import Block, Plan
+from fairlap.race.processes.after_turns import OneProcess
 from fairlap.request.work import Work
 from fairlap.scenarios.learning.race.checkpoints import Checkpoint, Origin
 from fairlap.scenarios.learning.race.held_out_answers import answered_errors, evaluated, held_out_answers
@@ -83,7 +83,6 @@ class Learner:
         assert plan.to_score is not None
         self.curve = LearningCurve(plan.to_score)
         self.state: Arrays = {}
-        self._meter: EpochsMeter | None = None
         self._hashes_of_orders: list[str] = []
         self._plan, self._block, self._materials = plan, block, materials
         self._scratch = scratch
@@ -94,7 +93,7 @@ class Learner:
     def goes_on(self) -> bool:
         return self.curve.reached is None and len(self.curve.evaluations) < self._plan.most_epochs
 
-    def train_for_an_epoch(self, worker: WorkerProcess, within_s: float, *, energy: bool = False) -> list[AnswerError]:
+    def train_for_an_epoch(self, process: OneProcess, within_s: float, *, energy: bool = False) -> list[AnswerError]:
         """Train for an epoch and, in the first block, compare the state after the first steps with the reference's.
 
         Returns the distances; where evaluation counts, also of its answers. Raises OtherWork for weights that are not
@@ -112,7 +111,7 @@ class Learner:
         orders = [order for order in parts if order.size]
         for part, order in enumerate(orders):
             evaluates = self._plan.count_evaluation and part == len(orders) - 1
-            trained, after = self._train(worker, (number, part), order, within_s, energy=energy, evaluates=evaluates)
+            trained, after = self._train(process, (number, part), order, within_s, energy=energy, evaluates=evaluates)
             took_s = (trained.answered_ns or 0.0) / 1e9
             steps, answered_s = steps + trained.steps, answered_s + took_s
             trained_s += trained.trained_ns / 1e9 + took_s
@@ -131,7 +130,7 @@ class Learner:
 
     def _train(
         self,
-        worker: WorkerProcess,
+        process: OneProcess,
         place: tuple[int, int],
         order: np.ndarray,
         within_s: float,
@@ -148,19 +147,13 @@ class Learner:
             self._answers.unlink(missing_ok=True)
             given = {"held_out": str(self._held_items()), "answers": str(self._answers)}
             request = msgspec.structs.replace(request, **given)
-        self._meter = self._meter or EpochsMeter(worker.pid)
-        with self._meter.turn():
-            trained = worker.ask(request, within_s=within_s)
+        trained = process.ask(request, within_s=within_s)
         if evaluates and trained.answered_ns is None:
             raise OtherWork(f"after epoch {place[0] + 1} it did not answer the held-out items", "E_OUTPUT")
         asked = len(order) // self._materials.work.batch
         if trained.steps != asked:
             raise OtherWork(f"it took {trained.steps} steps on {asked} batches", "E_TRAINING")
         return trained, safetensors.read(state)
-
-    def disturbances(self) -> dict[str, float]:
-        """Of all epochs in this process."""
-        return {} if self._meter is None else self._meter.readings()
 
     def scores(self) -> dict[str, Score]:
         """Compute the plan's metrics of the weights after the last epoch."""

@@ -43,7 +43,7 @@ class TrainingRun(AfterTurns):
     def step(self, process: OneProcess) -> None:
         learner, result, bench = self._learner, process.result, process.bench
         energy = bool(bench.sensed.idle)
-        errors = learner.train_for_an_epoch(process.worker, self._limits.measure_s, energy=energy)
+        errors = learner.train_for_an_epoch(process, self._limits.measure_s, energy=energy)
         result.learning = learner.curve
         result.errors += errors
         answers.require_right(errors, result.in_force)
@@ -58,6 +58,5 @@ class TrainingRun(AfterTurns):
         if learner.goes_on:
             text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
             result.warnings = [*result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]
-        result.machine = {**result.machine, **learner.disturbances()}
         process.bench.kept_weights.offer(result, learner.curve, learner.state)
         result.scores = {**result.scores, **learner.scores()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
-from fairlap.meters.disturbances import OWN_IN_EPOCHS, WAITED, WAITED_IN_EPOCHS
+from fairlap.meters.disturbances import OWN, WAITED
 from fairlap.request.work import Work
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.columns.energy import energy_until, over_processes, unresolved
@@ -21,7 +21,7 @@ from fairlap.results.row import Row
 from fairlap.results.scenario_side import ResultsSide
 from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.learning.training_messages import Evaluation, LearningCurve
-from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.process_result import Period, ProcessResult
 
 _COLUMNS = (
     "target_score",
@@ -98,27 +98,27 @@ def steps_differ(result: ContestantResult) -> Notice | None:
     value, low, high = map(quantity_text.number, (ratio.value, ratio.low, ratio.high))
     text = f"a step took {value} [{low}, {high}] times as long in the epochs as timed alone; "
     if longer:
-        ran = [each for each in (_own(processes), _waited(processes, WAITED_IN_EPOCHS)) if each]
+        ran = [each for each in (_own(processes), _waited(processes, "after_turns")) if each]
         text += f"meanwhile {' and '.join(ran) or 'nothing else is known to have used a core'}"
     else:
-        waited = _waited(processes, WAITED)
+        waited = _waited(processes, "turns")
         text += f"while it was timed alone, {waited or 'nothing else is known to have used a core'}"
     return Notice("W_STEPS_DIFFER", text)
 
 
 def _own(processes: Sequence[ProcessResult]) -> str:
-    share = _middle(processes, OWN_IN_EPOCHS)
+    share = _middle(processes, "after_turns", OWN)
     return f"fairlap's own process used {quantity_text.share(share)} of a core" if share > _WORTH_NAMING else ""
 
 
-def _waited(processes: Sequence[ProcessResult], reading: str) -> str:
-    share = _middle(processes, reading)
+def _waited(processes: Sequence[ProcessResult], period: Period) -> str:
+    share = _middle(processes, period, WAITED)
     waited = f"its threads waited for a core during {quantity_text.share(share)} of the time"
     return f"{waited}, which other programs or its own threads used" if share > _WORTH_NAMING else ""
 
 
-def _middle(processes: Sequence[ProcessResult], reading: str) -> float:
-    return median_low([process.machine.get(reading, 0.0) for process in processes])
+def _middle(processes: Sequence[ProcessResult], period: Period, reading: str) -> float:
+    return median_low([process.readings(period).get(reading, 0.0) for process in processes])
 
 
 def _over_timed_alone(process: ProcessResult) -> list[float]:

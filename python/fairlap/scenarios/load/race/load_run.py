@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.launch.worker_process import Samples, WorkerProcess
+from fairlap.launch.worker_process import Samples
 from fairlap.models.array_files import safetensors
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
@@ -61,7 +61,7 @@ class LoadRun(AfterTurns):
 
     def step(self, process: OneProcess) -> None:
         """Make a trial, or end where the budget is spent."""
-        worker, result = process.worker, process.result
+        result = process.result
         if not process.bench.may_go_on():
             self._end_by_budget(result)
             return
@@ -70,7 +70,7 @@ class LoadRun(AfterTurns):
             self._search = rate_search(self._load, call_s, curve=self._is_first)
             self._next = next(self._search)
         offered = self._next
-        trial, stamps = self._offered(worker, offered)
+        trial, stamps = self._offered(process, offered)
         self.samples |= {f"trial-{len(self._trials)}/{name}": values for name, values in stamps.items()}
         self._trials = (*self._trials, trial)
         self._bound_samples()
@@ -79,7 +79,7 @@ class LoadRun(AfterTurns):
         try:
             self._next = self._search.send(trial)
         except StopIteration as end:
-            self._end(end.value, worker, result)
+            self._end(end.value, process)
 
     def _bound_samples(self) -> None:
         """Without those of the first rates that were not confirmed."""
@@ -104,25 +104,25 @@ class LoadRun(AfterTurns):
         text = f"the budget ended its search for the largest rate after {trials}{so_far}"
         result.warnings = [*result.warnings, Notice("W_BUDGET_IN_LOAD", text)]
 
-    def _end(self, searched: Searched, worker: WorkerProcess, result: ProcessResult) -> None:
-        self._is_over = True
+    def _end(self, searched: Searched, process: OneProcess) -> None:
+        self._is_over, result = True, process.result
         result.load = LoadFound(self._trials, searched.largest_rate_per_s, searched.limited_by)
         if searched.kept_answers:
             raise OtherWork(f"{searched.kept_answers}: its answers are kept from before", "E_KEPT_ANSWERS")
         result.warnings = [*result.warnings, *notices(result.load, self._load)]
-        self._ask_loadgen(result.load, worker, result)
+        self._ask_loadgen(result.load, process)
 
-    def _ask_loadgen(self, found: LoadFound, worker: WorkerProcess, result: ProcessResult) -> None:
+    def _ask_loadgen(self, found: LoadFound, process: OneProcess) -> None:
         """Ask LoadGen in its scenario, or below the largest rate.
 
         That is in each process where it was asked for, else in the contestant's first.
         """
-        load, rate = self._load, found.largest_rate_per_s
+        load, rate, result = self._load, found.largest_rate_per_s, process.result
         check = LoadGenCheck(load, self._materials, self._logs, self._seed, self._limit_s)
         if not load.searches and load.scenario is not None:
-            loadgen = check.in_scenario(worker, load.scenario)
+            loadgen = check.in_scenario(process, load.scenario)
             result.load = msgspec.structs.replace(found, loadgen=loadgen)
-            result.errors += check.accuracy(worker, result.in_force)
+            result.errors += check.accuracy(process.worker, result.in_force)
             return
         asked = load.scenario == "server" or self._is_first
         here = bool(self._name.framework) and not self._name.version
@@ -130,13 +130,14 @@ class LoadRun(AfterTurns):
         if why or rate is None:
             result.load = msgspec.structs.replace(found, loadgen_absent=why)
         else:
-            result.load = msgspec.structs.replace(found, loadgen=check.below(worker, rate))
+            result.load = msgspec.structs.replace(found, loadgen=check.below(process.worker, rate))
 
-    def _offered(self, worker: WorkerProcess, offered: Offered) -> tuple[LoadTrial, Samples]:
+    def _offered(self, process: OneProcess, offered: Offered) -> tuple[LoadTrial, Samples]:
         load = self._load
         self._file.unlink(missing_ok=True)
-        alone = offered.items != "pool" or offered.kind == "lone"
-        trial = worker.ask(
+        is_judged = offered.items == "pool"
+        alone = not is_judged or offered.kind == "lone"
+        trial = (process if is_judged else process.worker).ask(
             OfferLoad(
                 kind=offered.kind,
                 requests=offered.requests,
@@ -158,9 +159,11 @@ class LoadRun(AfterTurns):
             ),
             within_s=self._limit_s,
         )
+        if is_judged:
+            process.meter.leave_out(without_requests_s(trial, 1 if alone else load.workers))
         if not trial.bytes:
             return trial, {}
-        stamps = np.frombuffer(worker.raw, dtype="<f8").reshape(len(STAMPS), -1)
+        stamps = np.frombuffer(process.worker.raw, dtype="<f8").reshape(len(STAMPS), -1)
         return trial, dict(zip(STAMPS, stamps, strict=True))
 
     @property
@@ -201,6 +204,14 @@ def notices(found: LoadFound, load: Load) -> list[Notice]:
     late = quantity_text.duration(late_ns, _FEW_DIGITS_NS)
     text = f"at its largest rate, one request in a hundred was issued {late} late or later, which counts as latency"
     return [Notice("W_LATE_REQUESTS", text)]
+
+
+def without_requests_s(trial: LoadTrial, workers: int) -> float:
+    """Estimate for how long there was nothing to serve in a trial, by the usual time of a call."""
+    if trial.times is None:
+        return 0.0
+    calls = trial.requests / max(trial.mean_batch, 1.0)
+    return max(trial.elapsed_s - calls * trial.times.service_p50_ns / 1e9 / workers, 0.0)
 
 
 def _rate_text(offered: Offered) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
+from fairlap.race.processes.after_turns import OneProcess
 from fairlap.request.fields.load import Load, Scenario
 from fairlap.scenarios.load.contestant_issue import output_shapes
 from fairlap.scenarios.load.early_stopping import fewest_queries
@@ -52,8 +53,8 @@ class LoadGenCheck:
     def below(self, worker: WorkerProcess, rate_per_s: float) -> LoadGenResult:
         return self._run(worker, "server", rate_per_s=SHARE_OF_RATE * rate_per_s, bound_s=self._load.bound_s)
 
-    def in_scenario(self, worker: WorkerProcess, scenario: Scenario) -> LoadGenResult:
-        return self._run(worker, scenario)
+    def in_scenario(self, process: OneProcess, scenario: Scenario) -> LoadGenResult:
+        return self._run(process, scenario)
 
     def accuracy(self, worker: WorkerProcess, in_force: Mapping[str, str]) -> list[AnswerError]:
         """Every item once, in the scenario offline; raises OtherWork for a wrong answer."""
@@ -69,7 +70,7 @@ class LoadGenCheck:
 
     def _run(
         self,
-        worker: WorkerProcess,
+        asked: WorkerProcess | OneProcess,
         scenario: Scenario,
         *,
         accuracy: bool = False,
@@ -91,4 +92,4 @@ class LoadGenCheck:
             largest_batch=load.largest_batch,
             longest_wait_s=load.longest_wait_s,
         )
-        return worker.ask(run, within_s=self._limit_s)
+        return asked.ask(run, within_s=self._limit_s)

@@ -84,7 +84,7 @@ class MixRun(AfterTurns):
             return
         turn, drawn = self._rotation.turn(self._call_s), self._drawn()
         request = MeasureMix(turn.whole, drawn)
-        measured = process.worker.ask(request, within_s=self._plan.limits.measure_s)
+        measured = process.ask(request, within_s=self._plan.limits.measure_s)
         times_ns = np.frombuffer(process.worker.raw, dtype="<f8")
         if len(times_ns) != len(request.sizes):
             raise OtherWork(f"{len(times_ns)} times came of {len(request.sizes)} calls", "E_OUTPUT")
