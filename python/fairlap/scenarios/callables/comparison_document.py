@@ -100,6 +100,7 @@ class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairla
     ended_early: str
     excluded: dict[str, str]  # callables that are in no comparison, and why
     why_no_verdict: str
+    no_verdict_code: str = ""  # where the machine is why
     answers: PrintedAnswers
     kernels_by_callable: dict[str, KernelsOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
 
@@ -119,6 +120,7 @@ def document_of(compared: InProcessComparison, *, raw: bool) -> ComparisonDocume
         ended_early=compared.ended_early,
         excluded=dict(compared.excluded),
         why_no_verdict=compared.why_no_verdict,
+        no_verdict_code=compared.no_verdict_code,
         answers=printed_answers(compared.answers),
     )
 

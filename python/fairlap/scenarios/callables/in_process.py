@@ -23,6 +23,7 @@ from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
+from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
 from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
 from fairlap.suggestions import did_you_mean
 
@@ -89,6 +90,9 @@ def compare(
     whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
 
+    Where other programs took cores from threads of the callables there is no verdict (``E_BUSY_MACHINE``), nor where a
+    quota stopped them (``E_THROTTLED``).
+
     While another race uses the same cores, it waits; without ``wait`` it raises ``E_BUSY``.
     """
     arms = _arms(callables, done)
@@ -123,7 +127,9 @@ def compare(
         )
         turns.take_accusations()
         ending = Ending(judge, target, budget_s, blocks, began_s)
-        ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
+        meanwhile = StolenMeanwhile()
+        with meanwhile.watched():
+            ended_early = turns.run(random.Random(seed), blocks, lambda: ending.why(arms))
         interrupted = ended_early == INTERRUPTED
         if not interrupted:
             answers.check_last()
@@ -142,6 +148,9 @@ def compare(
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     comparisons, standing, why_none = outcome(judge, arms, complete, {row.name: row.median_ns for row in rows})
+    why_starved, code = meanwhile.why_not_claimable() if comparisons and stream is None else ("", "")
+    if code:
+        comparisons, standing, why_none = (), None, f"{why_starved} [{code}]"
     if standing is not None:
         rows.sort(key=lambda row: standing.position(row.name))
     return InProcessComparison(
@@ -158,6 +167,7 @@ def compare(
         ended_early=ended_early,
         excluded={arm.name: arm.why_excluded for arm in arms if arm.why_excluded},
         why_no_verdict=why_none,
+        no_verdict_code=code,
         answers=answers.result(),
     )
 

@@ -66,6 +66,7 @@ class InProcessComparison:
     excluded: Mapping[str, str]
     why_no_verdict: str
     answers: AnswersChecked
+    no_verdict_code: str = ""  # where the machine is why
 
     def between(self, a: str, b: str) -> verdict.Comparison:
         """Find the comparison with ``a`` as its subject."""

@@ -46,6 +46,7 @@ from fairlap.scenarios.callables.axes.structural_inputs import wrong_on_structur
 from fairlap.scenarios.callables.device_timing import OnDevice
 from fairlap.scenarios.callables.in_process import BUDGET_S, MARGIN, MOST_BLOCKS, Inputs
 from fairlap.scenarios.callables.judging import Judge
+from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
 from fairlap.scenarios.callables.turns import LONGEST_TURN_S, SHORTEST_TURN_S, Done
 from fairlap.suggestions import did_you_mean
 
@@ -169,9 +170,12 @@ def compare_over(
         measured, why_no_roofs = _measured_roofs(roofs or _roofs_of_this_machine(on_device, report))
     with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
         ending = _Ending(judge, rule, most_blocks, budget_s, time.perf_counter())
-        found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
+        meanwhile = StolenMeanwhile()
+        with meanwhile.watched():
+            found, failures, ended_early, interrupted = _timed(setting, points, works, ending, seed, report)
+    starved = "" if on_device is not None or options.get("stream") is not None else meanwhile.why_not_claimed
     results = tuple(
-        _point_result(found[place], judge, measured, why_no_roofs) if place in found else failures[place]
+        _point_result(found[place], judge, measured, why_no_roofs, starved) if place in found else failures[place]
         for place in range(len(points))
     )
     size_axis = size_axis_of(all_axes)
@@ -182,7 +186,7 @@ def compare_over(
         size_axis=size_axis,
         points=results,
         costs=costs_of(results, size_axis, tuple(callables)),
-        crossings=crossings_of(results, size_axis, tuple(callables)),
+        crossings=() if starved else crossings_of(results, size_axis, tuple(callables)),
         quantity=next((each.quantity for each in results if each.quantity), ""),
         alpha=alpha,
         blocks=max(each.blocks for each in results),
@@ -252,10 +256,12 @@ def _run_blocks(points: Sequence[ReadyPoint], ending: _Ending, rng: random.Rando
     return "", False
 
 
-def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_roofs: str) -> PointResult:
+def _point_result(ready: ReadyPoint, judge: Judge, roofs: Roofs | None, why_no_roofs: str, starved: str) -> PointResult:
     ready.turns.warn_of_carry_over()
     blocks, answers = ready.blocks, ready.answers_checked()
     comparisons, why_none = ready.comparisons(judge, blocks)
+    if comparisons and starved:
+        comparisons, why_none = (), starved
     rows, not_ranked = ready.rows(blocks), ready.not_ranked()
     medians_ns = {row.name: row.median_ns for row in rows if row.name not in not_ranked}
     return PointResult(
