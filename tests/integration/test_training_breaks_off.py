@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fairlap
+from fairlap.meters import disturbances
 from fairlap.models.registry import find
 from fairlap.race.planning.plan import Measuring, Plan
 from fairlap.race.run import Run
@@ -75,6 +76,8 @@ def test_a_budget_that_is_spent_ends_training_after_the_epoch(tmp_path: Path) ->
     race = run_race(plan, ending=Ending(plan, budget_s=0.1))
     [process] = race.processes
     assert (process.outcome, epochs_of(process)) == ("finished", 1)
+    assert process.learning is not None
+    assert process.machine_after_turns[disturbances.MEASURED] >= process.learning.trained_s > 0
     assert "W_BUDGET_IN_TRAINING" in {notice.code for notice in process.warnings}
     results = results_of(Run(plan, race.processes, {}, {}), "r")
     assert "[W_BUDGET_IN_TRAINING]" in text_of(results)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fairlap.meters import disturbances
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.race import Race
 from fairlap.race.run import Run
@@ -132,6 +133,9 @@ def test_several_workers_serve_batches_whose_answers_are_right() -> None:
     assert process.outcome == "finished", process.message
     assert process.load is not None
     [capacity] = process.load.of_kind("capacity")
+    offered_s = sum(trial.elapsed_s for trial in process.load.trials if "item" not in trial.kind)
+    assert process.machine_after_turns[disturbances.MEASURED] >= offered_s  # and nothing else was metered
+    assert process.machine_after_turns[disturbances.WAITED] >= 0
     assert capacity.mean_batch > 2
     assert capacity.checked
 
