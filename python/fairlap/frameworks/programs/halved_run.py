@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-SHORTEST_S, LONGEST_S = 0.1, 10.0  # of runs that are looked at: harnesses repeat for half a second to some seconds
+SHORTEST_S, LONGEST_S = 0.1, 3.0  # of runs that are looked at: each costs one that is longer
 _PULSE_S = 0.02
 _COMPUTES = 0.5  # CPU time as a share of the usual time; one that waits for a core loses little by being stopped
 _LONGER, _LESS = 1.5, 0.8  # times the usual time and CPU time, between those of the two kinds of programs
