@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from onnx_files import drawn
 SIZE, CHANNELS, CLASSES = 8, 4, 5
 BATCH = 2
 
-Change = Literal["", "weight", "swapped", "no softmax"]
+Change = Literal["", "weight", "swapped", "no softmax", "one output"]
 
 
 def weights(change: Change = "") -> dict[str, np.ndarray]:
@@ -26,9 +27,9 @@ def weights(change: Change = "") -> dict[str, np.ndarray]:
     return found
 
 
-def answers_by_hand(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def answers_by_hand(image: np.ndarray, own: Mapping[str, np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Convolve without padding by a step of one, keep what is positive, average, and multiply twice."""
-    held = {name: array.astype(np.float64) for name, array in weights().items()}
+    held = {name: array.astype(np.float64) for name, array in (own or weights()).items()}
     wide = image.astype(np.float64)
     places = SIZE - 2
     hidden = np.zeros((len(image), CHANNELS, places, places))
@@ -58,15 +59,18 @@ def torch_net(stem: Path, change: Change = "") -> None:
             self.convolution.weight.data = held["kernel"]
             self.scores.weight.data, self.boxes.weight.data = held["scores"], held["boxes"]
 
-        def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
             averaged = torch.relu(self.convolution(image)).mean((2, 3))
             scores, boxes = torch.softmax(self.scores(averaged), 1), self.boxes(averaged)
+            if change == "one output":
+                return (scores,)
             return (boxes, scores) if change == "swapped" else (scores, boxes)
 
     module = Net().eval()
     image = torch.randn(BATCH, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(0))
     program = torch.export.export(module, (image,))
-    names = {"input_names": ["image"], "output_names": ["scores", "boxes"]}
+    returned = ["scores"] if change == "one output" else ["scores", "boxes"]
+    names = {"input_names": ["image"], "output_names": returned}
     torch.onnx.export(module, (image,), stem.with_suffix(".onnx"), dynamo=True, verbose=False, **names)
     torch.export.save(program, stem.with_suffix(".pt2"))
     torch.jit.save(torch.jit.trace(module, image), stem.with_suffix(".jit"))
@@ -88,9 +92,10 @@ def keras_net(stem: Path, change: Change = "") -> None:
         "boxes": keras.layers.Dense(CLASSES, use_bias=False, name="boxes"),
     }
     averaged = keras.layers.GlobalAveragePooling2D()(layers["kernel"](image))
-    model = keras.Model(image, [layers["scores"](averaged), layers["boxes"](averaged)])
+    returned = ("scores",) if change == "one output" else ("scores", "boxes")
+    model = keras.Model(image, [layers[name](averaged) for name in returned])
     layers["kernel"].set_weights([held["kernel"].transpose(2, 3, 1, 0)])
-    for name in ("scores", "boxes"):
+    for name in returned:
         layers[name].set_weights([held[name].T])
     model.save(stem.with_suffix(".keras"))
     model.export(stem.with_name(f"{stem.name}_saved"), verbose=False)

@@ -147,6 +147,7 @@ class PriceList(PrintedDocument, frozen=True, tag="fairlap.prices/1"):
 def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]) -> ListedRoutes:
     """Open the model in a separate process and list its routes to the frameworks."""
     from fairlap.launch.opened_source import opened
+    from fairlap.models.sources.file_contents import what_is_at
     from fairlap.race.equal_work.material_sources import seeds_of_inputs
     from fairlap.race.planning.works_from_request import sources_named
     from fairlap.request.names import Contestants
@@ -155,7 +156,8 @@ def routes(text: str, bindings: Mapping[str, Any], notify: Callable[[str], None]
     request = RaceRequest(models=(text,), contestants=Contestants("torch"), **bindings)
     named = sources_named(request, text)
     if not named:
-        raise InvalidRequest(f"{text} is not a model file; built-in models run on what `fairlap list models` shows")
+        usual = "built-in models run on what `fairlap list models` shows"
+        raise InvalidRequest(f"{text} is not a model file; {what_is_at(text) or usual}")
     files = named[0].file_names
     found = []
     for file in files or ("",):

@@ -134,7 +134,7 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
             return Model(operation.spec(), f"{_OPERATIONS}:{name}")
 
         if Path(name).suffix or "/" in name:
-            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_files_read()}")
+            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_what_it_is(name) or _files_read()}")
         near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
         if "," in name:
             spaced = " ".join(part.strip() for part in name.split(","))
@@ -160,6 +160,12 @@ def _operation_in(package: str) -> Operation | None:
     from fairlap.models.operations.kinds import operation_named
 
     return operation_named(name)
+
+
+def _what_it_is(name: str) -> str:
+    from fairlap.models.sources.file_contents import what_is_at
+
+    return what_is_at(name)
 
 
 def _files_read() -> str:

@@ -125,7 +125,7 @@ def test_a_bundle_of_a_further_file_that_was_changed_is_refused(files: Path) -> 
         ("onnxruntime", "a.onnx,missing.onnx", {}, "E_MODEL_FILE"),
         ("onnxruntime", "a.onnx,b.onnx", {"precision": "bf16"}, ""),
         ("onnxruntime", "a.onnx,b.onnx", {"data": "synthetic"}, ""),
-        ("onnxruntime", "a.onnx,b.onnx", {"mode": "grad", "loss": "mse"}, "E_NO_GRADIENTS"),
+        ("jax", "a.onnx,b.onnx", {"mode": "train", "loss": "mse"}, "E_NOT_TRAINED"),
     ],
 )
 def test_what_cannot_race_is_refused(here: Path, on: str, model: str, options: dict[str, Any], code: str) -> None:

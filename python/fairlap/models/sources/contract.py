@@ -157,6 +157,7 @@ class SourceKind(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     starts: ClassVar[Starts] = "nothing"  # when it opens a model, without trust
     no_gradients: ClassVar[str] = "no gradients are taken of this kind of model"  # empty where they are
+    code_of_other_files: ClassVar[str] = SourceError.code  # that refuses a file which is something else
     one_hash: ClassVar[bool] = False  # of all files together, where they are many
     names_dimensions: ClassVar[bool] = False  # whether contestants can be called at several sizes of what it names
     mask: ClassVar[str] = ""  # a further input that marks values and padding, where a model has one

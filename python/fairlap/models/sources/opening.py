@@ -27,7 +27,6 @@ from fairlap.machine.files.user_folders import work_cache
 from fairlap.machine.lack_of_memory import lack_of_memory_in
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Labels
 from fairlap.models.code_hash import hash_of_code
 from fairlap.models.sources.bundle import (
     BUNDLE,
@@ -38,10 +37,12 @@ from fairlap.models.sources.bundle import (
 )
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
+from fairlap.models.sources.file_contents import require_fetched, require_own_content
 from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, given_inputs
 from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
+    labels_in,
     labels_of,
     proven,
     require_loss,
@@ -51,7 +52,7 @@ from fairlap.models.sources.metric_data import write_data
 from fairlap.models.sources.proof import Outputs
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.sources.spec_and_proof import batch_of, proof_of, require_float32, spec_of
-from fairlap.models.spec import BATCH_LABELS, LABELS, LEARNS, Spec
+from fairlap.models.spec import LEARNS, Spec
 from fairlap.request.fields.source import Source, path_parts
 
 _SIZE = "E_SOURCE_SIZE"
@@ -75,6 +76,8 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
     source = order.source
     kind = require_kind(source)
     _require_file(source)
+    if not source.exports:  # of which each is looked at
+        require_own_content(kind, Path(source.path), source.shown)
     if source.generate and not kind.generates:
         raise SourceError(_NOT_GENERATING.format(source.shown), code="E_SHAPES")
     kind.check(source)
@@ -122,6 +125,7 @@ def _hashes(paths: tuple[Path, ...]) -> dict[str, str]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
                 with file.open("rb") as opened:
+                    require_fetched(file, opened.peek())
                     found[str(file)] = hashlib.file_digest(opened, "sha256").hexdigest()
     return found
 
@@ -165,7 +169,8 @@ def _write(order: Order, kind: type[SourceKind], folder: Path, files: tuple[tupl
         how = f"{how}; gradients by {gradients}"
     safetensors.write(weights_file(folder), found.weights)
     for which, own in {**proof.sets, **proof.unanswered}.items():
-        safetensors.write(inputs_file(folder, which), {**own, **_labels(learnt, which, next(iter(order.sets)))})
+        labels = {} if learnt is None else labels_in(learnt.labels, which)
+        safetensors.write(inputs_file(folder, which), {**own, **labels})
     for which, answers in proof.references.items():
         safetensors.write(reference_file(folder, which), answers)
     if order.source.metrics:
@@ -207,13 +212,6 @@ def _learning(
     other = learnt.other_in_training
     routes = {name: with_learning(route, order.source, other=other) for name, route in found.routes.items()}
     return replace(spec, weights=weights, modes=LEARNS, precisions=("fp32",)), learnt, routes, learner.how
-
-
-def _labels(learnt: Learnt | None, which: str, first: str) -> dict[str, Labels]:
-    """Of the loss of mode "grad", which stay the same, and of each batch."""
-    if learnt is None or which not in learnt.labels:
-        return {}
-    return {LABELS: learnt.labels[first], BATCH_LABELS: learnt.labels[which]}
 
 
 def _key(order: Order, kind: type[SourceKind], hashes: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Contestants on several files of one model: each framework once for every file that it reads as it is.
+"""Contestants on several files of one model: each framework once for every file that it reads, or differentiates.
 
 ``openvino`` becomes ``openvino:file=model.onnx`` and ``openvino:file=model.tflite``. A contestant that names its file
 keeps it, also where a conversion leads there.
@@ -13,8 +13,9 @@ import msgspec
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.opened_source import opened
+from fairlap.models.modes import MODES
 from fairlap.models.sources.bundle import route_to
-from fairlap.models.sources.contract import Bundle
+from fairlap.models.sources.contract import Bundle, Route
 from fairlap.race.equal_work.material_sources import seeds_of_inputs
 from fairlap.request.fields.source import Source
 from fairlap.request.names import FILE, ContestantName
@@ -34,7 +35,7 @@ def on_files(
                 f"{named.text}: {FILE}= is for several files of one model, such as model.onnx,model.tflite", code=_CODE
             )
         return contestants
-    first = several[0]
+    first = next((work for work in several if not MODES[work.mode].gives_outputs), several[0])
     assert first.source is not None
     if others := [work.model for work in works if work.source is None or work.source.text != first.source.text]:
         raise InvalidRequest(f"{first.source.text} names several files, which are raced alone: leave out {others[0]}")
@@ -46,10 +47,10 @@ def on_files(
         file: opened(msgspec.structs.replace(first.source.of_file(file), files=()), seeds)[1]
         for file in first.source.file_names
     }
-    return tuple(each for name in contestants for each in _on_each(name, first.source, bundles))
+    return tuple(each for name in contestants for each in _on_each(name, first, first.source, bundles))
 
 
-def _on_each(name: ContestantName, source: Source, bundles: dict[str, Bundle]) -> Iterator[ContestantName]:
+def _on_each(name: ContestantName, work: Work, source: Source, bundles: dict[str, Bundle]) -> Iterator[ContestantName]:
     files = ", ".join(bundles)
     if not name.framework or framework_named(name.framework).has_own_model:
         raise InvalidRequest(f"{name.text} reads none of {files}: several files race in frameworks alone", code=_CODE)
@@ -58,9 +59,8 @@ def _on_each(name: ContestantName, source: Source, bundles: dict[str, Bundle]) -
         yield name
         return
     framework = framework_named(name.framework)
-    found = [
-        file for file, bundle in bundles.items() if route_to(bundle, framework.name, framework.implementation).is_native
-    ]
+    routes = {file: route_to(each, framework.name, framework.implementation) for file, each in bundles.items()}
+    found = [file for file, route in routes.items() if _is_raced(route, work)]
     if not found:
         raise InvalidRequest(
             f"{name.text} reads none of {files} as it is; leave it out, or name a file to convert, such as "
@@ -68,3 +68,8 @@ def _on_each(name: ContestantName, source: Source, bundles: dict[str, Bundle]) -
             code=_CODE,
         )
     yield from map(name.of_file, found)
+
+
+def _is_raced(route: Route, work: Work) -> bool:
+    """Gradients are taken of conversions too, as of an ONNX file. What has none is in the table, with the reason."""
+    return route.is_native or (not MODES[work.mode].gives_outputs and not route.why_not)

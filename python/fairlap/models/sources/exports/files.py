@@ -21,10 +21,19 @@ def sources_of(source: Source, like: Sequence[Form] = ()) -> tuple[Source, ...]:
     first, *others = texts_of(source.text)
     whole = msgspec.structs.replace(source, text=first, exports=(), export=0, exported=True, files=())
     further = [
-        Source(text, path, source.folder, trust=source.trust, like=tuple(like), exported=True)
+        _with_loss(Source(text, path, source.folder, trust=source.trust, like=tuple(like), exported=True), source)
         for text, path in zip(others, source.exports, strict=True)
     ]
     return (whole, *further)
+
+
+def _with_loss(own: Source, whole: Source) -> Source:
+    """Of a kind that has gradients; another one is opened as for inference."""
+    from fairlap.models.sources.registry import require_kind  # which imports the kind of several files
+
+    if not whole.loss or require_kind(own).no_gradients:
+        return own
+    return msgspec.structs.replace(own, loss=whole.loss, labels=whole.labels)
 
 
 def forms_of(inputs: Sequence[Tensor]) -> tuple[Form, ...]:

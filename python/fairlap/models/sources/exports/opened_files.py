@@ -6,7 +6,8 @@ files agree with. Inputs are drawn once, for the first file; the others get the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,15 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError
 from fairlap.models.array_files import safetensors
-from fairlap.models.arrays import Arrays
+from fairlap.models.arrays import Arrays, Labels
 from fairlap.models.sources.bundle import inputs_file, reference_file, weights_file, write_bundle
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Proof, RightAnswers, Route, SourceError
 from fairlap.models.sources.exports.files import folder_of, forms_of, sources_of
+from fairlap.models.sources.exports.learning import FileGradients, FirstFile, gradients_of_file, slopes_of
 from fairlap.models.sources.exports.matching import Match, Place, places
 from fairlap.models.sources.inputs import cast_notices, given_inputs, input_sets
+from fairlap.models.sources.learning.learner import kind_of_loss
+from fairlap.models.sources.learning.proof import labels_in, labels_of, require_loss
 from fairlap.models.sources.proof import Outputs, outputs_of
 from fairlap.models.sources.registry import place_of, require_kind
 from fairlap.models.sources.spec_and_proof import batch_of, proof_of, require_float32, spec_of
@@ -55,30 +59,50 @@ class ExportedFile:
 
         return answer
 
-    def write(self, whole: Source, first: Opened, proof: Proof, how: str, notices: Sequence[Notice]) -> None:
-        """Write the bundle of a further file."""
+    def given(self, proof: Proof) -> dict[str, dict[str, np.ndarray]]:
+        """As it takes the sets of inputs."""
+        places = self.match.inputs.items()
+        return {
+            which: {place.name: place.into(own[name]) for name, place in places} for which, own in proof.sets.items()
+        }
+
+    def write(
+        self,
+        whole: Source,
+        first: Opened,
+        proof: Proof,
+        how: str,
+        notices: Sequence[Notice],
+        labels: Mapping[str, Labels],
+        gradients: FileGradients | None,
+    ) -> None:
+        """Write the bundle of a further file, with its ``gradients`` where they are raced."""
         match, found = self.match, self.opened
         found = replace(found, items=batch_of(first), multiplications=first.multiplications, precisions=("fp32",))
         safetensors.write(weights_file(self.folder), found.weights)
-        for which, own in proof.sets.items():
-            given = {place.name: place.into(own[name]) for name, place in match.inputs.items()}
-            safetensors.write(inputs_file(self.folder, which), given)
+        for which, own in self.given(proof).items():
+            safetensors.write(inputs_file(self.folder, which), {**own, **labels_in(labels, which)})
         expected = {which: match.expected(answers) for which, answers in proof.references.items()}
         for which, answers in expected.items():
             safetensors.write(reference_file(self.folder, which), answers)
-        kind = require_kind(self.source)
+        kind, routes = require_kind(self.source), dict(found.routes)
+        spec = spec_of(whole, kind.title, found, next(iter(expected.values())))
+        if gradients is not None:
+            spec, routes = gradients.of_spec(spec, whole), gradients.of_routes(routes, whole)
+            how = f"{how}; gradients by {gradients.how}" if gradients.how else how
         bundle = Bundle(
             self.source,
             place_of(kind),
-            spec_of(whole, kind.title, found, next(iter(expected.values()))),
+            spec,
             batch_of(found),
-            {name: _described(route, match.text) for name, route in found.routes.items()},
+            {name: _described(route, match.text) for name, route in routes.items()},
             how,
             (*_without_reference(found), *notices, *proof.notices),
             {
                 precision: {match.outputs[name].name: each for name, each in allowed.items()}
                 for precision, allowed in proof.tolerances.items()
             },
+            files=() if gradients is None else _hashed(kind.files(self.source)),
             unnoticed={
                 precision: tuple(match.inputs[name].name for name in names)
                 for precision, names in proof.unnoticed.items()
@@ -164,9 +188,39 @@ def _proven(
     given = given_inputs(source.inputs, source.folder)
     proof = proof_of(source, judged, given, seeds)
     proof = replace(proof, notices=(*cast_notices(first.inputs, given), *proof.notices))
+    labels, gradients = _gradients(source, files, proof, seeds) if source.loss else ({}, {})
     for file in files[1:]:
-        file.write(source, first, proof, how, notices)
+        file.write(source, first, proof, how, notices, labels, gradients.get(file.source.path))
     return proof
+
+
+def _gradients(
+    source: Source, files: Sequence[ExportedFile], proof: Proof, seeds: Mapping[str, int]
+) -> tuple[Mapping[str, Labels], dict[str, FileGradients]]:
+    """Find the labels that all have, and the gradients of each further file, by its path."""
+    first, which = files[0], next(iter(proof.sets))
+    kind = require_kind(first.source)
+    spec = replace(spec_of(source, kind.title, first.opened, proof.references[which]), loss=kind_of_loss(source.loss))
+    require_loss(source, spec)
+    labels = labels_of(source, spec, seeds)
+    learner = kind.learner(first.source, first.folder)
+    slopes = slopes_of(learner, first.opened, proof.sets[which], labels.get(which))
+    compared = FirstFile(first.source, first.opened, slopes, labels)
+    found = {}
+    for file in files[1:]:
+        answers = file.match.expected(proof.references[which])
+        own = replace(spec_of(source, kind.title, file.opened, answers), loss=spec.loss)
+        found[file.source.path] = gradients_of_file(
+            require_kind(file.source),
+            file.source,
+            file.folder,
+            file.opened,
+            file.match,
+            own,
+            file.given(proof),
+            compared,
+        )
+    return labels, found
 
 
 def _judge(files: Sequence[ExportedFile], answers: Sequence[Outputs]) -> tuple[ExportedFile, int]:
@@ -182,6 +236,17 @@ def _agree(own: Outputs, other: Outputs) -> bool:
         and np.abs(own[name] - array).max(initial=0.0) <= _AGREES * np.abs(array).max(initial=0.0)
         for name, array in other.items()
     )
+
+
+def _hashed(paths: Sequence[Path]) -> tuple[tuple[str, str], ...]:
+    """Of the files that a process which differentiates them may read."""
+
+    def digests() -> Iterator[tuple[str, str]]:
+        for path in paths:
+            with path.open("rb") as opened:
+                yield str(path), hashlib.file_digest(opened, "sha256").hexdigest()
+
+    return tuple(digests())
 
 
 def _output_forms(found: Opened, answers: Outputs) -> tuple[Form, ...]:

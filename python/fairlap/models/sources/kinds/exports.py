@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairlap.models.sources.contract import Bundle, Opened, SourceError, SourceKind
 from fairlap.models.sources.exports.files import sources_of, texts_of
+from fairlap.models.sources.exports.learning import NO_TRAINING, require_gradients
 from fairlap.models.sources.exports.opened_files import opened_files
+from fairlap.models.sources.file_contents import require_own_content
+from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.registry import kinds, require_kind
 from fairlap.request.fields.source import Source
 
 
 class Exports(SourceKind):
     title = "files of one model"
-    no_gradients = "several files of one model answer in inference; name one of them"
+    no_gradients = ""  # of those that have some
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -45,15 +49,23 @@ class Exports(SourceKind):
             raise SourceError(
                 f"--metric scores a model in one file; name one of {', '.join(source.file_names)}", code="E_METRIC"
             )
+        require_gradients(*next(_parts(source)))
         for own, kind in _parts(source):
             path = Path(own.path)
             if path.exists() and not (path.is_file() or path.is_dir()):
                 raise SourceError(f"{own.text} is neither a file nor a folder")
+            require_own_content(kind, path, own.text)
             kind.check(own)
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
         return opened_files(source, folder)
+
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        """Of the first file; the others have bundles of their own."""
+        first, kind = next(_parts(source))
+        return replace(kind.learner(first, folder), why_not_train=NO_TRAINING)
 
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:

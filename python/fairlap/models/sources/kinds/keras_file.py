@@ -17,10 +17,11 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.inputs import given_inputs, shapes_of
+from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.named_axes import with_sizes
 from fairlap.models.sources.sizes import bound_shapes, fill_of, given_shapes, require_known_ranges, rows
+from fairlap.models.sources.tensorflow_files.kept_signal import keep_signal
 from fairlap.models.sources.tensorflow_files.keras_backends import BACKENDS
 from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_onnx, exported_to_openvino
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
@@ -35,6 +36,8 @@ _ON = {"tensorflow": "Keras on TensorFlow", "jax": "Keras on JAX", "torch": "Ker
 _NOT_DIFFERENTIATED = dict.fromkeys(("litert", "openvino", "onnx"), Route(why_not="it runs models in inference only"))
 
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "bf16", "tf32")
+
+_SCALED = "scaled.keras"  # the model with weights that keep its signal, where its own do not
 
 
 class KerasFile(SourceKind):
@@ -71,8 +74,12 @@ def opened_keras(
     *,
     trust: bool,
     example: Sequence[np.ndarray] | None = None,
+    sized: bool = False,
 ) -> Opened:
-    """Open a Keras file; ``example`` are inputs that come with the model, in its order."""
+    """Open a Keras file; ``example`` are inputs that come with the model, in its order.
+
+    One that is ``sized`` was made for sizes of the request, of which there may be several.
+    """
     use_backend("tensorflow")
     model = KerasModel(load_keras(file, trust=trust))
     model.require_float32()
@@ -88,6 +95,10 @@ def opened_keras(
         Tensor(name, shapes[name], fill_of(name, dtypes[name], rows(model.rows_of(name)), source), dtypes[name])
         for name in names
     ]
+    scaled = None if sized or source.dims else _scaled(model, tensors, own, source, folder)
+    if scaled is not None:
+        file = folder / _SCALED
+        model = KerasModel(load_keras(file, trust=trust))
     zeros = {tensor.name: np.zeros(tensor.sized(1), tensor.dtype) for tensor in tensors}
     results = dict(zip(model.outputs, model(zeros), strict=True))
     double = _Named(in_double(file, trust=trust))
@@ -106,8 +117,25 @@ def opened_keras(
         },
         reference=how,
         example=own,
-        notices=() if exact else (Notice("W_NO_REFERENCE", how),),
+        notices=(*([] if exact else [Notice("W_NO_REFERENCE", how)]), *([] if scaled is None else [scaled])),
     )
+
+
+def _scaled(
+    model: KerasModel, tensors: Sequence[Tensor], example: Arrays | None, source: Source, folder: Path
+) -> Notice | None:
+    """Save the model with weights that keep its signal, where its own let none through; None where they do.
+
+    What is learnt, scored or compared with other files or sizes of the model is of its own weights.
+    """
+    if source.loss or source.metrics or source.exported or source.mix is not None:
+        return None
+    given = given_inputs(source.inputs, source.folder)
+    sets = input_sets(tensors, given, None if source.ranges else example, {"inputs": 0, "changed": 1})
+    notice = keep_signal(model, sets["inputs"], sets["changed"])
+    if notice is not None:
+        model.model.save(folder / _SCALED)
+    return notice
 
 
 def _elsewhere(
@@ -129,6 +157,7 @@ def _elsewhere(
 
 
 def implementation_of_keras(file: Path, folder: Path, framework: str, source: Source, *, trust: bool) -> Any:
+    file = scaled if (scaled := folder / _SCALED).is_file() else file
     if framework in FILES:
         return OnnxOnDisk(folder / FILES[framework])
     return BACKENDS[framework](file, source, trust=trust)

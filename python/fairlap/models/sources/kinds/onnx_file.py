@@ -12,7 +12,7 @@ import numpy as np
 from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
-from fairlap.models.onnx_import.errors import OperatorsUnsupported
+from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
@@ -58,6 +58,7 @@ _DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Ran
 
 class OnnxFile(SourceKind):
     title = "ONNX"
+    code_of_other_files = ModelFileInvalid.code
     no_gradients = ""
     names_dimensions = True
     suffixes = (".onnx",)

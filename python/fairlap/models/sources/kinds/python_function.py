@@ -68,7 +68,7 @@ class PythonFunction(SourceKind):
             (folder / _JAX_MARK).touch()
             found = opened_jax(function, source, folder)
         elif (pair := _keras_model(returned)) is not None:
-            found = _opened_keras(*pair, source, folder)
+            found = _opened_keras(*pair, source, folder, sized=bool(taken))
         else:
             raise SourceError(f"{source.text} returned {_what(returned)}; {_flax_wanted(returned) or _WANTED}")
         return replace(found, dims=tuple(taken))
@@ -209,7 +209,7 @@ def _keras_model(returned: Any) -> tuple[Any, Any] | None:
     return pair if _is_keras(pair[0]) else None
 
 
-def _opened_keras(model: Any, example: Any, source: Source, folder: Path) -> Opened:
+def _opened_keras(model: Any, example: Any, source: Source, folder: Path, *, sized: bool) -> Opened:
     """Open a model that is saved once, so that each contestant has the same weights on its own backend."""
     import keras
 
@@ -222,7 +222,7 @@ def _opened_keras(model: Any, example: Any, source: Source, folder: Path) -> Ope
     found = KerasModel(model)
     save_keras(model, folder / _KERAS_FILE, source.folder)
     arrays = None if example is None else _in_order(example, found)
-    return opened_keras(folder / _KERAS_FILE, source, folder, trust=True, example=arrays)
+    return opened_keras(folder / _KERAS_FILE, source, folder, trust=True, example=arrays, sized=sized)
 
 
 def _in_order(example: Any, found: KerasModel) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.sources.inputs import why_unreadable
 from fairlap.models.sources.learning.learner import Learner
 from fairlap.models.sources.proof import DrawsNumbers, InFloat64, outputs_of
-from fairlap.models.spec import LABELS, Spec
+from fairlap.models.spec import BATCH_LABELS, LABELS, Spec
 from fairlap.models.training.reference import Batch, Slopes
 from fairlap.models.training.sameness import are_same
 from fairlap.request.fields.loss import CODE
@@ -56,6 +56,11 @@ def labels_of(source: Source, spec: Spec, seeds: Mapping[str, int]) -> dict[str,
         shuffled = np.random.default_rng([seed, number]).permutation(given.reshape(-1)).reshape(given.shape)
         found[which] = np.ascontiguousarray(given if number == 0 else shuffled)
     return found
+
+
+def labels_in(labels: Mapping[str, Labels], which: str) -> dict[str, Labels]:
+    """Of the file of a set of inputs: those of mode "grad", which stay the same, and those of the batch."""
+    return {LABELS: next(iter(labels.values())), BATCH_LABELS: labels[which]} if which in labels else {}
 
 
 def require_readable_labels(source: Source) -> None:
