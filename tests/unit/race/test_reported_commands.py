@@ -46,7 +46,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def raced(*options: str, blocks: int = 6, **commands: str) -> dict[str, Any]:
+def raced(*options: str, **commands: str) -> dict[str, Any]:
+    return raced_in_blocks(6, *options, **commands)
+
+
+def raced_in_blocks(blocks: int, /, *options: str, **commands: str) -> dict[str, Any]:
     given = [word for name, run in commands.items() for word in ("--command", f"{name}={run}")]
     done = invoke("compare", *given, *options, "--blocks", str(blocks), *RACE, "-o", "run.json", "--json")
     assert done.exit_code == 0, done.output
@@ -165,7 +169,7 @@ def test_a_report_that_breaks_off_during_the_timed_calls_is_found() -> None:
     Path("once").write_text("#!/bin/sh\ntest $(wc -l < runs) -gt 4 || echo 3 ns\necho >> runs\n")
     Path("once").chmod(0o755)
     Path("runs").touch()
-    raced("--reported", "number", blocks=1, once="./once", good="echo 3 ns")
+    raced_in_blocks(1, "--reported", "number", once="./once", good="echo 3 ns")
     assert outcomes()["once"] == ("failed", "E_REPORT")
 
 
