@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +19,14 @@ from postgresql_server import CannotStart, Server
 # takes the cores from the tests beside these and doubles the time of references.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+UNIT, TRUST = (Path(__file__).parent / name for name in ("unit", "trust"))
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 
 
-# A busy machine is slow, and no test is of speed.
-hypothesis.settings.register_profile("fairlap", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# A busy machine is slow, and no test is of speed. Half of the usual number of examples: each run draws others.
+hypothesis.settings.register_profile(
+    "fairlap", max_examples=50, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("fairlap")
 
 _scratch = tempfile.TemporaryDirectory(prefix="fairlap-tests-")
@@ -59,6 +63,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _brief_warm_up(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Warm up for as long as it takes to see it, but where races are held against loops by hand."""
+    one_process = sys.modules.get("fairlap.race.processes.one_process")
+    with pytest.MonkeyPatch.context() as patch:
+        if one_process is not None and not {UNIT, TRUST}.isdisjoint(request.path.parents):
+            patch.setattr(one_process, "_WARM_UP_S", 0.02)
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     """One server for all tests of a process; each makes databases of its own."""
@@ -85,3 +99,13 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the example package, and write weights and inputs for this test alone."""
     install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def example_of_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Install it once for all tests of a file, which may share a race."""
+    folder = tmp_path_factory.mktemp("example")
+    with pytest.MonkeyPatch.context() as patch:
+        install_example(folder / "installed", patch)
+        patch.setenv("FAIRLAP_CACHE", str(folder / "cache"))
+        yield

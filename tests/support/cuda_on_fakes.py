@@ -11,6 +11,10 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # contestants of the tests import this
+    import pytest
 
 _ROOT = Path(__file__).parents[2]
 _INSIDE = "FAIRLAP_TESTS_ON_FAKES"
@@ -32,13 +36,15 @@ def environment_with_fakes() -> dict[str, str]:
     }
 
 
-def on_fakes(test: Callable[[], None]) -> Callable[[], None]:
+def on_fakes(test: Callable[[], None]) -> Callable[..., None]:
     """Lets the test run in the process that has the fakes; here it fails or passes as it did there."""
     if os.environ.get(_INSIDE):
         return test
+    file = test.__code__.co_filename
+    _decorated.setdefault(file, []).append(test.__name__)
 
-    def run_here() -> None:
-        failures, output = _run_inside(test.__code__.co_filename)
+    def run_here(pytestconfig: pytest.Config) -> None:
+        failures, output = _run_inside(file, tuple(_decorated[file]), pytestconfig.getoption("markexpr"))
         assert test.__name__ in failures, output
         assert failures[test.__name__] is None, failures[test.__name__]
 
@@ -47,14 +53,20 @@ def on_fakes(test: Callable[[], None]) -> Callable[[], None]:
     return run_here
 
 
+_decorated: dict[str, list[str]] = {}
+"""The tests of each file that run on the fakes. The others, and slow ones that nobody asked for, do not run there."""
+
+
 @functools.cache
-def _run_inside(file: str) -> tuple[dict[str, str | None], str]:
-    """Run the file's tests, and return what went wrong in each, None where nothing did, and all that was printed."""
+def _run_inside(file: str, tests: tuple[str, ...], marks: str) -> tuple[dict[str, str | None], str]:
+    """Run these tests, and return what went wrong in each, None where nothing did, and all that was printed."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
+        names = [f"{file}::{test}" for test in tests]
+        plugins = ("-p", "no:cacheprovider", "-p", "pytest_timeout")  # the others take longer to import than most tests
         run = subprocess.run(
-            [sys.executable, "-m", "pytest", file, f"--junit-xml={report}", "-p", "no:cacheprovider", "-q"],
-            env={**environment_with_fakes(), _INSIDE: "1"},
+            [sys.executable, "-m", "pytest", *names, "-m", marks, f"--junit-xml={report}", *plugins, "-q"],
+            env={**environment_with_fakes(), _INSIDE: "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             cwd=_ROOT,
             capture_output=True,
             text=True,

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
-from fairlap.plugins import class_at
+from fairlap.plugins import class_at, places_in_packages
 from fairlap.suggestions import did_you_mean
 
 GROUP = "fairlap.frameworks"
@@ -51,7 +51,7 @@ def framework_named(name: str) -> type[Framework]:
 
 def place_of(name: str) -> str:
     """Find the place of the adapter's class, ``module:Class``, which is valid in other environments too."""
-    places = _BUILT_IN if name in _BUILT_IN else _places()  # reading every package's metadata takes 30 ms
+    places = _BUILT_IN if name in _BUILT_IN else _places()
     if name in _REFUSED and name not in places:
         raise InvalidRequest(f"{name} is not supported: {_REFUSED[name]}")
     if name not in places:
@@ -73,6 +73,4 @@ def is_importable(framework: type[Framework]) -> bool:
 
 
 def _places() -> dict[str, str]:
-    from importlib.metadata import entry_points  # takes 25 ms, and a worker rarely needs it
-
-    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **_BUILT_IN}
+    return {**places_in_packages(GROUP), **_BUILT_IN}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
+from fairlap.plugins import places_in_packages
 from fairlap.request.fields.training_data import ItemSizes
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def workload_names() -> list[str]:
 
 def find(name: str, sizes: ItemSizes | None = None) -> Model:
     built_in = _built_in()
-    packages = built_in if name in built_in else _packages()  # reading every package's metadata takes 30 ms
+    packages = built_in if name in built_in else _packages()
     if name not in packages:
         import difflib
 
@@ -176,9 +177,7 @@ def _files_read() -> str:
 
 
 def _packages() -> dict[str, str]:
-    from importlib.metadata import entry_points  # takes 25 ms, and a worker rarely needs it
-
-    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **_built_in()}
+    return {**places_in_packages(GROUP), **_built_in()}
 
 
 def _built_in() -> dict[str, str]:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import error_code, fairlap
+from command_line import error_code, fairlap, here
 
 pytestmark = pytest.mark.sanitized
 
@@ -84,13 +84,13 @@ def test_what_was_sampled_before_an_exception_is_still_printed(tmp_path: Path) -
     "arguments", [("compare", "mlp", "--seed", "-1"), ("compare", "--nonsense"), ("compere",), ("show",)]
 )
 def test_a_usage_error_has_one_end_of_a_sentence(arguments: tuple[str, ...]) -> None:
-    done = fairlap(*arguments)
+    done = here(*arguments)
     assert done.returncode == 2
     assert not re.search(r"[.?!];", done.stderr), done.stderr
 
 
 def test_an_unknown_option_is_named() -> None:
-    done = fairlap("time", "os:getpid", "--sampels", "3")
+    done = here("time", "os:getpid", "--sampels", "3")
     assert (done.returncode, error_code(done)) == (2, "E_USAGE")
     assert "--sampels" in done.stderr
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import error_code, fairlap
+from command_line import error_code, fairlap, here
 
 pytestmark = pytest.mark.sanitized
 
@@ -109,7 +109,7 @@ def test_without_json_what_the_callable_prints_stays_on_standard_output(tmp_path
     ],
 )
 def test_with_json_an_error_is_a_document_too(arguments: list[str], code: str) -> None:
-    done = fairlap(*arguments)
+    done = here(*arguments)
     assert json.loads(done.stdout)["error"]["code"] == code
     assert json.loads(done.stdout)["error"]["message"] in done.stderr
 

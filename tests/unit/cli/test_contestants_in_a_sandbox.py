@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import fairlap, refusal
+from command_line import here, refusal
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.render.plan_command import command_of
@@ -78,7 +78,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rows(folder: Path, *arguments: str, port: int = 1) -> dict[str, dict[str, Any]]:
     (folder / "spy.py").write_text(CALLABLES.format(secret=str(folder.parent / "secret"), port=port))
     file = folder / "race.json"
-    fairlap("compare", "callable", *arguments, "--blocks", "1", "--seconds", "0.02", "-o", str(file))
+    here("compare", "callable", *arguments, "--blocks", "1", "--seconds", "0.02", "-o", str(file))
     return {row["contestant"]: row for row in json.loads(file.read_text())["rows"]}
 
 
@@ -107,7 +107,7 @@ def test_built_in_models_that_share_code_with_others_run_in_a_sandbox(folder: Pa
     pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
     file = folder / "race.json"
     models = ("empty", "characters", "digits")
-    fairlap("compare", *models, "--on", "torch", "--sandbox", "--blocks", "1", "--seconds", "0.02", "-o", str(file))
+    here("compare", *models, "--on", "torch", "--sandbox", "--blocks", "1", "--seconds", "0.02", "-o", str(file))
     assert [row["outcome"] for row in json.loads(file.read_text())["rows"]] == 3 * ["finished"]
 
 
@@ -162,8 +162,8 @@ def test_a_saved_plan_does_not_pass_a_secret_again(folder: Path, monkeypatch: py
     monkeypatch.setenv("GITHUB_TOKEN", "the value")
     (folder / "spy.py").write_text(CALLABLES.format(secret="", port=1))
     options = ["--on", named("has_token", "computes"), "--blocks", "1", "--seconds", "0.02"]
-    fairlap("compare", "callable", *options, "--pass-env", "GITHUB_TOKEN", "--dry-run", "--save-plan", "plan.json")
-    refused = fairlap("compare", "--plan", "plan.json", "--no-store")
+    here("compare", "callable", *options, "--pass-env", "GITHUB_TOKEN", "--dry-run", "--save-plan", "plan.json")
+    refused = here("compare", "--plan", "plan.json", "--no-store")
     assert (refused.returncode, "E_PASS_ENV" in refused.stderr) == (2, True)
-    raced = fairlap("compare", "--plan", "plan.json", "--no-store", "--pass-env", "GITHUB_TOKEN", "--json")
+    raced = here("compare", "--plan", "plan.json", "--no-store", "--pass-env", "GITHUB_TOKEN", "--json")
     assert {row["outcome"] for row in json.loads(raced.stdout)["rows"]} == {"finished"}

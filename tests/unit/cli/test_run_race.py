@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import fairlap
+from command_line import fairlap, here
 from fairlap.render.outputs import read_rows
 from fairlap.results.results import results_of
 from fairlap.store.runs.run_file import load_run
@@ -43,7 +43,7 @@ def test_a_race_is_kept_and_found_again() -> None:
 
 def test_without_storing_there_is_no_store(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
-    done = fairlap(*RACE, "--blocks", "1", "--no-store", "-o", file)
+    done = here(*RACE, "--blocks", "1", "--no-store", "-o", file)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == [file]
     # Of a callable no error is reported, since none of its answers is checked.
@@ -72,8 +72,8 @@ def test_a_store_that_cannot_be_opened_ends_no_race_and_its_code_is_the_last_lin
 
 
 def test_a_contestant_that_failed_leaves_the_status_to_those_that_finished() -> None:
-    assert fairlap(*RACE[:3], "python:call=os.getpid,python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 0
-    assert fairlap(*RACE[:3], "python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 1
+    assert here(*RACE[:3], "python:call=os.getpid,python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 0
+    assert here(*RACE[:3], "python:call=os.abort", *RACE[4:], "--blocks", "1").returncode == 1
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_a_store_that_is_full_ends_with_an_error_names_no_run_and_leaves_the_fil
 def test_a_race_ends_with_all_the_files_that_were_asked_for(tmp_path: Path) -> None:
     files = {name: tmp_path / f"race.{name}" for name in ("json", "csv", "md", "html")}
     options = [part for name, file in files.items() for part in ("-o", str(file))]
-    done = fairlap(*RACE, "--blocks", "2", *options)
+    done = here(*RACE, "--blocks", "2", *options)
     assert done.returncode == 0, done.stderr
     assert all(file.stat().st_size > 100 for file in files.values())
     assert "python:call=os.getpid" in files["html"].read_text()

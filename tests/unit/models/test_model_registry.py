@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +21,7 @@ from fairlap.models.registry import GROUP, find, follows_data, free_sizes_at, sp
 from fairlap.models.spec import Spec
 from fairlap.models.workload import Workload
 from fairlap.request.fields.training_data import ItemSizes
+from installed_package import install_package
 
 
 def test_our_models_are_found_by_name() -> None:
@@ -49,14 +49,18 @@ def test_an_unknown_model_is_refused_with_the_names_near_it() -> None:
         find("☂")
 
 
-def test_a_model_of_another_package_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    _plug_in(monkeypatch, SPEC=find("gemm").spec)
+def test_a_model_of_another_package_is_found_by_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _plug_in(tmp_path, monkeypatch, SPEC=find("gemm").spec)
     assert "theirs" in workload_names()
     assert find("theirs").package == "their_package"
 
 
-def test_another_package_cannot_take_the_name_of_a_model_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    _plug_in(monkeypatch, name="mlp", SPEC=find("gemm").spec)
+def test_another_package_cannot_take_the_name_of_a_model_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _plug_in(tmp_path, monkeypatch, name="mlp", SPEC=find("gemm").spec)
     assert find("mlp").package == "fairlap.bench_models.mlp"
 
 
@@ -69,19 +73,22 @@ def test_another_package_cannot_take_the_name_of_a_model_of_ours(monkeypatch: py
     ],
 )
 def test_a_broken_model_of_another_package_is_refused_with_the_reason(
-    contents: dict[str, str] | None, reason: str, monkeypatch: pytest.MonkeyPatch
+    contents: dict[str, str] | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _plug_in(monkeypatch, importable=contents is not None, **(contents or {}))
+    _plug_in(tmp_path, monkeypatch, importable=contents is not None, **(contents or {}))
     assert "theirs" in workload_names()
     with pytest.raises(InvalidRequest, match=reason):
         find("theirs")
 
 
 def _plug_in(
-    monkeypatch: pytest.MonkeyPatch, name: str = "theirs", importable: bool = True, **contents: Spec | str
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str = "theirs",
+    importable: bool = True,
+    **contents: Spec | str,
 ) -> None:
-    entry = metadata.EntryPoint(name, "their_package", GROUP)
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry] if group == GROUP else [])
+    install_package(folder, monkeypatch, "theirs", {GROUP: {name: "their_package"}})
     if importable:
         module = ModuleType("their_package.spec")
         vars(module).update(contents)

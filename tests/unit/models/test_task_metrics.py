@@ -92,11 +92,11 @@ def test_intervals_are_wilson_s_for_shares_and_of_items_else(scores: np.ndarray,
 
 def test_an_interval_that_is_absent_has_its_reason(scores: np.ndarray, labels: np.ndarray) -> None:
     pytest.importorskip("sklearn", reason="`make test` installs it and runs this")
-    perfect = whole("f1", np.eye(CLASSES)[labels], labels)
+    perfect = whole("mae", scores, scores)
     one = whole("mse", scores[:1], scores[:1])
     rare = whole("roc_auc", scores[:, :2], np.array([1] + [0] * (ITEMS - 1)))  # a resample often lacks the class
     many = whole("roc_auc", np.tile(scores, (100, 1)), np.tile(labels, 100))
-    assert perfect.value == 1.0
+    assert perfect.value == 0.0
     for each in (perfect, one, rare, many):
         assert (each.low, each.high, each.interval) == (None, None, "")
     assert len({each.why_no_interval for each in (perfect, one, rare, many)} - {""}) == 4

@@ -195,9 +195,13 @@ def in_a_terminal(arguments: list[str], **variables: str) -> str:
     return written
 
 
+@pytest.fixture(scope="module")
+def written() -> str:
+    return in_a_terminal([*RACE, "--blocks", "3", "--seconds", "0.02"])
+
+
 @pytest.mark.sanitized
-def test_a_terminal_shows_how_far_it_is_and_gets_its_cursor_back() -> None:
-    written = in_a_terminal([*RACE, "--blocks", "3", "--seconds", "0.02"])
+def test_a_terminal_shows_how_far_it_is_and_gets_its_cursor_back(written: str) -> None:
     assert "6/6" in written
     assert re.search(r"\d+ s left", written)
     assert "block 2 · as-found · python:call=os.getp" in written
@@ -206,11 +210,10 @@ def test_a_terminal_shows_how_far_it_is_and_gets_its_cursor_back() -> None:
 
 
 @pytest.mark.sanitized
-def test_no_colour_is_written_where_none_is_wanted() -> None:
-    coloured = in_a_terminal([*RACE, "--blocks", "1", "--seconds", "0.02"])
+def test_no_colour_is_written_where_none_is_wanted(written: str) -> None:
     plain = in_a_terminal([*RACE, "--blocks", "1", "--seconds", "0.02"], NO_COLOR="1")
     colours = re.compile(r"\x1b\[[0-9;]*3[0-9]")
-    assert colours.search(coloured)
+    assert colours.search(written)
     assert not colours.search(plain)
 
 

@@ -11,6 +11,7 @@ from fairlap.machine.hardware import matrix_threads
 from fairlap.race import stopping
 from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.planning.plan_drawing import draw_plan
+from fairlap.race.processes import turns
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
@@ -31,11 +32,51 @@ def race(contestants: str, model: str = "mlp", limits: Limits = QUICK, blocks: i
     return sorted(running.processes, key=lambda process: process.contestant)
 
 
-def process_of(variant: str, model: str = "mlp", limits: Limits = QUICK) -> ProcessResult:
+def process_of(variant: str, limits: Limits) -> ProcessResult:
     """Race a bad contestant alongside a good one, which must have finished, and return the bad one's process."""
-    good, bad = race(f"example,example:{variant}", model, limits)
+    good, bad = race(f"example,example:{variant}", limits=limits)
     assert good.outcome == "finished", good.message
     return bad
+
+
+HARMLESS = ("loud", "daemon")
+DISQUALIFIED = {
+    "swapped": "E_OUTPUT",
+    "transposed": "E_OUTPUT",
+    "silent-bf16": "E_OUTPUT",
+    "cached": "E_STALE_ANSWER",
+    "nan": "E_OUTPUT",
+    "late-nan": "E_OUTPUT",
+    "one-output-less": "E_OUTPUT",
+    "other-weights": "E_WEIGHTS",
+    "other-threads": "E_THREADS",
+    "other-precision": "E_PRECISION",
+}
+LOST = {
+    "unsupported": ("unsupported", "example does not do this"),
+    "raises": ("failed", "KeyError: 'nothing' (in prepare)"),
+    "raises-rudely": ("failed", "Rude (its text cannot be shown)"),
+    "exits": ("exit", "it exited with status 7 in prepare"),
+    "crash": ("crash", "it crashed with SIGSEGV in prepare"),
+    "abort": ("crash", "it crashed with SIGABRT in prepare"),
+    "killed": ("crash", "it crashed with SIGKILL in prepare"),
+    "rubbish": ("protocol", "in prepare"),
+    "closes": ("protocol", "in prepare"),
+}
+
+
+@pytest.fixture(scope="module")
+def beside(example_of_file: None) -> dict[str, ProcessResult]:
+    """Race all bad contestants in one block with a good one, which must have finished; their processes by variant."""
+    variants = ("", *HARMLESS, *DISQUALIFIED, *LOST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turns, "available_memory_bytes", lambda: 2**40)  # they are small, which no race knows before
+        processes = race(",".join(f"example:{each}".rstrip(":") for each in variants))
+    found = {process.contestant.removeprefix("example").removeprefix(":"): process for process in processes}
+    assert set(found) == set(variants)
+    assert found[""].outcome == "finished", found[""].message
+    assert {process.in_turn_because for process in processes} == {""}  # all of them were alive together
+    return found
 
 
 def test_a_contestant_that_does_its_work_has_everything_on_its_process() -> None:
@@ -63,49 +104,22 @@ def test_the_slower_of_two_is_measured_slower() -> None:
     assert slow.headline_ns > 2e6 > fast.headline_ns
 
 
-@pytest.mark.parametrize("variant", ["loud", "daemon"])
-def test_stray_prints_and_lingering_children_do_no_harm(variant: str) -> None:
-    assert process_of(variant).outcome == "finished"
+@pytest.mark.parametrize("variant", HARMLESS)
+def test_stray_prints_and_lingering_children_do_no_harm(variant: str, beside: dict[str, ProcessResult]) -> None:
+    assert beside[variant].outcome == "finished", beside[variant].message
 
 
-@pytest.mark.parametrize(
-    ("variant", "code"),
-    [
-        ("swapped", "E_OUTPUT"),
-        ("transposed", "E_OUTPUT"),
-        ("silent-bf16", "E_OUTPUT"),
-        ("cached", "E_STALE_ANSWER"),
-        ("nan", "E_OUTPUT"),
-        ("late-nan", "E_OUTPUT"),
-        ("one-output-less", "E_OUTPUT"),
-        ("other-weights", "E_WEIGHTS"),
-        ("other-threads", "E_THREADS"),
-        ("other-precision", "E_PRECISION"),
-    ],
-)
-def test_other_work_is_disqualified(variant: str, code: str) -> None:
-    process = process_of(variant)
+@pytest.mark.parametrize(("variant", "code"), DISQUALIFIED.items())
+def test_other_work_is_disqualified(variant: str, code: str, beside: dict[str, ProcessResult]) -> None:
+    process = beside[variant]
     assert (process.outcome, process.code) == ("disqualified", code), process.message
 
 
-@pytest.mark.parametrize(
-    ("variant", "outcome", "words"),
-    [
-        ("unsupported", "unsupported", "example does not do this"),
-        ("raises", "failed", "KeyError: 'nothing' (in prepare)"),
-        ("raises-rudely", "failed", "Rude (its text cannot be shown)"),
-        ("exits", "exit", "it exited with status 7 in prepare"),
-        ("crash", "crash", "it crashed with SIGSEGV in prepare"),
-        ("abort", "crash", "it crashed with SIGABRT in prepare"),
-        ("killed", "crash", "it crashed with SIGKILL in prepare"),
-        ("rubbish", "protocol", "in prepare"),
-        ("closes", "protocol", "in prepare"),
-    ],
-)
-def test_a_worker_that_is_lost_says_how(variant: str, outcome: str, words: str) -> None:
-    process = process_of(variant)
-    assert process.outcome == outcome
-    assert words in process.message
+@pytest.mark.parametrize("variant", LOST)
+def test_a_worker_that_is_lost_says_how(variant: str, beside: dict[str, ProcessResult]) -> None:
+    outcome, words = LOST[variant]
+    assert beside[variant].outcome == outcome
+    assert words in beside[variant].message
 
 
 @pytest.mark.slow
@@ -118,15 +132,15 @@ def test_a_worker_that_is_lost_says_how(variant: str, outcome: str, words: str) 
     ],
 )
 def test_a_hanging_worker_is_stopped_and_its_process_says_timeout(variant: str, limits: Limits, words: str) -> None:
-    process = process_of(variant, limits=limits)
+    process = process_of(variant, limits)
     assert process.outcome == "timeout"
     assert words in process.message
 
 
 def test_a_worker_that_wants_more_memory_than_it_may_have_is_out_of_memory() -> None:
-    process = process_of("memory", limits=Limits(memory_bytes=2_000_000_000))
+    process = process_of("memory", Limits(memory_bytes=2**30))
     assert process.outcome == "out_of_memory"
-    assert "2,000,000,000" in process.message
+    assert "1,073,741,824" in process.message
 
 
 def test_a_variant_or_framework_that_is_not_there_is_refused_before_anything_runs() -> None:

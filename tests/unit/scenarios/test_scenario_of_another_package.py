@@ -50,18 +50,17 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
     added_options(compare.command)
 
 
-def raced(contestants: str, settings: Mapping[str, str]) -> Results:
-    turns_of_many_calls = Measuring(seconds=0.8, rounds=4)
-    plan = msgspec.structs.replace(
-        plan_of(contestants, blocks=2), measuring=turns_of_many_calls, scenario_settings=settings
-    )
+def raced(contestants: str, settings: Mapping[str, str], *, seconds: float = 0.04) -> Results:
+    measuring = Measuring(seconds=seconds, rounds=4)
+    plan = msgspec.structs.replace(plan_of(contestants, blocks=2), measuring=measuring, scenario_settings=settings)
     race = run_race(plan)
     assert {process.outcome for process in race.processes} == {"finished"}
     return results_of(Run(plan, race.processes, {}, {}, "2026-01-01T00:00:00+00:00"), "r")
 
 
 def test_it_asks_ranks_and_is_shown_without_a_change_to_fairlap() -> None:
-    results = raced("example,example:slow,example:cold", {"pause": "50ms"})
+    turns_of_many_calls_s = 0.8
+    results = raced("example,example:slow,example:cold", {"pause": "50ms"}, seconds=turns_of_many_calls_s)
     by_name = {row.contestant: row for row in results.rows}
     assert {row.judged_by for row in results.rows} == {"first call after 0.05 s of pause"}
     assert [row.contestant for row in results.rows] == ["example", "example:slow", "example:cold"]

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from command_line import error_code
+from command_line import error_code, here
 from fairlap.watch.series import NO_ENERGY_COUNTED
 from watched_machine import WatchedMachine, fake_nvml_path
 
@@ -184,7 +184,7 @@ def test_serving_prints_its_address_and_answers_there(root: str) -> None:
 def test_an_invalid_request_names_the_option_and_exits_with_2(
     root: str, arguments: tuple[str, ...], words: list[str]
 ) -> None:
-    done = fairlap(*arguments, "--root", root)
+    done = here("watch", *arguments, "--root", root)
     assert done.returncode == 2
     assert error_code(done)
     assert all(word in done.stderr for word in words)

@@ -18,7 +18,7 @@ from fairlap.models.sources.onnx_graphs import binding
 from onnx_files import opened, source_of
 from onnx_mutations import mutated, valid_models
 
-_COUNT = int(os.environ.get("FAIRLAP_FUZZ_FILES", "400"))
+_COUNT = int(os.environ.get("FAIRLAP_FUZZ_FILES", "150"))
 
 
 @pytest.mark.parametrize("place", range(5))

@@ -58,9 +58,29 @@ def planned(contestants: str, data: str = "synthetic", blocks: int = 1) -> Plan:
     )
 
 
-def race(contestants: str, data: str = "synthetic") -> list[ProcessResult]:
+def run_of(contestants: str, data: str = "synthetic") -> Run:
     running = run_race(planned(contestants, data))
-    return sorted(running.processes, key=lambda process: process.contestant)
+    return Run(running.plan, running.processes, {}, {})
+
+
+def race(contestants: str, data: str = "synthetic") -> list[ProcessResult]:
+    return sorted(run_of(contestants, data).processes, key=lambda process: process.contestant)
+
+
+@pytest.fixture(scope="module")
+def fed(example_of_file: None) -> Run:
+    """Race one that is right with those that go wrong only when they are fed."""
+    return run_of("example,example:fed-cached,example:fed-shifted,example:fed-not")
+
+
+@pytest.fixture(scope="module")
+def not_fed(example_of_file: None) -> Run:
+    return run_of("example", data="")
+
+
+def process_of(run: Run, contestant: str) -> ProcessResult:
+    [process] = [each for each in run.processes if each.contestant == contestant]
+    return process
 
 
 def images(folder: Path, samples: int) -> Path:
@@ -69,14 +89,14 @@ def images(folder: Path, samples: int) -> Path:
     return folder / "mine.npy"
 
 
-def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
-    [process] = race("example")
+def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked(fed: Run) -> None:
+    process = process_of(fed, "example")
     assert process.outcome == "finished", process.message
-    fed = process.feeding
-    assert fed is not None
-    assert fed.items == 4 * fed.calls
-    assert process.headline_ns == fed.wall_ns / fed.calls
-    assert fed.work_ns + fed.waited_ns == pytest.approx(fed.wall_ns)
+    feeding = process.feeding
+    assert feeding is not None
+    assert feeding.items == 4 * feeding.calls
+    assert process.headline_ns == feeding.wall_ns / feeding.calls
+    assert feeding.work_ns + feeding.waited_ns == pytest.approx(feeding.wall_ns)
     checked = {error.when for error in process.errors}
     assert checked == {"before", "changed inputs", "fed batch 0", "fed batch 1", "fed, after", "after"}
     assert all(error.right for error in process.errors)
@@ -84,8 +104,8 @@ def test_a_fed_contestant_has_its_waits_and_every_answer_was_checked() -> None:
     assert len(process.in_force["data_hash"]) == 12
 
 
-def test_a_race_without_data_feeds_nothing() -> None:
-    [process] = race("example", data="")
+def test_a_race_without_data_feeds_nothing(not_fed: Run) -> None:
+    [process] = not_fed.processes
     assert process.outcome == "finished", process.message
     assert process.feeding is None
     assert "feed" not in process.in_force
@@ -105,9 +125,11 @@ def test_a_users_file_is_fed(tmp_path: Path) -> None:
         ("fed-not", "unsupported", "--data"),
     ],
 )
-def test_a_contestant_that_goes_wrong_only_when_fed_is_not_ranked(variant: str, outcome: str, says: str) -> None:
-    good, bad = race(f"example,example:{variant}")
-    assert good.outcome == "finished", good.message
+def test_a_contestant_that_goes_wrong_only_when_fed_is_not_ranked(
+    variant: str, outcome: str, says: str, fed: Run
+) -> None:
+    assert process_of(fed, "example").outcome == "finished"
+    bad = process_of(fed, f"example:{variant}")
     assert bad.outcome == outcome
     assert says in bad.message
 
@@ -299,10 +321,9 @@ def test_finite_data_that_overflow_in_the_model_are_to_blame_and_no_contestant(t
     assert "no answer can be checked, so scale the data (fed batch 0)" in process.message
 
 
-def test_rows_and_the_answer_tell_of_the_feeding() -> None:
-    plan = planned("example")
-    running = run_race(plan)
-    [row] = results_of(Run(plan, running.processes, {}, {}), "r").rows
+def test_rows_and_the_answer_tell_of_the_feeding(fed: Run) -> None:
+    results = results_of(fed, "r")
+    [row] = [each for each in results.rows if each.contestant == "example"]
     assert row.data == "synthetic"
     assert row.pipeline_throughput_per_s is not None
     assert row.throughput_per_s is not None
@@ -310,16 +331,14 @@ def test_rows_and_the_answer_tell_of_the_feeding() -> None:
     assert 0 <= row.waited_share.value < 1
     assert sum(row.stall_shares.values()) == pytest.approx(1)
     assert set(row.stall_shares) == {"work", "reading", "copying", "no free slot"}
-    told = text_of(results_of(Run(plan, list(running.processes), {}, {})))
+    told = text_of(results)
     assert "fed synthetic" in told
     assert "fed by fairlap: " in told
     assert "items/s, waited " in told
 
 
-def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding() -> None:
-    plan = planned("example", data="")
-    running = run_race(plan)
-    [row] = results_of(Run(plan, running.processes, {}, {}), "r").rows
+def test_rows_of_a_race_without_data_say_why_there_are_no_figures_of_feeding(not_fed: Run) -> None:
+    [row] = results_of(not_fed, "r").rows
     assert row.pipeline_throughput_per_s is None
     assert row.absent["waited_share"] == "nothing was fed; see --data"
     assert row.stall_shares == {}

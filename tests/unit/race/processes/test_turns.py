@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from fairlap.launch.worker_process import WorkerProcess
+from fairlap.launch.worker_process import Samples, WorkerProcess
 from fairlap.race.left_out import contestants_of
 from fairlap.race.planning.plan import Limits, Measuring, Plan
 from fairlap.race.processes import turns
@@ -24,23 +24,34 @@ def planned(contestants: str, *, blocks: int = 3, until_decided: bool = True) ->
     return plan_of(contestants, blocks=blocks, data_seeds=(0, 1), until_decided=until_decided)
 
 
-def test_every_process_of_a_block_has_its_rounds_and_all_their_calls_are_kept() -> None:
-    kept = {}
+@pytest.fixture(scope="module")
+def race_of_two(example_of_file: None) -> tuple[list[ProcessResult], dict[int, Samples]]:
+    """Race three blocks; the samples are those of a process by its ``id``."""
+    kept: dict[int, Samples] = {}
     race = Race(planned("example,example:slow"), keep=lambda process, samples: kept.update({id(process): samples}))
     race.run()
-    assert len(race.processes) == 6
-    for process in race.processes:
+    return race.processes, kept
+
+
+def test_every_process_of_a_block_has_its_rounds_and_all_their_calls_are_kept(
+    race_of_two: tuple[list[ProcessResult], dict[int, Samples]],
+) -> None:
+    processes, kept = race_of_two
+    assert len(processes) == 6
+    for process in processes:
         assert process.outcome == "finished", process.message
         assert len(process.rounds_ns) == 4
         assert process.in_turn_because == ""
         assert len(kept[id(process)]["wall_ns"]) == process.headline.samples
         assert process.headline_ns == pytest.approx(np.median(process.rounds_ns), rel=0.5)
-    slow = [process.headline_ns for process in race.processes if process.contestant == "example:slow"]
+    slow = [process.headline_ns for process in processes if process.contestant == "example:slow"]
     assert min(slow) > 2e6
 
 
-def test_the_first_block_starts_alone_and_only_it_says_how_long_a_start_takes() -> None:
-    processes = raced(planned("example,example:slow"))
+def test_the_first_block_starts_alone_and_only_it_says_how_long_a_start_takes(
+    race_of_two: tuple[list[ProcessResult], dict[int, Samples]],
+) -> None:
+    processes, _ = race_of_two
     first = [process for process in processes if process.block == 0]
     later = [process for process in processes if process.block > 0]
     assert {process.started for process in first} == {"alone"}
