@@ -71,6 +71,7 @@ class TimedWork:
         self._drawn = 0
         self._on_new_inputs: list[DrawnResult] = []
         self._repeated_ns: list[float] = []
+        self._shortest_ns = float("inf")  # of the repeated calls
         self._repeated_parts_ns: dict[str, list[float]] = {}
         self._measured_s = self._cpu_s = self._in_others_s = self._watched_s = 0.0
         self._cores_wanted = 0.0
@@ -158,6 +159,7 @@ class TimedWork:
         if headline == "wall_ns" and np.isfinite(samples_ns[headline]).any():
             self._on_new_inputs += [result for result in calls if drawn[result.number].inputs >= len(IN_TURN)]
             self._repeated_ns.append(float(np.nanmedian(samples_ns[headline])))
+            self._shortest_ns = min(self._shortest_ns, float(np.nanmin(samples_ns[headline])))
             for name in {name for each in calls for name in each.parts_ns if name in samples_ns}:
                 medians_ns = self._repeated_parts_ns.setdefault(name, [])
                 medians_ns.append(float(np.nanmedian(samples_ns[name])))
@@ -189,9 +191,7 @@ class TimedWork:
         if longer_on_new_inputs(self._on_new_inputs, repeated_ns, cpu_ns):
             most_ns = most_on_new_inputs_ns(repeated_ns, len(self._on_new_inputs))
         elif more_ns := self._more_in_a_part_ns():
-            most_ns = (
-                repeated_ns + more_ns / 2
-            )  # the part is in the whole call; chance makes the shortest of many shorter
+            most_ns = self._shortest_ns + more_ns / 2  # a busy machine makes no call shorter
         else:
             return
         shortest_ns = min(each.call_ns for each in self._on_new_inputs)
