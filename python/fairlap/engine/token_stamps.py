@@ -22,9 +22,9 @@ Step = tuple[list[int], Any, Any]
 class TokenStamps:
     """Of answers of so many tokens. Their memory is taken beforehand, and the newest answers stay in it."""
 
-    def __init__(self, tokens: int) -> None:
+    def __init__(self, tokens: int, most_answers: int | None = None) -> None:
         self.tokens = tokens
-        self.most_answers = max(1, _MOST_BYTES // (8 * (tokens + _HEAD)))
+        self.most_answers = most_answers or max(1, _MOST_BYTES // (8 * (tokens + _HEAD)))
         self._stamps = _native.AnswerStamps(tokens, self.most_answers, clock_named())
 
     def answer(

@@ -160,6 +160,8 @@ class Contestant:
     quantization: Quantization | None = None  # in int8
     profiler: Profiler | None = None
     stamps: TokenStamps | None = None  # of the tokens of its answers, where it generates
+    bind_new: Callable[[Arrays], Callable[[], Any]] | None = None  # in place of ``bind`` for inputs of one drawn call
+    stamps_of_new: TokenStamps | None = None  # of the tokens of what ``bind_new`` made
     cache_bytes: Callable[[], int] | None = None  # of keys and values after an answer, where it generates
     compilation: Callable[[], Compilation] | None = None  # None if its adapter does not report it
     work_in: WorkIn = "worker"

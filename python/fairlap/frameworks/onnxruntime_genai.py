@@ -11,7 +11,7 @@ import numpy as np
 from fairlap.frameworks.adapter_parts.onnx_graph import files_of
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
-from fairlap.frameworks.contract_parts.generation import Generation, Tokens, answer_calls
+from fairlap.frameworks.contract_parts.generation import Generation, KeptPrompt, Tokens, answer_calls
 from fairlap.models.sources.python_models.genai_config import GENAI_CONFIG
 from fairlap.models.workload import Workload
 
@@ -21,6 +21,7 @@ class OnnxRuntimeGenAi(Framework):
     packages = ("onnxruntime-genai==0.18.0",)
     module = "onnxruntime_genai"
     implementation = "onnx"
+    options: ClassVar = {KeptPrompt.OPTION: ("kept",)}
     generates = True
     environment: ClassVar = {"ORT_DISABLE_TELEMETRY": "1"}
     no_precision: ClassVar = dict.fromkeys(
@@ -49,13 +50,16 @@ class OnnxRuntimeGenAi(Framework):
             before = thread_count()
             model = onnxruntime_genai.Model(config)
             threads = 1 + thread_count() - before if before else 0  # it cannot be asked, and starts them here
+        kept = KeptPrompt() if KeptPrompt.OPTION in wanted.options else None
+        steps = _generation(onnxruntime_genai, model, json.loads(files[-1].read_bytes()), kept)
         return Contestant(
-            **answer_calls(work, _generation(onnxruntime_genai, model, json.loads(files[-1].read_bytes()))),
+            **answer_calls(work, steps),
             weights=dict,
             in_force={
                 **({"threads": str(threads)} if threads else {"threads_asked": str(wanted.threads)}),
                 "precision": "fp32",
                 "weights": "read from the model's file; the session cannot be asked",
+                **(KeptPrompt.IN_FORCE if kept else {}),
             },
             no_memory_because="ONNX Runtime's Python interface reports no statistics of its arena",
         )
@@ -64,7 +68,7 @@ class OnnxRuntimeGenAi(Framework):
         return self._version
 
 
-def _generation(genai: Any, model: Any, config: Any) -> Generation:
+def _generation(genai: Any, model: Any, config: Any, kept: KeptPrompt | None) -> Generation:
     params = genai.GeneratorParams(model)
     decoder = config["model"]["decoder"]
     caches = [
@@ -78,8 +82,16 @@ def _generation(genai: Any, model: Any, config: Any) -> Generation:
         logits = generator.get_logits().reshape(1, -1)
         return logits.argmax(axis=1).tolist(), logits, generator
 
+    newest: list[Any] = []
+
     def first(prompt: Tokens) -> tuple[list[int], Any, Any]:
-        return following(genai.Generator(model, params), prompt)
+        if kept is None:
+            return following(genai.Generator(model, params), prompt)
+        if known := kept.known(prompt):
+            newest[0].rewind_to(known)
+        else:
+            newest[:] = [genai.Generator(model, params)]
+        return following(newest[0], prompt[:, known:])
 
     def cache_bytes(generator: Any) -> int:
         return sum(generator.get_output(name).nbytes for name in caches)

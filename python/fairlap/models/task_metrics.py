@@ -1,7 +1,7 @@
 """Metrics of a task on labelled data: how good a contestant's answers are, item by item.
 
 A metric turns the outputs of a batch into a few numbers for each item; these are collected over all items, and give the
-figure and its interval. Formulas come from NumPy, SciPy, scikit-learn, sacrebleu, jiwer and pycocotools.
+figure and its interval. Formulas come from NumPy, SciPy, scikit-learn, sacrebleu, rouge-score, jiwer and pycocotools.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
     dims = ",".join(f"{name}={size}" for name, size in fixed)
     require_command(dims_in(dims) == fixed)
     words += ["--dims", dims] if dims else []
-    words += ["--generate", "{}:{}".format(*first.generate)] if first.generate else []
+    words += ["--generate", first.answer_text] if first.generate else []
     for name, low, high in first.ranges:
         require_command(range_in(f"{name}:{low}..{high}") == (name, low, high))
         words += ["--range", f"{name}:{low}..{high}"]
@@ -234,7 +234,7 @@ def _binding(works: Sequence[Work], shapes: Sequence[tuple[tuple[str, tuple[int,
 
 
 def _bound(source: Source) -> tuple[object, ...]:
-    dims = source.dims, source.mix, source.generate
+    dims = source.dims, source.mix, source.answer_text
     return source.folder, dims, source.ranges, source.inputs, source.trust, source.metrics, source.labels
 
 

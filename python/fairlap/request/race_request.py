@@ -202,7 +202,11 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
     generate: Annotated[
         str | None,
-        _about('Let your own model of transformers answer: tokens of the prompt and of the answer, "128:32".'),
+        _about(
+            "Let your own model of transformers, or a GGUF file, answer: tokens of the prompt and of the answer, "
+            '"128:32"; '
+            'with "96+32:32" all prompts begin with the same 96.'
+        ),
     ] = None
     inputs: Annotated[
         str | None,

@@ -34,3 +34,9 @@ def with_tokens(measurement: Measurement, stamps: TokenStamps) -> Measurement:
         if len(values)
     }
     return replace(measurement, quantities={**measurement.quantities, **further})
+
+
+def parts_of_newest(stamps: TokenStamps) -> dict[str, float]:
+    """Return when the first token of the newest answer came: there a prompt shows that was read before."""
+    came_ns = stamps.newest(1)
+    return {TIME_TO_FIRST_TOKEN: float(came_ns[0, 0])} if len(came_ns) else {}

@@ -76,6 +76,7 @@ def padded(contestant: Contestant, work: Workload) -> Contestant:
         contestant,
         bind=binding(contestant.bind_once or contestant.bind),
         bind_once=None,
+        bind_new=None,
         outputs_of=outputs_of,
         compilation=compilation,
         profiler=profiler,

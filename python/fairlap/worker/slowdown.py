@@ -37,9 +37,8 @@ def slowed(contestant: Contestant, share: float, device: str = "cpu") -> Contest
         return _slower(contestant.bind(inputs), contestant.done, share)
 
     note = f"{100 * share:g} % added to every call on purpose"
-    return replace(
-        contestant, bind=bind, done=None, fed=None, rebind=None, in_force={**contestant.in_force, OPTION: note}
-    )
+    in_force = {**contestant.in_force, OPTION: note}
+    return replace(contestant, bind=bind, bind_new=None, done=None, fed=None, rebind=None, in_force=in_force)
 
 
 def _slower(call: Callable[[], Any], done: Callable[[Any], Any] | None, share: float) -> Callable[[], Any]:

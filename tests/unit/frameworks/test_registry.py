@@ -34,7 +34,17 @@ NAMES = [
     *("tensorflow", "tinygrad", "torch"),
 ]
 HEAVY = {
-    *("ai_edge_litert", "executorch", "jax", "jaxlib", "mxnet", "onnx", "onnxruntime", "onnxruntime_genai", "openvino"),
+    *(
+        "ai_edge_litert",
+        "executorch",
+        "jax",
+        "jaxlib",
+        "mxnet",
+        "onnx",
+        "onnxruntime",
+        "onnxruntime_genai",
+        "openvino",
+    ),
     *("paddle", "mpi4py", "tensorflow", "tinygrad", "torch"),
 }
 
@@ -95,11 +105,12 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
         framework_named("qqqq")
 
 
-def test_a_framework_that_cannot_be_supported_is_refused_with_the_reason() -> None:
+@pytest.mark.parametrize(("name", "reason"), [("horovod", "0.28.1"), ("openvino-genai", "logits")])
+def test_a_framework_that_cannot_be_supported_is_refused_with_the_reason(name: str, reason: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        framework_named("horovod")
+        framework_named(name)
     assert refused.value.code == "E_REQUEST"
-    assert "0.28.1" in str(refused.value)
+    assert reason in str(refused.value)
 
 
 def test_a_package_may_bring_an_adapter_for_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from fairlap.bench_models.characters.spec import SIZE
+from fairlap.models.spec import Tolerance
+from fairlap.race.equal_work.answers import reference_errors
 from fairlap.race.planning.plan import Limits, Measuring
 from fairlap.race.run import Run
 from fairlap.render.text.terminal import text_of
@@ -13,6 +19,7 @@ from fairlap.request.fields.load import Load
 from fairlap.request.work import Work
 from fairlap.results.columns.generation import OF_GENERATION
 from fairlap.results.results import results_of
+from fairlap.scenarios.calls.race.inference import Inference
 from generating_framework import EACH_S, FIRST_S, install_generating
 from machine_marks import needs_proc
 from small_races import run_race, small_plan
@@ -79,6 +86,31 @@ def test_a_contestant_that_answers_otherwise_is_disqualified(variant: str) -> No
     assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message
     token = {"wrong-step": 6, "no-cache": 2, "wrong-token": 1}.get(variant)
     assert token is None or f"token {token} of prompt 1 " in process.message
+
+
+def test_prompts_that_a_cache_has_read_before_disqualify_although_answers_take_as_long() -> None:
+    """The prompt is a fifth of the time of an answer, and all of the time to its first token."""
+    [process] = raced("generating:kept-prompt").processes
+    assert (process.outcome, process.code) == ("disqualified", "E_KEPT_ANSWERS"), process.message
+
+
+def test_a_right_answer_with_another_token_shows_where_and_by_how_much() -> None:
+    outputs = [SimpleNamespace(name="logits"), SimpleNamespace(name="chosen_logits")]
+    materials: Any = SimpleNamespace(
+        spec=SimpleNamespace(continuation="continuation", outputs=outputs),
+        work=SimpleNamespace(precision="bf16"),
+        tolerance=lambda _: Tolerance(cosine=0.99, absolute=0.05, relative=0.05),
+    )
+    right = np.array([[[3.0, 2.0, 1.0], [1.0, 3.0, 2.98], [2.0, 1.0, 3.0]]])
+    got = right.copy()
+    got[0, 1] = [1.0, 2.98, 3.0]
+    reference = {"logits": right, "chosen_logits": right.max(axis=2)}
+    errors = reference_errors(materials, {"logits": got, "chosen_logits": got.max(axis=2)}, reference, "before")
+    assert all(error.right for error in errors)
+    [notice] = Inference().notices(errors)
+    assert notice.code == "W_OTHER_TOKENS"
+    assert re.findall(r"\d+(?:\.\d+)?", notice.text) == ["2", "3", "2", "1", "2", "1", "0.02"]
+    assert Inference().notices(reference_errors(materials, reference, reference, "before")) == []
 
 
 def test_a_token_that_is_not_on_the_host_fails() -> None:

@@ -126,11 +126,17 @@ def test_what_is_no_dimension_is_refused(text: str) -> None:
 
 
 def test_answers() -> None:
-    assert answer_in("128:32") == (128, 32)
-    assert answer_in(" 1:2 ") == (1, 2)
+    assert answer_in("128:32") == ((128, 32), 0)
+    assert answer_in(" 1:2 ") == ((1, 2), 0)
+    assert answer_in("96+32:8") == ((128, 8), 96)
+    source = Source("m", "/m", generate=(128, 8), shared=96)
+    assert answer_in(source.answer_text) == ((128, 8), 96)
+    assert source.identity != Source("m", "/m", generate=(128, 8)).identity
 
 
-@pytest.mark.parametrize("text", ["", "128", "128:", ":32", "0:4", "4:1", "4:0", "-1:4", "4:2:1", "9999999999999:2"])
+@pytest.mark.parametrize(
+    "text", ["", "128", "128:", ":32", "0:4", "4:1", "4:0", "-1:4", "4:2:1", "9999999999999:2", "0+4:2", "4+:2", "+4:2"]
+)
 def test_what_is_no_answer_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         answer_in(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +40,17 @@ class AnswerCalls:
     work: Workload
     generation: Generation
     stamps: TokenStamps
+    stamps_of_new: TokenStamps
 
     def bind(self, inputs: Arrays) -> Callable[[], Any]:
+        return self._bound(inputs, self.stamps)
+
+    def bind_new(self, inputs: Arrays) -> Callable[[], Any]:
+        return self._bound(inputs, self.stamps_of_new)
+
+    def _bound(self, inputs: Arrays, stamps: TokenStamps) -> Callable[[], Any]:
         prompt, tokens = self._tokens(inputs)
-        generation = self.generation
-        return self.stamps.answer(generation.first, generation.following, prompt, tokens, self.work.batch)
+        return stamps.answer(self.generation.first, self.generation.following, prompt, tokens, self.work.batch)
 
     def outputs(self, result: tuple[Sequence[list[int]], Sequence[Any]]) -> dict[str, npt.NDArray[np.float32]]:
         """Collect the logits of every step, and those of the chosen tokens.
@@ -75,6 +81,24 @@ class AnswerCalls:
         return prompt, [np.ascontiguousarray(continuation[:, [place]]) for place in range(continuation.shape[1])]
 
 
+class KeptPrompt:
+    """What two prompts in a row begin with, of a runtime that keeps keys and values from one answer to the next."""
+
+    OPTION = "prefix"
+    IN_FORCE: ClassVar = {OPTION: "kept from the prompt before"}
+
+    def __init__(self) -> None:
+        self._before: Tokens = np.empty((0, 0), np.int64)
+
+    def known(self, prompt: Tokens) -> int:
+        """Count the first tokens that are those of the prompt before, in every item. The last one is always read."""
+        before, self._before = self._before, prompt
+        if before.shape != prompt.shape:
+            return 0
+        same = np.logical_and.accumulate((before == prompt).all(axis=0))
+        return int(min(same.sum(), prompt.shape[1] - 1))
+
+
 def bytes_of(arrays: Any) -> int:
     """Add up arrays of any framework that has their size, in lists of any depth."""
     if isinstance(arrays, list | tuple):
@@ -86,11 +110,14 @@ def answer_calls(work: Workload, generation: Generation) -> dict[str, Any]:
     """Derive the fields of a contestant that follow from its steps."""
     from fairlap.engine.token_stamps import TokenStamps
 
-    calls = AnswerCalls(work, generation, TokenStamps(work.spec.tokens_of_an_answer))
+    tokens = work.spec.tokens_of_an_answer
+    calls = AnswerCalls(work, generation, TokenStamps(tokens), TokenStamps(tokens, most_answers=1))
     return {
         "bind": calls.bind,
+        "bind_new": calls.bind_new,
         "outputs": calls.outputs,
         "done": None,
         "stamps": calls.stamps,
+        "stamps_of_new": calls.stamps_of_new,
         "cache_bytes": calls.cache_bytes if generation.cache_bytes else None,
     }

@@ -29,6 +29,17 @@ def first_difference(logits: npt.NDArray[Any], chosen: npt.NDArray[Any], referen
     return "every token is that of the reference"
 
 
+def other_tokens(logits: npt.NDArray[Any], chosen: npt.NDArray[Any], reference: npt.NDArray[np.float64]) -> str:
+    """Count those of a right answer that are others than the reference's, and describe the first; empty without one."""
+    if logits.shape != reference.shape:
+        return ""
+    other = int((logits.argmax(axis=2) != reference.argmax(axis=2)).sum())
+    if not other:
+        return ""
+    count, where = logits.shape[0] * logits.shape[1], first_difference(logits, chosen, reference)
+    return f"{count - other} of {count} tokens are those of the reference; {where}"
+
+
 def _first(differs: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
     """In the order of the steps: what follows a wrong token may be wrong because of it."""
     found = np.argwhere(differs.T)

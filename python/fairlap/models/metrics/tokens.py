@@ -6,6 +6,7 @@ A model gives ids, or scores of all ids at each place of the label, whose larges
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -87,9 +88,27 @@ def _errors(outputs: Array, labels: Array) -> Parts:
     return np.array(wrong), np.array([each.hits + each.substitutions + each.deletions for each in found])
 
 
+def _overlap(kind: str, outputs: Array, labels: Array) -> Parts:
+    """Score each item by the harmonic mean of precision and recall."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer([kind])
+    found = [scorer.score(right, given)[kind].fmeasure for given, right in _sentences(outputs, labels)]
+    return np.array(found), np.ones(len(found))
+
+
+def _rouge(kind: str, of: str) -> TaskMetric:
+    meaning = f"mean F-measure of {of} that an answer shares with its label, from 0 to 1"
+    package = Package("rouge_score", "rouge-score", "rouge")
+    return TaskMetric(meaning, _require_tokens, partial(_overlap, kind), ratio, package, best_is_1=True)
+
+
 METRICS: Mapping[str, TaskMetric] = {
     "bleu": TaskMetric("BLEU of the whole corpus, from 0 to 100", _require_tokens, _matches, _bleu,
                        Package("sacrebleu", "sacrebleu", "bleu")),
     "wer": TaskMetric("word error rate: words replaced, left out or added, for each word of the labels",
                       _require_tokens, _errors, ratio, Package("jiwer", "jiwer", "wer"), better="lower"),
+    "rouge1": _rouge("rouge1", "words"),
+    "rouge2": _rouge("rouge2", "pairs of words in a row"),
+    "rougeL": _rouge("rougeL", "the longest sequence of words"),
 }  # fmt: skip

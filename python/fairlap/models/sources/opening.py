@@ -56,7 +56,7 @@ from fairlap.models.spec import LEARNS, Spec
 from fairlap.request.fields.source import Source, path_parts
 
 _SIZE = "E_SOURCE_SIZE"
-_NOT_GENERATING = "{}: --generate is for language models of transformers, such as hf:FOLDER"
+_NOT_GENERATING = "{}: --generate is for language models of transformers, such as hf:FOLDER, and GGUF files"
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from fairlap.models.sources.contract import Opened, Proof, SourceError
 from fairlap.models.sources.inputs import Sets, calibration_sets, input_sets
 from fairlap.models.sources.onnx_graphs.few_bits import loose_of_few_bits, tolerances_of_few_bits
@@ -34,6 +36,8 @@ def proof_of(
     """Compute the answers to inputs that are the user's or drawn; ``require`` is called with the first of them."""
     example = None if source.ranges else found.example  # else what is asked for would not be drawn
     sets = input_sets(found.inputs, given, example, seeds)
+    if source.shared:
+        _share_beginnings(sets, found.inputs[0].name, source.shared)
     calibrating = calibration_sets(found.inputs, given, example, seeds, batch_of(found))
     first, second = list(sets)[:2]
     references = {which: outputs_of(found.forward, found.weights, own) for which, own in sets.items()}
@@ -55,6 +59,14 @@ def proof_of(
     )
     notices += [unnoticed_notice(silent["fp32"], "fp32", len(found.inputs))] if "fp32" in silent else []
     return Proof(sets, references, allowed, tuple(notices), silent, calibrating)
+
+
+def _share_beginnings(sets: Mapping[str, dict[str, np.ndarray]], name: str, tokens: int) -> None:
+    """Give every prompt the first tokens of the very first one."""
+    beginning = next(iter(sets.values()))[name][:1, :tokens].copy()
+    for arrays in sets.values():
+        rest = arrays[name][:, tokens:]
+        arrays[name] = np.concatenate([beginning.repeat(len(rest), axis=0), rest], axis=1)
 
 
 def spec_of(source: Source, kind: str, found: Opened, exact: Outputs) -> Spec:

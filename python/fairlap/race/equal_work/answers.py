@@ -22,7 +22,7 @@ from fairlap.frameworks.contract import NO_WEIGHTS, UNKNOWN
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import OutputError, output_errors, quantized_errors
-from fairlap.models.checks.token_check import first_difference
+from fairlap.models.checks.token_check import first_difference, other_tokens
 from fairlap.models.spec import Tolerance
 from fairlap.race.equal_work.materials import IN_TURN, UNSEEN, Materials
 from fairlap.race.equal_work.mode_side import mode_side
@@ -62,9 +62,12 @@ def array_errors(materials: Materials, got: Arrays, which: str, when: str) -> li
 def reference_errors(materials: Materials, got: Arrays, reference: Arrays, when: str) -> list[AnswerError]:
     """Compare each array of the reference with that of the answer."""
     errors = [_error(materials, name, when, got, expected) for name, expected in reference.items()]
-    if not materials.spec.continuation or all(error.right for error in errors):
+    if not materials.spec.continuation:
         return errors
     logits, chosen = (tensor.name for tensor in materials.spec.outputs)
+    if all(error.right for error in errors):
+        why = other_tokens(got[logits], got[chosen], reference[logits])
+        return [msgspec.structs.replace(error, why=why) if error.what == chosen else error for error in errors]
     where = first_difference(got[logits], got[chosen], reference[logits])
     return [error if error.right else _located(error, where) for error in errors]
 

@@ -95,6 +95,7 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
     batches = batch if isinstance(batch, tuple) else () if batch is None else (batch,)
     inputs = _absolute(request.inputs) if request.inputs else ""
     first, *further = kind.parts_of(model)
+    generate, shared = (None, 0) if request.generate is None else answer_in(request.generate)
     whole = Source(
         model,
         _absolute(first),
@@ -106,7 +107,8 @@ def sources_named(request: RaceRequest, model: str) -> list[Source]:
         among_others=len(request.models) > 1,
         metrics=_metrics(request),
         labels=str(Path(request.labels).absolute()) if request.labels and request.loss is None else "",
-        generate=None if request.generate is None else answer_in(request.generate),
+        generate=generate,
+        shared=shared,
         checkout=_checkout(request) if is_callable_name(model) else "",
         exports=tuple(map(_absolute, further)),
     )

@@ -23,7 +23,7 @@ _SHAPE = re.compile(r"\s*(?P<name>[^:=\[\],]+(?::\d+)?)[:=]?(?P<sizes>\[[\d,\s]*
 _NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"(?P<name>.+?)[:=](?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
 _DIMENSION = re.compile(r"(?P<name>.+)[:=]\s*(?P<size>\d+)")
-_ANSWER = re.compile(r"\s*(\d+):(\d+)\s*")
+_ANSWER = re.compile(r"\s*(?:(\d+)\+)?(\d+):(\d+)\s*")
 
 Shape = tuple[str, tuple[int, ...]]
 Range = tuple[str, int | float, int | float]
@@ -51,6 +51,7 @@ class Source(msgspec.Struct, frozen=True):
     checkout: str = ""  # the absolute path of the folder in which that contestant, or a model, is found first
     mix: Mix | None = None  # the sizes of its calls, where they change from call to call; ``dims`` has the usual one
     generate: tuple[int, int] | None = None  # how many tokens it reads at first, and then answers with one by one
+    shared: int = 0  # tokens of the prompt with which all prompts begin
     mask: str = ""  # an input that tells values from padding, which it takes besides its own where calls are padded
     unconverted: bool = False  # opened for its inputs and answers alone, so nothing is converted for other frameworks
     exports: tuple[str, ...] = ()  # absolute paths of further files of the same model; ``path`` is the first one
@@ -124,6 +125,14 @@ class Source(msgspec.Struct, frozen=True):
         return self.path.startswith(PREFIX_OF_DATA)
 
     @property
+    def answer_text(self) -> str:
+        """Write as ``answer_in`` reads it; empty where it does not generate."""
+        if self.generate is None:
+            return ""
+        prompt, answer = self.generate
+        return f"{self.shared}+{prompt - self.shared}:{answer}" if self.shared else f"{prompt}:{answer}"
+
+    @property
     def name(self) -> str:
         """With what distinguishes it from other works of the same file."""
         if self.of_callables:
@@ -132,7 +141,7 @@ class Source(msgspec.Struct, frozen=True):
         changing = () if self.mix is None else self.mix.names
         bound += [f"{name}={size}" for name, size in self.dims if name not in changing]
         bound += [] if self.batch is None else [f"batch={self.batch}"]
-        bound += [] if self.generate is None else ["generate={}:{}".format(*self.generate)]
+        bound += [f"generate={self.answer_text}"] if self.generate else []
         return f"{self.text}[{','.join(bound)}]" if bound else self.text
 
 
@@ -200,19 +209,20 @@ def range_in(text: str) -> Range:
     return match["name"], _number(match["low"]), _number(match["high"])
 
 
-def answer_in(text: str) -> tuple[int, int]:
-    """``128:32``: tokens of a prompt, and of the answer to it."""
+def answer_in(text: str) -> tuple[tuple[int, int], int]:
+    """``128:32`` or ``96+32:32``: tokens of a prompt and of its answer, and with how many of them all prompts begin."""
     match = _ANSWER.fullmatch(text)
     if match is None:
         raise InvalidRequest(f"{text!r} is not a prompt and an answer in tokens, such as 128:32", code=CODE)
-    prompt, answer = _size(match[1], text), _size(match[2], text)
+    shared = _size(match[1], text) if match[1] else 0
+    prompt, answer = shared + _size(match[2], text), _size(match[3], text)
     if answer < _LEAST_ANSWER:
         raise InvalidRequest(
             f"{text}: an answer has at least {_LEAST_ANSWER} tokens; race the model without --generate to time a "
             "prompt alone",
             code=CODE,
         )
-    return prompt, answer
+    return (prompt, answer), shared
 
 
 def _number(text: str) -> int | float:

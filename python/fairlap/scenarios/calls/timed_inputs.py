@@ -20,7 +20,7 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import BATCH_LABELS, LABELS
 from fairlap.scenarios.calls.latency_messages import BEFORE, Drawn, DrawnResult, Measure
-from fairlap.scenarios.generation import with_tokens
+from fairlap.scenarios.generation import parts_of_newest, with_tokens
 from fairlap.scenarios.reading import read_result
 from fairlap.scenarios.reported import with_cpu_time, with_reported
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairlap.scenarios.device_quantities import DeviceQuantities
 
 
+_SETS = 2  # that take turns
 _PADDINGS = 4
 _SMALLEST_PADDING, _LARGEST_PADDING = 2**11, 2**20  # bytes; of many pages, and no multiple of one
 
@@ -149,7 +150,7 @@ class TimedInputs:
         self._unseen_inputs.append(inputs)  # some frameworks only point to them
         if self._contestant.rebind is not None:
             return self._contestant.rebind(self.bound(len(self._sets) - 1), inputs)
-        return self._contestant.bind(inputs)
+        return (self._contestant.bind_new or self._contestant.bind)(inputs)
 
 
 class _Drawing:
@@ -199,9 +200,14 @@ class _Drawing:
         call = None if self._is_rank else self._call
         arrays, reading = read_result(self._contestant, call, result, call_ns / 1e9)
         self.outputs |= {f"{number}/{name}": array for name, array in arrays.items()}
-        self.results.append(DrawnResult(number, call_ns, reading, cpu_ns))
+        self.results.append(DrawnResult(number, call_ns, reading, cpu_ns, self._parts_ns(number)))
         if self._contestant.stamps is not None:
             self._contestant.stamps.record(True)
+
+    def _parts_ns(self, number: int) -> dict[str, float]:
+        stamps = self._contestant.stamps_of_new
+        is_new = self._request.drawn[number].inputs >= _SETS
+        return parts_of_newest(stamps) if is_new and stamps is not None else {}
 
 
 def _allocations(drawn: random.Random) -> list[np.ndarray]:

@@ -16,7 +16,7 @@ from onnx_files import BOUND, code_of, masked_lookup, source_of
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
 
 CODES = {"onnx": "E_MODEL_FILE"}
-SUFFIXES = ("onnx", "pt2", "pt", "pth", "keras", "tflite")
+SUFFIXES = ("onnx", "pt2", "pt", "pth", "keras", "tflite", "gguf")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -50,7 +50,7 @@ class HuggingFace(SourceKind):
         from dataclasses import replace
 
         if source.generate:
-            return opened_generating(source, folder)
+            return opened_generating(source, folder, lambda: module_of(LocalModel(source), with_weights=True))
 
         local = LocalModel(source)
         module, drawn = module_of(local, with_weights=True)
@@ -64,11 +64,15 @@ class HuggingFace(SourceKind):
     @classmethod
     def implementation(cls, bundle: Bundle, folder: Path, framework: str) -> Any:
         """Make the implementation, whose weights are those that were read or drawn when the model was opened."""
+
+        def empty() -> Any:
+            return module_of(LocalModel(bundle.source), with_weights=False)[0]
+
         if bundle.source.generate:
-            return implementation_of_generating(bundle, folder, framework)
+            return implementation_of_generating(bundle, folder, framework, empty)
 
         def load() -> TorchSource:
-            module, _ = module_of(LocalModel(bundle.source), with_weights=False)
+            module = empty()
             tensors, fills = example_inputs(module, bundle.source)
             return TorchSource(module, tensors, Route("native"), fills=fills)
 

@@ -7,7 +7,8 @@ all tokens at once, in float64 and without a cache.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from fairlap.models.sources.python_models.decoder_exports import (
     exported_decoder,
     exported_encoder_decoder,
 )
-from fairlap.models.sources.python_models.hugging_face_models import LocalModel, module_of, rows_in
+from fairlap.models.sources.python_models.hugging_face_models import rows_in
 from fairlap.models.sources.python_models.torch_exports import ONNX_FILE
 from fairlap.models.sources.python_models.torch_models import computing_in_double, hold_weights, require_float32
 from fairlap.models.sources.python_models.torch_source import float_tensors
@@ -53,10 +54,10 @@ def require_nothing_else(source: Source) -> None:
         )
 
 
-def opened_generating(source: Source, folder: Path) -> Opened:
+def opened_generating(source: Source, folder: Path, load: Callable[[], tuple[Any, str]]) -> Opened:
+    """Open the module that ``load`` gives, and why its weights were drawn; empty where they were read."""
     _, tokens = _sizes(source)
-    local = LocalModel(source)
-    model, drawn = module_of(local, with_weights=True)  # which says what is not installed
+    model, drawn = load()  # which says what is not installed
     import torch
 
     from fairlap.models.sources.python_models.trial_answer import trial_answer
@@ -97,19 +98,20 @@ def opened_generating(source: Source, folder: Path) -> Opened:
     )
 
 
-def implementation_of_generating(bundle: Bundle, folder: Path, framework: str) -> Any:
+def implementation_of_generating(bundle: Bundle, folder: Path, framework: str, load: Callable[[], Any]) -> Any:
+    """``load`` gives the module again, in the process of a contestant; its weights are set afterwards."""
     if framework == "torch":
-        return _Native(bundle.source)
+        return _Native(bundle.source, load)
     encoder = folder / ENCODER_FILE
     return OnnxOnDisk(folder / ONNX_FILE, encoder=encoder if encoder.is_file() else None)
 
 
 class _Native:
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, load: Callable[[], Any]) -> None:
+        self._source, self._load = source, load
 
     def build(self, weights: Arrays) -> Any:
-        model, _ = module_of(LocalModel(self._source), with_weights=False)
+        model = self._load()
         hold_weights(model, weights)
         return _steps(model, self._source)
 
@@ -196,13 +198,12 @@ def _require_causal(steps: CachedSteps, source: Source, prompt: Any, continuatio
 
 
 def _in_double(steps: CachedSteps, tokens: int) -> Forward:
-    double = copy.deepcopy(steps.model).double()
+    return partial(_in_float64, steps, tokens, copy.deepcopy(steps.model).double())
 
-    def forward(weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
-        with computing_in_double():
-            return _every_step(steps, double, weights, inputs, tokens)
 
-    return forward
+def _in_float64(steps: CachedSteps, tokens: int, double: Any, weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
+    with computing_in_double():
+        return _every_step(steps, double, weights, inputs, tokens)
 
 
 def _in_float32(steps: CachedSteps, tokens: int) -> Forward:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.reference import reference_answers
 from fairlap.models.spec import BATCH, Spec
@@ -26,6 +27,11 @@ class Inference(ModeSide):
 
     def errors(self, materials: Materials, got: Arrays, which: str, when: str) -> list[AnswerError]:
         return reference_errors(materials, got, materials.reference(which), when)
+
+    def notices(self, errors: list[AnswerError]) -> list[Notice]:
+        """Show where a right answer chose other tokens than the reference, which rounding does where two are near."""
+        other = next((error.why for error in errors if error.right and error.why), "")
+        return [Notice("W_OTHER_TOKENS", other)] if other else []
 
     def answer_bytes(self, spec: Spec, work: Work) -> int:
         return sum(_ELEMENT_BYTES * math.prod(tensor.sized(work.batch)) for tensor in spec.outputs)

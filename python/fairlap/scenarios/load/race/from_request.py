@@ -55,6 +55,7 @@ def _with_load(request: RaceRequest, load: Load, work: Work, spec: Spec) -> Work
         if work.batch != 1:
             raise InvalidRequest(f"LoadGen asks about single items; leave out --batch {work.batch}", code=E_LOAD)
     _require_first_token(load, work, spec)
+    _require_own_prompts(work)
     return msgspec.structs.replace(work, load=load)
 
 
@@ -66,6 +67,12 @@ def _require_place_of_logs(load: Load) -> None:
 def _require_first_token(load: Load, work: Work, spec: Spec) -> None:
     if load.first_token_s is not None and not spec.continuation:
         text = f"--first-token is for models that generate, such as gpt2_generate; {work.model} does not"
+        raise InvalidRequest(text, code=E_LOAD)
+
+
+def _require_own_prompts(work: Work) -> None:
+    if work.source is not None and work.source.shared:
+        text = f"--generate {work.source.answer_text}: prompts under load do not begin alike; leave out the first"
         raise InvalidRequest(text, code=E_LOAD)
 
 

@@ -1,0 +1,1 @@
+"""GGUF files: their header, and their weights as a module of transformers."""
