@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,17 @@ def repeated_items(array: npt.NDArray[Any], shape: Sequence[int | str], batch: i
     return np.ascontiguousarray(np.take(array, np.arange(batch) % array.shape[axis], axis=axis))
 
 
-def hash_of(arrays: Arrays) -> str:
+def hash_of(
+    arrays: Arrays, pieces: Callable[[npt.NDArray[Any]], Iterable[npt.NDArray[Any]]] = lambda whole: [whole]
+) -> str:
+    """Hash names, types, shapes and numbers; ``pieces`` gives the rows of an array some at a time."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = arrays[name]
-        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        digest.update(f"{name} {little.dtype.str} {list(array.shape)}\n".encode())
-        digest.update(little.reshape(-1).view(np.uint8).data)
+        dtype = array.dtype.newbyteorder("<")
+        digest.update(f"{name} {dtype.str} {list(array.shape)}\n".encode())
+        for piece in pieces(array):
+            digest.update(np.ascontiguousarray(piece, dtype=dtype).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -45,9 +49,14 @@ def filled_batches(items: Arrays, batch: int) -> list[dict[str, npt.NDArray[Any]
 
     The last batch is filled up from the first item on.
     """
+    return list(batches_in_turn(items, batch))
+
+
+def batches_in_turn(items: Arrays, batch: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    """Make the same, each when it is wanted."""
     count = len(next(iter(items.values())))
-    places = np.resize(np.arange(count), (-(-count // batch), batch))
-    return [{name: array[rows] for name, array in items.items()} for rows in places]
+    for rows in np.resize(np.arange(count), (-(-count // batch), batch)):
+        yield {name: array[rows] for name, array in items.items()}
 
 
 def joined_items(batches: Sequence[Arrays], count: int) -> dict[str, npt.NDArray[Any]]:

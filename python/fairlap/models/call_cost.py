@@ -20,6 +20,7 @@ _ELEMENT_BYTES: Mapping[Dtype, int] = {
 }  # fmt: skip
 _WEIGHT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2, "int8": 1}
 _INPUT_BYTES: Mapping[Precision, int] = {"fp16": 2, "bf16": 2}
+_FLOAT_BYTES = 4
 
 
 class CallCost(msgspec.Struct, frozen=True):
@@ -33,14 +34,23 @@ class CallCost(msgspec.Struct, frozen=True):
     exchanged_bytes: float | None = None  # of the gradients, where ranks share a step of training
 
 
+def bytes_of_weights(spec: Spec, precision: Precision) -> int:
+    """Count what a contestant holds at least: all weights, in its precision."""
+    return _held(spec) * _WEIGHT_BYTES.get(precision, _FLOAT_BYTES)
+
+
+def _held(spec: Spec) -> int:
+    return sum(math.prod(weight.shape) for weight in spec.weights)
+
+
 def call_cost(spec: Spec, work: Work) -> CallCost | None:
     """None where it is unknown what a call computes."""
     if not spec.computes or (work.source is not None and (work.source.of_callables or work.source.of_data)):
         return None
     precision = work.precision
-    held = sum(math.prod(weight.shape) for weight in spec.weights)
+    held = _held(spec)
     read = held if spec.read_weights is None else spec.read_weights
-    weight_bytes = _WEIGHT_BYTES.get(precision, 4)
+    weight_bytes = _WEIGHT_BYTES.get(precision, _FLOAT_BYTES)
     inputs = _bytes_of(spec.inputs, work)
     operations = _operations_of_inference(spec, work.batch)
     written = _written_bytes(spec, work)

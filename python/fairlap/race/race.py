@@ -18,7 +18,7 @@ from fairlap.models.array_files.safetensors import NotWritten
 from fairlap.race.around_blocks.after_blocks import AfterBlocks, Findings, Keep
 from fairlap.race.equal_work.answers import Agreement
 from fairlap.race.equal_work.fed_check import Feeding
-from fairlap.race.equal_work.material_sources import materials_for, without_route
+from fairlap.race.equal_work.material_sources import materials_for, require_room_for_weights, without_route
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.scores import Scores
 from fairlap.race.left_out import contestants_of
@@ -106,6 +106,8 @@ class Race:
                 stack.enter_context(one_thread_for_matrices())
                 first = self.plan.data_seeds[0] if self.plan.blocks else 0
                 works = [self._materials_of(work.in_precision(None), first) for work in self.plan.works]
+                if self.plan.device == "cpu":
+                    require_room_for_weights(self.plan.contestants, works)
                 for side in race_sides():
                     side.require_plan(self.plan, works)
                 feeding = stack.enter_context(Feeding(self.plan, works))

@@ -123,7 +123,11 @@ def test_a_contestant_that_holds_its_state_puts_it_back_itself(adding: Adding, t
 
 
 @pytest.mark.parametrize("holds", [False, True])
-def test_steps_that_do_not_count_leave_nothing_in_the_state(adding: Adding, tmp_path: Path, holds: bool) -> None:
+@pytest.mark.parametrize("given_back_from_bytes", [-1, 2**27])  # what was read of the file of items
+def test_steps_that_do_not_count_leave_nothing_in_the_state(
+    adding: Adding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: bool, given_back_from_bytes: int
+) -> None:
+    monkeypatch.setattr(training, "_MOST_MAPPED_BYTES", given_back_from_bytes)
     epochs, expected = Epochs(adding.contestant(holds=holds), BATCH, "cpu"), np.zeros(1, np.float32)
     for number, part in PARTS:
         _, state = trained(epochs, adding, number, part, tmp_path, steps=10)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items, items_with_classes
+from fairlap.data.labelled.stored_rows import StoredRows
 from fairlap.errors import InvalidRequest
 
 _CHANNELS = {"1": 1, "L": 1, "RGB": 3}
@@ -33,7 +34,8 @@ def image_items(folder: Path, _labels: str) -> Items:
         raise InvalidRequest(
             f"{files[0]} is not in a folder of a class; {folder} has one folder for each class", code=CODE
         )
-    images: list[npt.NDArray[np.float32]] = []
+    images = StoredRows()
+    shape: tuple[int, ...] = ()
     labels: list[int] = []
     first: Path | None = None
     for number, each in enumerate(classes):
@@ -43,16 +45,17 @@ def image_items(folder: Path, _labels: str) -> Items:
         for file in files:
             first = file if first is None else first
             image = _read(Image, file)
-            if images and image.shape != images[0].shape:
+            shape = shape or image.shape
+            if image.shape != shape:
                 raise InvalidRequest(
-                    f"{file} has {_size(image)}, and {first} has {_size(images[0])}; all images must have one size",
+                    f"{file} has {_size(image.shape)}, and {first} has {_size(shape)}; all images must have one size",
                     code=CODE,
                 )
-            images.append(image)
+            images.add(image[None])
             labels.append(number)
-    if not images:
+    if images.is_empty:
         raise InvalidRequest(f"{folder} has no images; it needs one folder for each class", code=CODE)
-    return items_with_classes({"image": np.stack(images)}, np.array(labels), folder, [each.name for each in classes])
+    return items_with_classes({"image": images.array()}, np.array(labels), folder, [each.name for each in classes])
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -85,6 +88,6 @@ def _read(library: Any, file: Path) -> npt.NDArray[np.float32]:
     return scaled[None] if mode == "L" else np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
 
-def _size(image: npt.NDArray[np.float32]) -> str:
-    channels, height, width = image.shape
+def _size(shape: tuple[int, ...]) -> str:
+    channels, height, width = shape
     return f"{width} by {height} pixels in {'greyscale' if channels == 1 else 'RGB'}"

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.errors import InvalidRequest
+from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.arrays import Arrays, hash_of
 from fairlap.request.fields.training_data import ItemSizes
 
@@ -36,7 +37,7 @@ class Items:
     def hash(self) -> str:
         names = np.frombuffer(json.dumps(self.classes).encode(), np.uint8)
         held = {} if self.held_out is None else {"held out": self.held_out}
-        return hash_of({**self.inputs, "labels": self.labels, "names of classes": names, **held})
+        return hash_of({**self.inputs, "labels": self.labels, "names of classes": names, **held}, pieces_of)
 
     @property
     def sizes(self) -> ItemSizes:
@@ -63,6 +64,11 @@ def items_with_values(inputs: Arrays, labels: Array, where: object) -> Items:
     return _checked(Items(inputs, labels.astype(np.float64).reshape(-1, 1), origin=str(where)))
 
 
+def fits_float32(array: Array) -> bool:
+    """Whether its numbers are there, finite and not too large."""
+    return bool((np.abs(array) <= np.finfo(np.float32).max).all())
+
+
 def _checked(items: Items) -> Items:
     where = items.origin
     if len(items) < _FEWEST:
@@ -73,7 +79,7 @@ def _checked(items: Items) -> Items:
     if not items.classes and np.ptp(items.labels) == 0:
         raise InvalidRequest(f"{where}: all labels are {items.labels[0, 0]:g}; there is nothing to learn", code=CODE)
     for name, array in {**items.inputs, "labels": items.labels}.items():
-        if array.dtype.kind == "f" and not (np.abs(array) <= np.finfo(np.float32).max).all():
+        if array.dtype.kind == "f" and not all(map(fits_float32, pieces_of(array))):
             raise InvalidRequest(
                 f"{where}: {name} has numbers that are missing, not finite or too large for float32", code=CODE
             )

@@ -6,6 +6,7 @@ nothing of the held-out ones is known before. Images stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.data.labelled.items import CODE, Items
+from fairlap.data.labelled.stored_rows import Places, mean_and_deviation, picked_rows
 from fairlap.errors import InvalidRequest
+from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.arrays import Arrays, Labels, hash_of
 
 HELD_OUT = 0.2  # of all items
 _TABLE_AXES = 2
 
 Array = npt.NDArray[Any]
-Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class LabelledSet:
     @cached_property
     def hash(self) -> str:
         held = {f"held {name}": array for name, array in self.held_inputs.items()}
-        return hash_of({**self.inputs, **held, "labels": self.labels, "held labels": self.held_labels})
+        return hash_of({**self.inputs, **held, "labels": self.labels, "held labels": self.held_labels}, pieces_of)
 
 
 def parted(items: Items, names: tuple[str, ...] = (), fraction: float = 1.0) -> LabelledSet:
@@ -49,17 +51,13 @@ def parted(items: Items, names: tuple[str, ...] = (), fraction: float = 1.0) -> 
     learnt = _drawn(items, learnt, fraction)
     _require_every_class(items, learnt)
     inputs = items.named_for(names) if names else items.inputs
-    scaled = {name: _scaled(array, learnt) if _is_table(array) else array for name, array in inputs.items()}
-    labels = items.labels if items.classes else _scaled(items.labels, learnt)
-
-    def at(array: Array, rows: Places) -> Array:
-        return np.ascontiguousarray(array[rows])
-
+    scaled = {name: _scaling(array, learnt) if _is_table(array) else _as_it_is for name, array in inputs.items()}
+    scale_labels = _as_it_is if items.classes else _scaling(items.labels, learnt)
     return LabelledSet(
-        {name: at(array, learnt) for name, array in scaled.items()},
-        at(labels, learnt),
-        {name: at(array, held) for name, array in scaled.items()},
-        at(labels, held),
+        {name: picked_rows(array, learnt, scaled[name]) for name, array in inputs.items()},
+        picked_rows(items.labels, learnt, scale_labels),
+        {name: picked_rows(array, held, scaled[name]) for name, array in inputs.items()},
+        picked_rows(items.labels, held, scale_labels),
         items.classes,
         items.origin,
         items.licence,
@@ -106,10 +104,12 @@ def _require_every_class(items: Items, learnt: Places) -> None:
         )
 
 
-def _scaled(array: Array, learnt: Places) -> npt.NDArray[np.float32]:
+def _as_it_is(rows: Array) -> Array:
+    return rows
+
+
+def _scaling(array: Array, learnt: Places) -> Callable[[Array], Array]:
     """Standardize each column by the items learnt from; a column whose numbers are all the same becomes 0."""
-    known = array[learnt].astype(np.float64)
-    deviation = known.std(axis=0)
-    scaled = (array - known.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    found: npt.NDArray[np.float32] = scaled.astype(np.float32)
-    return found
+    mean, deviation = mean_and_deviation(array, learnt)
+    divisor = np.where(deviation > 0, deviation, 1.0)
+    return lambda rows: ((rows - mean) / divisor).astype(np.float32)

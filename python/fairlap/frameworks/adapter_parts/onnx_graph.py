@@ -13,7 +13,7 @@ from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.model_file import array_of
 from fairlap.models.onnx_import.subgraphs import graphs_under
-from fairlap.models.sources.onnx_graphs.arrays_beside import DATA
+from fairlap.models.sources.onnx_graphs.arrays_beside import DATA, arrays_beside
 from fairlap.models.workload import Workload
 
 
@@ -40,10 +40,14 @@ def files_of(work: Workload, reader: str = "onnx") -> tuple[Path, ...]:
     file: Path | None = getattr(work.implementation(reader), "file", None)
     if file is None:
         return ()
-    beside = file.with_suffix(".bin") if file.suffix == ".xml" else file.with_name(DATA)
-    files = [file, *([beside] if beside.is_file() else [])]
     encoder = encoder_of(work, reader)
-    return (*files, Path(encoder)) if encoder else tuple(files)
+    graphs = [file, *([Path(encoder)] if encoder else [])]
+    return tuple(dict.fromkeys(each for graph in graphs for each in (graph, *_beside(graph))))
+
+
+def _beside(graph: Path) -> list[Path]:
+    named = [graph.with_suffix(".bin")] if graph.suffix == ".xml" else [graph.with_name(DATA), arrays_beside(graph)]
+    return [each for each in named if each.is_file()]
 
 
 def encoder_of(work: Workload, reader: str = "onnx") -> str:

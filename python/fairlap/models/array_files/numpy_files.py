@@ -7,8 +7,9 @@ import zipfile
 import zlib
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO
+from typing import IO, Any
 
+import numpy as np
 from numpy.lib import format as npy
 
 from fairlap.machine.available_memory import available_memory_bytes
@@ -55,9 +56,15 @@ def why_not_read(path: Path, *, mapped: bool = False) -> str:
     return ""
 
 
-def _announced_bytes(file: IO[bytes]) -> int:
-    """Of one array; 0 for one of objects, or without a header, which NumPy refuses."""
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the shape, whether columns are stored one after the other, and the type; what follows are the numbers."""
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, kind = read(file, max_header_size=_MOST_HEADER_BYTES)
-    return 0 if kind.hasobject else int(kind.itemsize) * math.prod(int(size) for size in shape)
+    shape, by_column, kind = read(file, max_header_size=_MOST_HEADER_BYTES)
+    return tuple(int(size) for size in shape), bool(by_column), kind
+
+
+def _announced_bytes(file: IO[bytes]) -> int:
+    """Of one array; 0 for one of objects, or without a header, which NumPy refuses."""
+    shape, _, kind = npy_header(file)
+    return 0 if kind.hasobject else int(kind.itemsize) * math.prod(shape)

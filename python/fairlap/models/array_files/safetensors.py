@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from fairlap.errors import FairlapError
 from fairlap.machine.files.atomic_files import atomic_replacement
+from fairlap.models.array_files.npy_map import pieces_of
 
 ALIGNMENT = 64
 _LARGEST_HEADER = 100_000_000
@@ -76,7 +77,8 @@ def _write_whole(path: Path, head: bytes, arrays: Mapping[str, npt.NDArray[Any]]
         written = 0
         for array in arrays.values():
             file.write(b"\0" * (_aligned(written) - written))
-            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            for piece in pieces_of(array) if array.ndim else [array]:  # one that is mapped takes little memory
+                file.write(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
             written = _aligned(written) + array.nbytes
 
 

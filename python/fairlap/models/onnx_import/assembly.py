@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlap.models.array_files.npy_map import release
 from fairlap.models.onnx_import.errors import OperatorsUnsupported
 from fairlap.models.onnx_import.graph import Array, Node, bodies_of
 from fairlap.models.onnx_import.libraries.numpy_library import is_floating
@@ -53,6 +54,7 @@ def weights_and_constants(
         if name in arrays:
             kept = weights if name not in operands and _is_weight(arrays[name]) else constants
             kept[name] = arrays[name]
+            release(arrays[name])  # one that is mapped was read to the end
         elif name in folded.known and name not in folded.computed:
             constants[name] = folded.known[name]
     return weights, constants

@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 import numpy.typing as npt
 
+from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.contract import Framework
 from fairlap.frameworks.registry import framework_named
 from fairlap.launch.opened_source import opened
 from fairlap.launch.runners import NoRoute
+from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.models.array_files import safetensors
@@ -165,3 +167,20 @@ def without_route(contestants: Sequence[ContestantName], works: Sequence[Materia
         if reasons and all(reasons):
             found[name] = NoRoute(f"{framework.name} cannot run {works[0].work.model}: {reasons[0]}")
     return found
+
+
+def require_room_for_weights(contestants: Sequence[ContestantName], works: Sequence[Materials]) -> None:
+    """Refuse a work before any contestant starts, where the weights that each one holds are more than what is free."""
+    available = available_memory_bytes()
+    frameworks = [framework_named(name.framework) if name.framework else None for name in contestants]
+    if available is None or any(each is None or each.has_own_model for each in frameworks):
+        return  # a server may be on another machine
+    for materials in works:
+        needed = materials.weight_bytes
+        if needed > available:
+            raise InvalidRequest(
+                f"{materials.work.label}: each contestant needs about {quantity_text.size(needed)} for the weights "
+                f"alone, and {quantity_text.size(available)} are free; close other programs, or use a machine with "
+                "more memory",
+                code="E_SOURCE_SIZE",
+            )

@@ -18,6 +18,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.launch.own_slopes import slopes_of
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, hash_of
+from fairlap.models.call_cost import bytes_of_weights
 from fairlap.models.code_hash import hash_of_learning_code, hash_of_model_code
 from fairlap.models.draw import rounded_to
 from fairlap.models.modes import MODES
@@ -101,6 +102,11 @@ class Materials:
         return Workload(
             self.spec, self.package, work.batch, work.mode, work.precision, self.weights, arrays, labels, work.training
         )
+
+    @property
+    def weight_bytes(self) -> int:
+        """What a contestant holds of them at least."""
+        return bytes_of_weights(self.spec, self.work.precision)
 
     @cached_property
     def weights_hash(self) -> str:

@@ -88,6 +88,11 @@ class ProcessRun:
         self._after_turns = after_turns(plan, block, materials, bench.scratch, runner.name)
         self.samples: Samples = {} if self._after_turns is None else self._after_turns.samples  # also of a lost one
 
+    @property
+    def weight_bytes(self) -> int:
+        """What it holds at least."""
+        return self._materials.weight_bytes
+
     @_stage
     def start(self) -> None:
         """Without waiting for the worker's first message."""

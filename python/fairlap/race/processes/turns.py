@@ -21,7 +21,7 @@ from fairlap.race.processes.one_process import ProcessRun
 
 _ROOM = 1.25  # of what the processes of a block are known to hold
 _FEWEST_ROUNDS = 2
-_FIRST_ROOM_BYTES = 2**30  # for one of which nothing is known yet
+_FIRST_ROOM_BYTES = 2**30  # beside its weights, for one of which nothing is known yet
 
 
 class NoRoom(FairlapError):
@@ -119,7 +119,7 @@ def _step_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:
 
 
 def _start_together(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:
-    _require_room(sum(known_bytes.get(run.result.contestant, _FIRST_ROOM_BYTES) for run in runs))
+    _require_room(sum(_expected_bytes(run, known_bytes) for run in runs))
     for run in runs:
         run.start()
     for run in runs:
@@ -132,11 +132,16 @@ def _start_together(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) 
 def _start_one_by_one(runs: Sequence[ProcessRun], known_bytes: Mapping[str, int]) -> None:
     for run in runs:
         held = max((memory_of(other.pid).get("peak", 0) for other in runs if other.pid), default=0)
-        _require_room(known_bytes.get(run.result.contestant, max(held, _FIRST_ROOM_BYTES)))
+        _require_room(_expected_bytes(run, known_bytes, held))
         run.start()
         run.begin_to_prepare()
         run.prepared()
         run.freeze()
+
+
+def _expected_bytes(run: ProcessRun, known_bytes: Mapping[str, int], most_of_others: int = 0) -> int:
+    known = known_bytes.get(run.result.contestant)
+    return max(most_of_others, _FIRST_ROOM_BYTES + run.weight_bytes) if known is None else known
 
 
 def _require_room(bytes_: int) -> None:

@@ -144,6 +144,22 @@ def test_the_first_steps_of_an_epoch_are_compared_and_its_times_add_up(
     assert learning.curve == expected.curve
 
 
+def test_an_epoch_of_many_items_is_the_same_training_in_pieces(
+    materials: Materials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, in_pieces = Worker(materials), Worker(materials)
+    expected, learning = learner(materials, tmp_path, block=1), learner(materials, tmp_path, block=1)
+    for _ in range(2):
+        expected.train_for_an_epoch(whole, 60.0)  # type: ignore[arg-type]
+    monkeypatch.setattr(learning_module, "_MOST_BOUND_BYTES", 5 * BATCH * (64 + 1) * 4 - 1)  # of images and labels
+    for _ in range(2):
+        learning.train_for_an_epoch(in_pieces, 60.0)  # type: ignore[arg-type]
+    assert b"".join(in_pieces.orders) == b"".join(whole.orders)
+    assert [len(order) // (8 * BATCH) for order in in_pieces.orders] == [4, 2, 4, 2]
+    assert learning.curve == expected.curve
+    assert all(np.array_equal(array, expected.state[name]) for name, array in learning.state.items())
+
+
 def test_where_evaluation_counts_its_time_is_part_of_that_to_the_score(
     materials: Materials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

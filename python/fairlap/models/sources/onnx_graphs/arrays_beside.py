@@ -23,6 +23,7 @@ _LARGE_BYTES = 2**19
 _MOST_INSIDE_BYTES = 2**28  # of the large ones together
 _ALIGNMENT = 4096  # of maps, and more than any kernel asks for
 _COPIED_BYTES = 2**24  # at once
+_MOST_EXPORTED_INSIDE_BYTES = 2**26  # of the large ones of an export, which writing it copies several times
 
 
 def external_tensors(model: Any) -> Iterator[Any]:
@@ -61,6 +62,39 @@ def with_arrays_beside(model: Any, folder: Path, to: Path) -> Any:
     if inside:  # a message gives no memory back before it ends
         return type(model).FromString(model.SerializeToString())
     return model
+
+
+def arrays_beside(file: Path) -> Path:
+    """Name the file of the arrays of an exported graph."""
+    return file.with_name(f"{file.name}.data")
+
+
+def put_arrays_beside(model: Any, file: Path) -> None:
+    """Write the large arrays of PyTorch's export beside the file that it will be in, one after the other.
+
+    ``model`` is one of onnx_ir, whose arrays are those of the module.
+    """
+    import onnx_ir
+
+    held = [value for value in model.graph.initializers.values() if value.const_value is not None]
+    large = [value for value in held if value.const_value.nbytes > _LARGE_BYTES]
+    if sum(value.const_value.nbytes for value in large) <= _MOST_EXPORTED_INSIDE_BYTES:
+        return
+    beside = arrays_beside(file)
+    with beside.open("wb") as to:
+        for value in large:
+            tensor, offset = value.const_value, -(-to.tell() // _ALIGNMENT) * _ALIGNMENT
+            to.seek(offset)
+            to.write(np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8).data)
+            value.const_value = onnx_ir.ExternalTensor(
+                beside.name,
+                offset,
+                tensor.nbytes,
+                tensor.dtype,
+                shape=tensor.shape,
+                name=tensor.name,
+                base_dir=file.parent,
+            )
 
 
 def with_arrays_inside(model: Any, folder: Path) -> Any:

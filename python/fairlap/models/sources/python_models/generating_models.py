@@ -6,9 +6,7 @@ all tokens at once, in float64 and without a cache.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +22,10 @@ from fairlap.models.sources.python_models.decoder_exports import (
     exported_decoder,
     exported_encoder_decoder,
 )
+from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.hugging_face_models import rows_in
 from fairlap.models.sources.python_models.torch_exports import ONNX_FILE
-from fairlap.models.sources.python_models.torch_models import computing_in_double, hold_weights, require_float32
+from fairlap.models.sources.python_models.torch_models import hold_weights, require_float32
 from fairlap.models.sources.python_models.torch_source import float_tensors
 from fairlap.models.sources.sizes import fill_of, require_known_ranges, rows
 from fairlap.models.spec import Integers, Tensor
@@ -85,7 +84,7 @@ def opened_generating(source: Source, folder: Path, load: Callable[[], tuple[Any
         outputs=(_LOGITS, _CHOSEN),
         output_types=dict.fromkeys((_LOGITS, _CHOSEN), "float32"),
         weights={name: each.detach().cpu().contiguous().numpy() for name, each in float_tensors(model).items()},
-        forward=_in_double(steps, tokens),
+        forward=_in_double(steps, tokens, source.shown),
         routes={"torch": Route("native"), **routes},
         reference="the PyTorch module in float64, without a cache",
         in_float32=_in_float32(steps, tokens),
@@ -197,31 +196,35 @@ def _require_causal(steps: CachedSteps, source: Source, prompt: Any, continuatio
         )
 
 
-def _in_double(steps: CachedSteps, tokens: int) -> Forward:
-    return partial(_in_float64, steps, tokens, copy.deepcopy(steps.model).double())
+def _in_double(steps: CachedSteps, tokens: int, name: str) -> Forward:
+    double = DoubleModule(steps.model, name)
 
-
-def _in_float64(steps: CachedSteps, tokens: int, double: Any, weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
-    with computing_in_double():
-        return _every_step(steps, double, weights, inputs, tokens)
-
-
-def _in_float32(steps: CachedSteps, tokens: int) -> Forward:
-    import torch
-
-    def forward(weights: Arrays, inputs: Arrays) -> dict[str, np.ndarray]:
-        with torch.no_grad():
-            return _every_step(steps, steps.model, weights, inputs, tokens)
+    def forward(weights: Arrays, inputs: Arrays) -> Mapping[str, np.ndarray]:
+        given = _at_once(steps, inputs)
+        return double(weights, lambda model: _every_step(model(**given).logits, tokens))
 
     return forward
 
 
-def _every_step(steps: CachedSteps, model: Any, weights: Arrays, inputs: Arrays, tokens: int) -> dict[str, np.ndarray]:
-    """Compute the logits of every step at once, and the largest of each."""
-    import torch
+def _in_float32(steps: CachedSteps, tokens: int) -> Forward:
     from torch.func import functional_call
 
-    held: Mapping[str, Any] = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
-    ids = (torch.from_numpy(np.array(inputs[name])) for name in (PROMPT, CONTINUATION))
-    logits = functional_call(model, held, (), steps.at_once(*ids)).logits[:, -tokens:]
-    return {_LOGITS: logits.numpy(), _CHOSEN: logits.max(dim=-1).values.numpy()}
+    def forward(weights: Arrays, inputs: Arrays) -> Mapping[str, np.ndarray]:
+        given = _at_once(steps, inputs)
+        return called_in_float32(
+            weights, lambda held: _every_step(functional_call(steps.model, dict(held), (), given).logits, tokens)
+        )
+
+    return forward
+
+
+def _at_once(steps: CachedSteps, inputs: Arrays) -> dict[str, Any]:
+    import torch
+
+    return steps.at_once(*(torch.from_numpy(np.array(inputs[name])) for name in (PROMPT, CONTINUATION)))
+
+
+def _every_step(logits: Any, tokens: int) -> dict[str, Any]:
+    """Select the logits of every step, and the largest of each."""
+    of_steps = logits[:, -tokens:]
+    return {_LOGITS: of_steps, _CHOSEN: of_steps.max(dim=-1).values}

@@ -21,6 +21,7 @@ from fairlap.models.spec import Dtype, Fill
 from fairlap.request.fields.source import PREFIX_OF_TRANSFORMERS, Source
 
 SEED = 0  # draws weights that the folder lacks
+_COPIES = 2.0  # of the weights at once: as read, and in float64 those that an operator uses
 _CONFIG, _GENERATION = "config.json", "generation_config.json"
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -110,7 +111,8 @@ def module_of(local: LocalModel, *, with_weights: bool) -> tuple[Any, str]:
     except ModuleNotFoundError as error:
         raise SourceError(f"{local.name} is read with the package {error.name}; install it") from None
     kind = local.weights() if with_weights else ""
-    require_memory(sum(file.stat().st_size for file in local.files()), local.name)
+    of_files = sum(file.stat().st_size for file in local.files())
+    require_memory(of_files, local.name, copies=_COPIES if with_weights else 1.0)
     model_class, config = _class_and_config(local, transformers)
     torch.manual_seed(SEED)
     try:

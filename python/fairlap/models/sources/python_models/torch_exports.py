@@ -18,6 +18,7 @@ import numpy as np
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import Route, SourceError
 from fairlap.models.sources.imported import IMPORTED
+from fairlap.models.sources.onnx_graphs.arrays_beside import arrays_beside, put_arrays_beside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
 from fairlap.models.sources.onnx_graphs.binding import input_values
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
@@ -97,11 +98,12 @@ def write_onnx(program: Any, inputs: list[str], outputs: list[str], file: Path, 
     found = torch.onnx.export(program, dynamo=True, verbose=False, optimize=fold)
     if not fold:
         _simplify(found.model)
+    put_arrays_beside(found.model, file)
     model = found.model_proto
     _rename(model, inputs, outputs)
-    onnx.save_model(model, file)
+    file.write_bytes(model.SerializeToString())
     onnx.checker.check_model(file)
-    return file.stat().st_size
+    return sum(each.stat().st_size for each in (file, arrays_beside(file)) if each.is_file())
 
 
 def _simplify(model: Any) -> None:
@@ -198,5 +200,5 @@ def read_from_onnx(folder: Path) -> tuple[dict[str, Bounds], dict[str, int], Cou
         return {}, {}, None
     import onnx
 
-    model = onnx.load_model(file)
+    model = onnx.load_model(file, load_external_data=False)
     return integer_bounds(model), batch_axes(model, input_values(model)), counted_work(model)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, SourceError, known_dtype
 from fairlap.models.sources.imported import Imported, OnnxOnDisk
+from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.torch_exports import (
     ONNX_FILE,
     OPENVINO_FILE,
@@ -58,7 +57,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         outputs=tuple(outputs),
         output_types={name: _dtype(name, each) for name, (_, each) in zip(outputs, named, strict=True)},
         weights={name: tensor.detach().cpu().contiguous().numpy() for name, tensor in float_tensors(module).items()},
-        forward=_in_double(found, outputs),
+        forward=_in_double(found, outputs, source.text),
         routes=routes,
         reference="the PyTorch module in float64",
         in_float32=_in_float32(found, outputs),
@@ -165,67 +164,35 @@ def _dtype(name: str, tensor: Any) -> Dtype:
 
 
 def _in_float32(source: TorchSource, outputs: list[str]) -> Forward:
-    import torch
     from torch.func import functional_call
 
-    def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
-        held = {name: torch.from_numpy(np.array(weights[name])) for name in weights}
-        given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
-        with torch.no_grad():
-            found = flattened(functional_call(source.module, held, source.places(given), source.named(given)))
-        return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
+    def forward(weights: Arrays, arrays: Arrays) -> Mapping[str, np.ndarray]:
+        given = _tensors_of(source, arrays)
+
+        def call(held: Mapping[str, Any]) -> dict[str, Any]:
+            found = functional_call(source.module, dict(held), source.places(given), source.named(given))
+            return _by_name(found, outputs)
+
+        return called_in_float32(weights, call)
 
     return forward
 
 
-def in_double() -> Any:
-    """Compute in float64: ``double()`` leaves casts to float32 in the code, so types change when operations run."""
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
+def _in_double(source: TorchSource, outputs: list[str], name: str) -> Forward:
+    double = DoubleModule(source.module, name)
 
-    narrow = (torch.float32, torch.float16, torch.bfloat16)
-
-    def widened(value: Any) -> Any:
-        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
-
-    class InDouble(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func is torch.ops.aten._assert_tensor_metadata.default:
-                return None
-            result = func(*map(widened, args), **{key: widened(each) for key, each in (kwargs or {}).items()})
-            return result.double() if isinstance(result, torch.Tensor) and result.dtype in narrow else result
-
-    return InDouble()
-
-
-@contextmanager
-def computing_in_double() -> Iterator[None]:
-    """Compute without gradients, and in float64 what code makes or casts to another type."""
-    import torch
-
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with torch.no_grad(), in_double():
-            yield
-    finally:
-        torch.set_default_dtype(before)
-
-
-def _in_double(source: TorchSource, outputs: list[str]) -> Forward:
-    """In a copy of the module, which gets the weights one after the other, so that they are there in float64 once."""
-    import torch
-
-    double = copy.deepcopy(source.module).double()
-    own = {**dict(double.named_parameters()), **dict(double.named_buffers())}
-
-    def forward(weights: Arrays, arrays: Arrays) -> dict[str, np.ndarray]:
-        given = {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
-        with torch.no_grad():
-            for name in weights:
-                own[name].copy_(torch.from_numpy(np.array(weights[name])))
-        with computing_in_double():
-            found = flattened(double(*source.places(given), **source.named(given)))
-        return {name: each.numpy() for name, (_, each) in zip(outputs, found, strict=True)}
+    def forward(weights: Arrays, arrays: Arrays) -> Mapping[str, np.ndarray]:
+        given = _tensors_of(source, arrays)
+        return double(weights, lambda module: _by_name(module(*source.places(given), **source.named(given)), outputs))
 
     return forward
+
+
+def _tensors_of(source: TorchSource, arrays: Arrays) -> dict[str, Any]:
+    import torch
+
+    return {name: torch.from_numpy(np.array(arrays[name])) for name in source.example}
+
+
+def _by_name(returned: Any, outputs: list[str]) -> dict[str, Any]:
+    return {name: each for name, (_, each) in zip(outputs, flattened(returned), strict=True)}

@@ -42,6 +42,7 @@ from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
 COMPARED_STEPS = 20
 """Of the first epoch: as many are compared with those of the reference, which takes longer than any contestant."""
+_MOST_BOUND_BYTES = 2**28  # of items, which a contestant copies before it takes the steps on them
 
 
 def require_learnable(work: Work, spec: Spec) -> None:
@@ -100,15 +101,14 @@ class Learner:
         finite.
         """
         number = len(self.curve.evaluations)
-        parts = [self._order(number)]
-        compares = self._is_compared and number == 0
-        if compares:
-            parts = np.split(parts[0], [COMPARED_STEPS * self._materials.work.batch])
+        order, compares = self._order(number), self._is_compared and number == 0
+        first = COMPARED_STEPS * self._materials.work.batch if compares else 0
+        parts = [order[:first], *self._in_pieces(order[first:])]
         before = self.curve.evaluations[-1] if self.curve.evaluations else Evaluation(0, 0.0, 0.0, 0.0)
         steps, trained_s, answered_s, errors = before.steps, before.trained_s, before.answered_s, []
         after: Arrays = {}
         read: list[EnergyOfBlock | None] = []
-        orders = [order for order in parts if order.size]
+        orders = [some for some in parts if some.size]
         for part, order in enumerate(orders):
             evaluates = self._plan.count_evaluation and part == len(orders) - 1
             trained, after = self._train(process, (number, part), order, within_s, energy=energy, evaluates=evaluates)
@@ -207,6 +207,13 @@ class Learner:
         batch, items = self._materials.work.batch, len(self._found.labels)
         drawn = np.random.default_rng([self._plan.seed, self._block.number, number]).permutation(items)
         return drawn[: items // batch * batch].astype(np.int64)
+
+    def _in_pieces(self, order: np.ndarray) -> list[np.ndarray]:
+        """Split it into whole batches, of which a contestant binds some hundred megabytes at a time."""
+        of_item = sum(array[:1].nbytes for array in (*self._found.inputs.values(), self._found.labels))
+        of_batch = self._materials.work.batch * of_item
+        size = max(1, _MOST_BOUND_BYTES // max(1, of_batch)) * self._materials.work.batch
+        return np.split(order, range(size, len(order), size))
 
     def _items(self) -> Path:
         return self._written("items", {**self._found.inputs, LABELS: self._found.labels})

@@ -16,7 +16,9 @@ from fairlap.data.datasets import CHANGED
 from fairlap.data.labelled.items import CODE, Items
 from fairlap.data.labelled.labelled_set import LabelledSet, parted
 from fairlap.data.labelled.opening import data_named, items_in
+from fairlap.data.labelled.stored_rows import changed_rows
 from fairlap.errors import InvalidRequest
+from fairlap.models.array_files.npy_map import pieces_of
 from fairlap.models.registry import Model, find, follows_data
 from fairlap.models.spec import Integers, Spec
 from fairlap.request.fields.loss import CODE as E_LOSS
@@ -113,9 +115,11 @@ def _as_taken(items: Items, inputs: Inputs, answer: tuple[int, ...]) -> Items:
 
 
 def _in_whole_numbers(array: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
-    if not dtype.startswith(("int", "uint")) or (array.dtype.kind == "f" and not np.array_equal(array, np.rint(array))):
+    if not dtype.startswith(("int", "uint")):
         return array
-    return array.astype(dtype)
+    if array.dtype.kind == "f" and not all(np.array_equal(piece, np.rint(piece)) for piece in pieces_of(array)):
+        return array
+    return changed_rows(array, lambda rows: rows.astype(dtype))
 
 
 def _require_fit(items: Items, spec: Spec, data: str) -> None:
@@ -132,10 +136,13 @@ def _require_fit(items: Items, spec: Spec, data: str) -> None:
                 code=CODE,
             )
         fill = tensor.fill
-        if isinstance(fill, Integers) and fill.required and not (fill.low <= array.min() <= array.max() < fill.high):
+        if not (isinstance(fill, Integers) and fill.required):
+            continue
+        ends = [(piece.min(), piece.max()) for piece in pieces_of(array)]
+        low, high = min(each for each, _ in ends), max(each for _, each in ends)
+        if not fill.low <= low <= high < fill.high:
             raise InvalidRequest(
-                f"{tensor.name} of {data} is from {array.min()} to {array.max()}; {spec.name} takes {fill.low} to "
-                f"{fill.high - 1}",
+                f"{tensor.name} of {data} is from {low} to {high}; {spec.name} takes {fill.low} to {fill.high - 1}",
                 code=CODE,
             )
     _require_labels(items, spec, data)
