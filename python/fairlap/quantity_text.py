@@ -137,12 +137,15 @@ def figure_and_bounds(
     resolution_ns: float | None = None,
     unit_ns: float | None = None,
 ) -> tuple[str, str]:
-    """In ns, s or 1/s; the bounds are empty without an interval."""
-    if unit != "1/s":
+    """In ns, s, 1/s, B or 1, which has no unit; the bounds are empty without an interval."""
+    if unit in ("ns", "s"):
         middle_ns, low_ns, high_ns = (each and each * {"ns": 1.0, "s": 1e9}[unit] for each in (value, low, high))
         return duration_and_bounds(middle_ns or 0.0, low_ns, high_ns, resolution_ns, unit_ns)
     bounded = low is not None and high is not None and not math.isinf(high)
-    return rate(value), f"[{number(low or 0.0, 4)}, {number(high or 0.0, 4)}]" if bounded else ""
+    text = {"1/s": rate, "B": size}.get(unit, number)
+    if unit == "B":
+        return text(value), f"[{size(low or 0.0)}, {size(high or 0.0)}]" if bounded else ""
+    return text(value), f"[{number(low or 0.0, 4)}, {number(high or 0.0, 4)}]" if bounded else ""
 
 
 def times(ratio: float) -> str:

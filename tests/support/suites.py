@@ -52,7 +52,8 @@ class GivenRaces:
     plans: dict[str, Plan] = field(default_factory=dict)
 
     def run_race(self, plan: Plan, output: RunOutput, resumed: StoredRun | None = None) -> int:
-        called = dict(plan.contestants[-1].options).get("call", plan.contestants[-1].text)
+        options = dict(plan.contestants[-1].options)
+        called = options.get("call") or options.get("name") or plan.contestants[-1].text
         name = called.rpartition(".")[2]
         self.ran.append(name)
         self.plans[name] = plan

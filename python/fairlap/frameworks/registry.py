@@ -25,6 +25,7 @@ _BUILT_IN = {
     "mxnet": "fairlap.frameworks.mxnet:MXNet",
     "tinygrad": "fairlap.frameworks.tinygrad:TinyGrad",
     "http": "fairlap.frameworks.programs.http_server:HttpServer",
+    "benchmark": "fairlap.frameworks.suites.suite_benchmark:SuiteBenchmark",
     "executorch": "fairlap.frameworks.executorch:ExecuTorch",
     "mpi": "fairlap.frameworks.mpi:Mpi",
     "loop": "fairlap.frameworks.pipelines.loop:Loop",

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fairlap.errors import InvalidRequest
 from fairlap.pull_request.checkouts import NoBaseline
+from fairlap.request.fields.package_origin import WITH
 
 if TYPE_CHECKING:
+    from fairlap.frameworks.suites.child_process import Member
     from fairlap.request.race_request import RaceRequest
     from fairlap.request.suite import RaceOfSuite
 
@@ -40,20 +46,86 @@ def callables(call: str, sides: Mapping[str, Path]) -> dict[str, Any]:
     return {"models": ("callable",), "contestants": Contestants.of(names)}
 
 
-def request_between(race: RaceOfSuite, sides: Mapping[str, Path]) -> RaceRequest:
-    """Race what a suite declares between two sides; the base has to run it, if it is a program."""
-    import msgspec
+def benchmarks(
+    member: Member, sides: Mapping[str, Path], packages: Mapping[str, str], passed: Collection[str] = ()
+) -> dict[str, Any]:
+    """Fields of a request that races one benchmark of a suite between two folders or releases, tried on each first.
 
+    Raises NoBaseline where a side fails, and BenchmarkSkipped where the benchmark does not run here.
+    """
+    from fairlap.frameworks.suites.child_process import BenchmarkFailed, BenchmarkSkipped
+    from fairlap.request.names import BENCHMARK, PATH, ContestantName, Contestants
+
+    of_member = tuple((name, value) for name, value in msgspec.structs.asdict(member).items() if value)
+    names = []
+    for side, folder in sides.items():
+        package = packages.get(side, "")
+        try:
+            _tried(member, "" if package else str(folder), package, passed)
+        except BenchmarkSkipped:
+            raise
+        except BenchmarkFailed as error:
+            raise NoBaseline(f"the {side} does not run it: {error}") from None
+        place = (WITH, package) if package else (PATH, str(folder))
+        names.append(ContestantName(side, BENCHMARK, options=(*of_member, place)))
+    return {"models": ("callable",), "contestants": Contestants.of(names)}
+
+
+def _tried(member: Member, side: str, package: str, passed: Collection[str]) -> None:
+    from fairlap.frameworks.suites.child_process import BenchmarkProcess
+    from fairlap.frameworks.suites.suite_benchmark import require_from_side
+    from fairlap.machine.programs.passed_environment import own_environment
+
+    with python_of(package, lambda _line: None) as python:
+        environment = own_environment(passed)
+        with BenchmarkProcess("try", member, side, python=python, environment=environment) as process:
+            require_from_side(process.reply(), side)
+
+
+@contextmanager
+def python_of(package: str, notify: Callable[[str], None]) -> Iterator[str]:
+    """Hold the interpreter of the environment in which the package is raced; this one without a package."""
+    if not package:
+        yield sys.executable
+        return
+    from fairlap.frameworks.registry import framework_named
+    from fairlap.launch.environments import environment_with
+    from fairlap.launch.packages.making import making_of
+    from fairlap.launch.packages.origins import with_pinned_origins
+    from fairlap.launch.runners import requirements_of
+    from fairlap.request.names import BENCHMARK, ContestantName
+
+    [name] = with_pinned_origins([ContestantName(package, BENCHMARK, options=((WITH, package),))])
+    needed = requirements_of(name, framework_named(BENCHMARK))
+    with environment_with(needed, notify, making_of(name.options)) as made:
+        yield str(made.python)
+
+
+def request_between(
+    race: RaceOfSuite, sides: Mapping[str, Path], packages: Mapping[str, str] | None = None
+) -> RaceRequest:
+    """Race what a suite declares between two sides; the base has to run it, if it is a program or a benchmark.
+
+    ``packages`` are what is installed for a side in place of its folder.
+    """
+    from fairlap.frameworks.suites.child_process import Member
     from fairlap.request.names import NO_CONTESTANTS
+    from fairlap.request.suite import E_SUITE, FoundRace
     from fairlap.request.units import LargestSlowdown
     from fairlap.verdict import MAX_SLOWDOWN
 
     usual: dict[str, Any] = {"models": (), "contestants": NO_CONTESTANTS, "commands": {}}
     usual |= {"inputs": None, "reference": None} if race.command else {"reported": None, "same_output": False}
-    own = (
-        programs(race.command, sides, race.reported or "", race.pass_env)
-        if race.command
-        else callables(race.call, sides)
-    )
+    if isinstance(race, FoundRace) and race.broken:
+        raise NoBaseline(race.broken)
+    if isinstance(race, FoundRace) and race.member:
+        member = Member(race.tool, race.suite, race.member, race.module, race.root)
+        own = benchmarks(member, sides, packages or {}, race.pass_env)
+    elif packages:
+        raise InvalidRequest("a call or a command races between folders or commits, not releases", code=E_SUITE)
+    elif race.command:
+        own = programs(race.command, sides, race.reported or "", race.pass_env)
+    else:
+        own = callables(race.call, sides)
     bound = race.max_slowdown or LargestSlowdown(MAX_SLOWDOWN)
     return msgspec.structs.replace(race, **{**usual, **own}, baseline=BASE, max_slowdown=bound)

@@ -22,7 +22,7 @@ from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
 from fairlap.race.planning.plan import Plan
 from fairlap.race.precision_drop import EXCEEDED, Drop, drop_of, exceeded
 from fairlap.race.stolen_time import stolen_time
-from fairlap.request.names import COMMAND
+from fairlap.request.names import BENCHMARK, COMMAND
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.contract import Judged, Unqualified
 from fairlap.scenarios.process_result import PERIODS, Outcome, Period, ProcessResult
@@ -116,7 +116,7 @@ def why_not_claimable(plan: Plan, found: WorkBlocks, period: Period | None = Non
     stolen = found.stolen_in(period or found.judged.period)
     if plan.device != "cpu":
         return stolen.refusal_on_device()
-    programs = any(each.framework == COMMAND for each in plan.contestants)
+    programs = any(each.framework in (COMMAND, BENCHMARK) for each in plan.contestants)
     return stolen.refusal(
         threads=plan.meeting_threads_of(found.work),
         whose="programs" if programs else "contestants",

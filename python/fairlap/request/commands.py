@@ -15,7 +15,7 @@ from fairlap.request.names import COMMAND, FOLDER, OUTPUT, REPORTED, RUN, Contes
 
 CODE = "E_COMMAND"
 E_REPORT = "E_REPORT"
-ReportFormat = Literal["google-benchmark", "pyperf", "hyperfine", "criterion", "number"]
+ReportFormat = Literal["google-benchmark", "pyperf", "hyperfine", "criterion", "nvbench", "number"]
 """In which a program reports the time of its own work."""
 
 REPORT_FILE = "{report}"

@@ -32,6 +32,9 @@ COMMAND = "command"  # the framework of a command line
 RUN, FOLDER, OUTPUT, REPORTED = "run", "folder", "output", "reported"  # its options
 CALLABLES = "python"  # the framework of a Python callable
 CALL, PATH = "call", "path"  # its options
+BENCHMARK = "benchmark"  # the framework of a benchmark of an existing suite; PATH is an option of it too
+VALUE, UNIT = "value", "unit"  # settings in force, of what it is ranked by where that is no time
+REPORTED_VALUE = "reported_value"  # the quantity, then
 FILE = "file"  # an option of any framework: the one that it runs, of several files of a model
 
 

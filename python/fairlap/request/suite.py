@@ -50,6 +50,38 @@ class RaceOfSuite(RaceRequest, frozen=True, kw_only=True, forbid_unknown_fields=
     def kind(self) -> Kind:
         return "two sides" if self.call or self.command else "contestants"
 
+    @property
+    def what(self) -> str:
+        """What it races, for a list."""
+        return self.call or self.command or ", ".join([*self.models, *self.commands])
+
+    def is_named(self, only: str) -> bool:
+        """Whether it has this name, or one that the regular expression describes."""
+        return self.name == only or _pattern(only).fullmatch(self.name) is not None
+
+
+class FoundRace(RaceOfSuite, frozen=True, kw_only=True):
+    """A benchmark that was written for another tool, which races between two sides as it is."""
+
+    tool: str
+    suite: str  # its folder or file
+    member: str = ""  # its name in the tool, without a command
+    module: str = ""
+    root: str = ""
+    broken: str = ""  # why it cannot be raced
+
+    @property
+    def kind(self) -> Kind:
+        return "two sides"
+
+    @property
+    def what(self) -> str:
+        return f"broken: {self.broken}" if self.broken else self.command or f"{self.tool}, {self.suite}"
+
+    def is_named(self, only: str) -> bool:
+        """Whether a part of its name is this, as with the tools' own options."""
+        return only in self.name or _pattern(only).search(self.name) is not None
+
 
 class SuiteFile(RaceRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fields at the top are those of every race that does not have its own."""
@@ -91,7 +123,8 @@ class Suite:
 
     def selected(self, selection: Selection, kind: Kind) -> tuple[RaceOfSuite, ...]:
         """List the races of all shards together, in the order of the file."""
-        _require_known("--only", selection.only, [each.name for each in self.races])
+        unknown = [only for only in selection.only if not any(each.is_named(only) for each in self.races)]
+        _require_known("--only", unknown, [each.name for each in self.races])
         _require_known("--tag", selection.tags, [tag for each in self.races for tag in each.tags])
         found = tuple(each for each in self.races if not _why_not(each, selection, kind))
         if not found:
@@ -110,11 +143,18 @@ def _why_not(race: RaceOfSuite, selection: Selection, kind: Kind) -> str:
             if race.kind == "two sides"
             else "it does not race between two sides"
         )
-    if selection.only and race.name not in selection.only:
+    if selection.only and not any(map(race.is_named, selection.only)):
         return f"not named by --only {','.join(selection.only)}"
     if selection.tags and not set(selection.tags) & set(race.tags):
         return f"not tagged {' or '.join(selection.tags)}"
     return ""
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error:  # a name, such as one with an open bracket
+        return re.compile(re.escape(text))
 
 
 def of_shard(races: Sequence[RaceOfSuite], shard: Shard | None) -> tuple[RaceOfSuite, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from fairlap.request.names import CALLABLES, COMMAND, OUTPUT, ContestantName
+from fairlap.request.names import BENCHMARK, CALLABLES, COMMAND, OUTPUT, ContestantName
 from fairlap.request.work import CALLABLE, Work
 
 _DIGITS_SHOWN = 8
 NOT_COMPARED = "answers not compared"
-_NOT_MODELS = {COMMAND: "commands", CALLABLES: "callables"}  # by the framework of contestants
+_NOT_MODELS = {COMMAND: "commands", CALLABLES: "callables", BENCHMARK: "benchmarks"}  # by the framework of contestants
 
 
 def model_titled(title: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from fairlap.request.work import Work
 from fairlap.scenarios.added import E_SETTING, AddedFigure, JudgedBefore, Picture, Quantity, Setting
 from fairlap.scenarios.process_result import Period, ProcessResult
 
-Unit = Literal["ns", "s", "1/s"]
+Unit = Literal["ns", "s", "1/s", "B", "1"]  # the last two are compared as they are
 Better = Literal["lower", "higher"]
 Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
@@ -36,7 +36,7 @@ _BUILT_IN = (
     "fairlap.scenarios.learning.scenario:TrainingToAScore",
     "fairlap.scenarios.calls.calls_scenario:Calls",  # of everything that no other one is asked for
 )
-_NS = {"ns": 1.0, "s": 1e9}
+_NS = {"ns": 1.0, "s": 1e9, "B": 1.0, "1": 1.0}
 
 
 def as_time_ns(value: float, unit: Unit) -> float:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairlap.frameworks.contract_parts.called_programs import OwnValues
+from fairlap.request.names import REPORTED_VALUE
+
 if TYPE_CHECKING:
     from fairlap.engine import Measurement, Quantity
     from fairlap.frameworks.contract_parts.called_programs import OwnTimes
@@ -19,7 +22,8 @@ _CPU_RESOLUTION_NS = 1e3  # of the kernel's report
 
 def with_reported(measurement: Measurement, own_times: OwnTimes) -> Measurement:
     """Make what the program reported in each timed call the measurement's headline."""
-    reported = {REPORTED_TIME: _quantity(REPORTED_TIME, measurement, own_times, _REPORTED_RESOLUTION_NS)}
+    name = REPORTED_VALUE if isinstance(own_times, OwnValues) else REPORTED_TIME
+    reported = {name: _quantity(name, measurement, own_times, _REPORTED_RESOLUTION_NS)}
     return replace(measurement, quantities={**reported, **measurement.quantities})
 
 

@@ -41,7 +41,16 @@ LONGEST_LINE_BYTES = 64 * 2**20
 Which = Literal["inputs", "changed", "fed", "data"]
 FailureKind = Literal["unsupported", "exception", "out_of_memory"]
 FailedCode = Literal[
-    "", "E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_STAGE", "E_RANK", "E_HOST"
+    "",
+    "E_ARGUMENT_CHANGED",
+    "E_BENCHMARK",
+    "E_COMMAND",
+    "E_OUTPUT",
+    "E_REPORT",
+    "E_SERVER",
+    "E_STAGE",
+    "E_RANK",
+    "E_HOST",
 ]
 
 

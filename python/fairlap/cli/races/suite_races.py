@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.cli.output import print_note
 from fairlap.cli.races.planned_race import resumable, warn_of_too_few_blocks
 from fairlap.cli.races.recorder import StoredRun
@@ -19,6 +20,7 @@ from fairlap.cli.races.run_race import checked_output, has_a_result, run_race
 from fairlap.cli.races.shared_races import Group, PlannedRace, in_groups, joined
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.programs.command import require_programs
+from fairlap.frameworks.suites.child_process import BenchmarkSkipped
 from fairlap.history.gate import Finding, Status
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.pull_request.checkouts import NoBaseline
@@ -26,7 +28,7 @@ from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.suite import E_SUITE, Kind, LeftOut, RaceOfSuite, Selection, Suite, of_shard
+from fairlap.request.suite import E_SUITE, FoundRace, Kind, LeftOut, RaceOfSuite, Selection, Suite, of_shard
 from fairlap.request.units import Seconds
 from fairlap.results.decision.required_measured import require_measured
 from fairlap.results.results import Results
@@ -51,6 +53,8 @@ class SuiteOptions:
 
     selection: Selection = field(default_factory=Selection)
     sides: Mapping[str, Path] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict)  # installed for a side, in the place of its folder
+    named: Mapping[str, str] = field(default_factory=dict)  # sides that are not folders of the user, as they were given
     budget_s: float | None = None
     strict: bool = False
     trust: bool = False
@@ -62,6 +66,9 @@ class SuiteOptions:
     @property
     def kind(self) -> Kind:
         return "two sides" if self.sides else "contestants"
+
+    def shown(self, side: str) -> str | None:
+        return self.named.get(side) or (str(self.sides[side]) if self.sides else None)
 
 
 def run_suite(
@@ -75,25 +82,37 @@ def run_suite(
     own = of_shard(selected, options.selection.shard)
     if not own:
         raise InvalidRequest(f"{suite.path}: the shard has none of {len(selected)} races", code=E_SUITE)
-    planned = _planned(selected if not options.sides else own, options, {each.name for each in own})
+    skipped: list[LeftOut] = []
+    planned = _planned(selected if not options.sides else own, options, {each.name for each in own}, skipped)
+    own = tuple(each for each in own if each.name not in {left.name for left in skipped})
     works = resumed.works if resumed else _count_works(planned, len(selected), options)
     seed = resumed.seed if resumed else secrets.randbelow(2**31)
-    running = _Running(suite, options, planned, own, works, seed, resumed, save)
+    running = _Running(suite, options, planned, own, skipped, works, seed, resumed, save)
     return running.run()
 
 
-def _planned(races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str]) -> list[PlannedRace]:
-    """Everything that is wrong with any race is an error here, before the first one runs."""
+def _planned(
+    races: Sequence[RaceOfSuite], options: SuiteOptions, own: set[str], skipped: list[LeftOut]
+) -> list[PlannedRace]:
+    """Everything that is wrong with any race is an error here, before the first one runs.
+
+    Benchmarks that say that they do not run here are added to ``skipped``.
+    """
     found = []
+    if not options.quiet and (tried := sum(isinstance(race, FoundRace) and not race.broken for race in races)):
+        print_note(f"trying {quantity_text.count(tried, 'benchmark')} on both sides")
     for race in races:
         require = ",".join(filter(None, (race.require, *(each.text for each in options.required))))
         passed = (*race.pass_env, *options.pass_env)
         race = msgspec.structs.replace(race, trust=options.trust, pass_env=passed, require=require)
         try:
-            request = request_between(race, options.sides) if options.sides else _request_alone(race)
+            request = request_between(race, options.sides, options.packages) if options.sides else _request_alone(race)
             plan = plan_of(request, _silent if options.quiet else print_note)
             require_measured(plan)
             require_programs(plan.contestants)
+        except BenchmarkSkipped as error:
+            skipped.append(LeftOut(race.name, f"skipped: {error}"))
+            continue
         except NoBaseline as error:
             found.append(PlannedRace(race, race, None, str(error), error.code))
             continue
@@ -126,12 +145,14 @@ class _Running:
         options: SuiteOptions,
         planned: Sequence[PlannedRace],
         own: Sequence[RaceOfSuite],
+        skipped: Sequence[LeftOut],
         works: int,
         seed: int,
         resumed: SuiteDocument | None,
         save: Callable[[SuiteDocument], None],
     ) -> None:
         self._suite, self._options, self._works, self._seed, self._save = suite, options, works, seed, save
+        self._skipped = skipped
         self._began_at = resumed.began_at if resumed else datetime.now(UTC).isoformat(timespec="seconds")
         self._id = resumed.suite if resumed else id_of(self._began_at)
         self._planned = {each.race.name: each for each in planned}
@@ -240,8 +261,9 @@ class _Running:
         options, races = self._options, [self._done[name] for name in self._names]
         whole = all(each.state in ("finished", "failed") for each in races)
         status = exit_status_of(races, two_sides=bool(options.sides), strict=options.strict, lost=self._lost)
+        known = {*self._names, *(each.name for each in self._skipped)}
         others = [each.name for each in self._suite.selected(options.selection, options.kind)]
-        elsewhere = [LeftOut(name, "it is in another shard") for name in others if name not in self._names]
+        elsewhere = [LeftOut(name, "it is in another shard") for name in others if name not in known]
         return SuiteDocument(
             suite=self._id,
             file=str(self._suite.path),
@@ -250,14 +272,14 @@ class _Running:
             state="finished" if whole else "interrupted",
             exit_status=self._interrupted or status,
             strict=options.strict,
-            base=str(options.sides[BASE]) if options.sides else None,
-            change=str(options.sides[CHANGE]) if options.sides else None,
+            base=options.shown(BASE),
+            change=options.shown(CHANGE),
             selection=options.selection,
             seed=self._seed,
             works=self._works,
             error_rate=ERROR_RATE,
             races=races,
-            left_out=[*self._suite.left_out(options.selection, options.kind), *elsewhere],
+            left_out=[*self._skipped, *self._suite.left_out(options.selection, options.kind), *elsewhere],
         )
 
 

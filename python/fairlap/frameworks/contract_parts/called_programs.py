@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from fairlap.errors import FairlapError
 
@@ -19,7 +19,15 @@ class OwnTimes(Protocol):
         """Of the last so many calls."""
 
 
-FailureCode = Literal["E_ARGUMENT_CHANGED", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_STAGE"]
+@runtime_checkable
+class OwnValues(OwnTimes, Protocol):
+    """Values of each run that are no times, such as bytes, in their place."""
+
+    @property
+    def unit(self) -> str: ...
+
+
+FailureCode = Literal["E_ARGUMENT_CHANGED", "E_BENCHMARK", "E_COMMAND", "E_OUTPUT", "E_REPORT", "E_SERVER", "E_STAGE"]
 
 
 class ContestantFailed(FairlapError):

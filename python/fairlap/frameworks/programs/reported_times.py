@@ -34,6 +34,7 @@ HOW_TO_REPORT: Mapping[ReportFormat, str] = {
     "pyperf": "add -o {report}",
     "hyperfine": "add --export-json {report}",
     "criterion": "use `cargo bench`, `cargo criterion --message-format=json`, or copy new/estimates.json to {report}",
+    "nvbench": "add --json {report}",
     "number": 'print a number with a unit of time, such as "12.5 ms"',
 }
 """What makes a program write this format; fairlap puts a path in the place of {report}."""
@@ -262,6 +263,61 @@ def _criterion(text: str) -> Benchmarks:
     return found
 
 
+class _NvbenchValue(msgspec.Struct):
+    name: str
+    value: str | float
+
+
+class _NvbenchSummary(msgspec.Struct):
+    tag: str
+    data: tuple[_NvbenchValue, ...] = ()
+
+
+class _NvbenchState(msgspec.Struct):
+    axis_values: tuple[_NvbenchValue, ...] | None = ()
+    summaries: tuple[_NvbenchSummary, ...] | None = ()
+    is_skipped: bool = False
+    skip_reason: str = ""
+
+
+class _NvbenchBenchmark(msgspec.Struct):
+    name: str
+    states: tuple[_NvbenchState, ...] | None = ()
+
+
+class _NvbenchReport(msgspec.Struct):
+    benchmarks: tuple[_NvbenchBenchmark, ...]
+
+
+_NVBENCH_TIMES = ("nv/cold/time/gpu/mean", "nv/cpu_only/time/cpu/mean")
+
+
+def _nvbench(text: str) -> Benchmarks:
+    """Read the mean GPU time of single calls, or, without a GPU, the CPU time. Numbers are texts there."""
+    report = next((each for each in _documents(text) if "benchmarks" in each and "devices" in each), None)
+    if report is None:
+        raise NoReport("it is not the JSON of nvbench")
+    found: Benchmarks = {}
+    for each in _read(report, _NvbenchReport).benchmarks:
+        for state in each.states or ():
+            axes = " ".join(f"{axis.name}={axis.value}" for axis in state.axis_values or ())
+            values = {of.tag: {data.name: data.value for data in of.data} for of in state.summaries or ()}
+            means = [values[tag]["value"] for tag in _NVBENCH_TIMES if "value" in values.get(tag, {})]
+            name = f"{each.name} [{axes}]" if axes else each.name
+            if state.is_skipped or not means:
+                found[name] = f"was skipped: {shortened(state.skip_reason)}" if state.is_skipped else []
+            else:
+                found[name] = [_seconds(means[0]) * NS["s"]]
+    return found
+
+
+def _seconds(value: str | float) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
+
+
 _NUMBER = re.compile(
     r"(?<![\w.,+-])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*"
     rf"(?P<unit>{'|'.join(sorted(NS, key=len, reverse=True))})\b"
@@ -283,4 +339,5 @@ _READERS: Mapping[ReportFormat, Callable[[str], Benchmarks]] = {
     "pyperf": _pyperf,
     "hyperfine": _hyperfine,
     "criterion": _criterion,
+    "nvbench": _nvbench,
 }

@@ -218,9 +218,10 @@ def _time_ns(row: Row) -> Estimate | None:
 def _judged_cost(row: Row, per_hour: float | None) -> Estimate | None:
     """Of the time that it is ranked by, on a machine that runs nothing else."""
     time = judged_time_ns(row)
-    if time is None or per_hour is None:
+    counts = {"s": 1.0, "1/s": _ITEMS, "ns": _ITEMS / row.batch}
+    if time is None or per_hour is None or row.judged_unit not in counts:
         return None
-    count = {"s": 1.0, "1/s": _ITEMS, "ns": _ITEMS / row.batch}[row.judged_unit]
+    count = counts[row.judged_unit]
     return times(time, count * per_hour / _NS_PER_HOUR)
 
 

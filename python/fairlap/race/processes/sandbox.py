@@ -13,7 +13,7 @@ from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
 from fairlap.race.scenario_side import race_side_of
 from fairlap.request.commands import words_of
-from fairlap.request.names import CALLABLES, COMMAND, FOLDER, PATH, RUN, ContestantName
+from fairlap.request.names import BENCHMARK, CALLABLES, COMMAND, FOLDER, PATH, RUN, ContestantName
 from fairlap.scenarios.contract import scenario_of
 from fairlap.worker.process_options import process_options_in
 from fairlap.worker.protocol import Sandbox
@@ -54,6 +54,8 @@ def sandbox_of(plan: Plan, materials: Materials, runner: Runner) -> Sandbox | No
     if runner.name.framework == COMMAND:
         folder = options.get(FOLDER) or str(Path.cwd())
         readable += [Path(folder), program_of(words_of(options[RUN]), folder).parent]
+    if runner.name.framework == BENCHMARK:
+        readable += [Path(options["suite"]).parent, Path(options.get(PATH) or ".").absolute()]
     if runner.name.framework == CALLABLES:  # a callable, of a module in the current folder or in a checkout
         readable += [Path.cwd(), Path(options.get(PATH) or ".").absolute()]
     return Sandbox(tuple(map(str, readable)), tuple(map(str, writable)), gpu=plan.device != "cpu")

@@ -35,9 +35,8 @@ def pareto_chart(lines: Sequence[Line], look: Look) -> str:
 def _panel(title: str, lines: Sequence[Line], look: Look) -> Any:
     alt = altair()
     points = [_point(line) for line in lines]
-    is_rate = lines[0].judged_better == "higher"
-    x = alt.X("judged:Q", scale=ratio_scale(), axis=JudgedAxis(lines[0].judged_by, is_rate).axis)
-    y_axis = measured_axis("plain", f"{_COSTS[lines[0].judged_unit]}, {lines[0].currency}")
+    x = alt.X("judged:Q", scale=ratio_scale(), axis=JudgedAxis(lines[0].judged_by, lines[0].judged_unit).axis)
+    y_axis = measured_axis("plain", f"{_COSTS.get(lines[0].judged_unit, 'cost')}, {lines[0].currency}")
     y = alt.Y("cost:Q", scale=ratio_scale(), axis=y_axis)
     runs = list(dict.fromkeys(line.run for line in lines))
     scale = alt.Scale(domain=runs, range=look.colours(len(runs)))
@@ -55,8 +54,9 @@ def _panel(title: str, lines: Sequence[Line], look: Look) -> Any:
         x=x, y=y, text="contestant:N"
     )
     marks = [each.encode(x=x, y=y, color=colour) for each in (best, beaten)]
+    better = "right" if lines[0].judged_better == "higher" else "left"
     about = [
-        f"Down and to the {'right' if is_rate else 'left'} is better. Lines are 95 % intervals.",
+        f"Down and to the {better} is better. Lines are 95 % intervals.",
         "Hollow: another one is better in both.",
     ]
     return alt.layer(across, upright, *marks, words).properties(

@@ -28,7 +28,7 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
     sampled = bool(tables["samples"])
     judged = [each.basis.judged for each in shown.work_results]
     by = " or ".join(dict.fromkeys(each.by for each in judged))
-    axis = JudgedAxis(by, is_rate=any(each.better == "higher" for each in judged))
+    axis = JudgedAxis(by, next((each.unit for each in judged if each.unit in ("1/s", "B", "1")), "ns"))
     charts = [
         speed_charts.ranked_intervals(axis),
         *_if_several_precisions(shown, axis),

@@ -78,7 +78,7 @@ def time_against_error(judged: JudgedAxis, precisions: Sequence[Precision], *, t
     return Chart(
         "precisions",
         "Time against error",
-        f"Down and to the {'right' if judged.is_rate else 'left'} is better. Rings and the dashed line mark the "
+        f"Down and to the {'right' if judged.unit == '1/s' else 'left'} is better. Rings and the dashed line mark the "
         "frontier: no other contestant is both "
         "quicker and as exact; errors up to those of fp32 count as equal. Faint marks are not ranked, because of "
         f"--max-drop or of their answers. {how}",

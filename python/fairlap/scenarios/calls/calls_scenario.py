@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fairlap import verdict
-from fairlap.request.names import REPORTED
+from fairlap.request.names import REPORTED, REPORTED_VALUE, UNIT, VALUE
 from fairlap.request.work import Work
 from fairlap.scenarios.added import JudgedBefore
-from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario
+from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unit
 from fairlap.scenarios.process_result import ProcessResult
 
 TIME_OF_A_CALL = "median time of a call"
@@ -39,6 +39,8 @@ def judged_calls(processes: Sequence[ProcessResult]) -> Judged:
     """Judge their calls by the headline: the time by the clock, or what the program itself reports."""
     timed = next((each for each in processes if each.timings), None)
     quantity = "wall_ns" if timed is None else timed.headline_quantity
+    if timed is not None and quantity == REPORTED_VALUE:
+        return _judged_value(timed.in_force[VALUE], timed.in_force[UNIT])
     if timed is not None and timed.feeding is not None and timed.feeding.calls:
         by = TIME_OF_A_FED_BATCH
     elif timed is not None and REPORTED in timed.in_force:
@@ -46,6 +48,12 @@ def judged_calls(processes: Sequence[ProcessResult]) -> Judged:
     else:
         by = TIME_OF_A_CALL if quantity == "wall_ns" else f"median {quantity} of a call"  # of an older fairlap
     return Judged(by, verdict.METRICS_OF_CALLS.get(quantity, verdict.LATENCY), _headline_ns, of_rounds=True)
+
+
+def _judged_value(by: str, given_unit: str) -> Judged:
+    """Judge a value that is no time, such as bytes, of which less is better."""
+    unit: Unit = "B" if given_unit == "bytes" else "1"
+    return Judged(by, verdict.Metric(by, unit, is_speed=False), _headline_ns, unit, of_rounds=True)
 
 
 def time_reported_by(format_: str) -> str:

@@ -46,7 +46,12 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 @click.argument("run_name", required=False, metavar="[RUN]")
 @click.option("--command", "run_command", metavar="COMMAND", help="Program to race, run in both checkouts.")
 @click.option("--call", metavar="MODULE.CALLABLE", help="Python callable to race, imported from both checkouts.")
-@click.option("--suite", type=FILE, metavar="SUITE.toml", help="Race every call and command of a suite.")
+@click.option(
+    "--suite",
+    type=click.Path(path_type=Path),
+    metavar="SUITE.toml|BENCHMARKS",
+    help="Race all of a suite, or existing benchmarks.",
+)
 @click.option("--base", metavar="COMMIT|FOLDER", help="Base of the change.  [default: what it is merged into]")
 @click.option("--prepare", "prepared_by", metavar="SHELL", help="Shell command that prepares each checkout: 'make'.")
 @click.option(
@@ -127,7 +132,7 @@ def _judged(
     require_known(rules.required)
     try:
         if suite is not None:
-            status, text = _judged_suite(job, name, suite, rules, max_slowdown=max_slowdown, **given)
+            status, text = _judged_suite(job, name, suite, rules, max_slowdown, **given)
         else:
             status, text = _judged_run(job, name, rules, **given)
     except (NoBaseline, NotPrepared) as error:
@@ -140,10 +145,11 @@ def _judged(
 
 
 def _judged_suite(
-    job: Job, name: str, suite: Path, rules: GateRules, *, charts: str, output: tuple[Path, ...], base: str | None,
-    prepared_by: str | None, pass_env: tuple[str, ...], budget: float | None, **others: Any,
+    job: Job, name: str, suite: Path, rules: GateRules, max_slowdown: float | None, *, charts: str,
+    output: tuple[Path, ...], base: str | None, prepared_by: str | None, pass_env: tuple[str, ...],
+    budget: float | None, threads: int | None, **others: Any,
 ) -> tuple[int, str]:  # fmt: skip
-    """Race the suite, which has all that the other options say of one benchmark."""
+    """Race the suite, which has all that the other options say of one benchmark; one of another tool has no bounds."""
     from fairlap.cli.races.suite_races import SuiteOptions, run_suite
     from fairlap.errors import InvalidRequest
     from fairlap.machine.files.atomic_files import write_output
@@ -151,15 +157,22 @@ def _judged_suite(
     from fairlap.render.encoders import SUFFIXES, encoded
     from fairlap.render.encoders.markdown import markdown_of
     from fairlap.render.encoders.text import text_of
-    from fairlap.request.suite import read_suite
+    from fairlap.request.units import LargestSlowdown
+    from fairlap.suite.found_suites import FoundOptions, is_own_file, open_suite
     from fairlap.suite.suite_document import findings_in
     from fairlap.suite.suite_page import document_of, without_verdicts
+    from fairlap.suite.suite_sides import Sides
 
+    own_file = is_own_file(suite)
+    if own_file:
+        others |= {"max_slowdown": max_slowdown, "threads": threads}
     if given := next((option for option, value in others.items() if value), ""):
         option = {"run_command": "--command", "run_name": "RUN"}.get(given, f"--{given.replace('_', '-')}")
         raise InvalidRequest(f"a suite has its own races and bounds; leave {option} out", code="E_PULL_REQUEST")
-    files, found = writable(output, only=SUFFIXES), read_suite(suite)
+    files = writable(output, only=SUFFIXES)
     with _both_sides(job, base, prepared_by, pass_env) as sides:
+        bound = None if own_file else LargestSlowdown(rules.max_slowdown)
+        found = open_suite(suite, FoundOptions.of(Sides(sides), pass_env, bound, threads), print_note)
         options = SuiteOptions(
             sides=sides, budget_s=budget, strict=rules.strict, store=False, pass_env=pass_env, required=rules.required
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import msgspec
 
 from fairlap.cli.help import Command
 from fairlap.cli.options.output_options import JSON, OUTPUT, OUTPUT_JSON, PASS_ENV, REQUIRED_CHANGES, writable
-from fairlap.cli.options.values import DURATION, FILE, NAME
+from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN, NAME
 from fairlap.cli.output import print_document, print_error, print_note, print_result
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.printed_document import PrintedDocument
@@ -19,9 +20,11 @@ from fairlap.printed_document import PrintedDocument
 if TYPE_CHECKING:
     from fairlap.cli.races.suite_races import SuiteOptions
     from fairlap.render.outputs import Format
+    from fairlap.request.units import LargestSlowdown
     from fairlap.suite.suite_document import SuiteDocument
+    from fairlap.suite.suite_sides import Sides
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_SUITE = click.Path(path_type=Path)
 _NOT_COMPARABLE = 3
 _E_SUITE = "E_SUITE"
 
@@ -43,29 +46,34 @@ class SuiteList(PrintedDocument, frozen=True, tag="fairlap.suite-list/1"):
 def command() -> None:
     """Run many benchmarks as one: one error rate, one table, one exit status.
 
-    A suite is a TOML file with a [[race]] for each benchmark.
+    A suite is a TOML file with a [[race]] for each benchmark, or existing benchmarks: of asv, pytest-benchmark, Google
+    Benchmark, nvbench or criterion.
     """
 
 
 @command.command(
     "run",
     cls=Command,
-    essential="tag only base change budget require output json strict",
+    essential="tag only base change max-slowdown budget require output json strict",
     examples="""
 fairlap suite run suite.toml --tag quick -o suite.json -o suite.html
     Run the races with a tag, and write the result and a page.
 fairlap suite run suite.toml --base main --change candidate
     Race every call and command of the suite between two folders; fail when one is slower.
+fairlap suite run benchmarks/ --base v1.2 --change HEAD --only 'time_.*solve'
+    Race benchmarks of asv or pytest-benchmark between two commits, without a change in them.
 fairlap suite run suite.toml --resume suite.json -o suite.json
     Run what is missing.
 """,
 )
-@click.argument("file", type=FILE, metavar="SUITE.toml")
+@click.argument("file", type=_SUITE, metavar="SUITE.toml|BENCHMARKS")
 @click.option("--tag", "tags", multiple=True, type=NAME, metavar="TAG", help="Only races with this tag. Repeatable.")
-@click.option("--only", multiple=True, type=NAME, metavar="NAME", help="Only this race. Repeatable.")
+@click.option("--only", multiple=True, type=NAME, metavar="NAME|REGEX", help="Only these races. Repeatable.")
 @click.option("--shard", type=NAME, metavar="N/OF", help="Every OF-th race from the N-th on: 2/5.")
-@click.option("--base", type=_FOLDER, metavar="FOLDER", help="One side of every call and command.")
-@click.option("--change", type=_FOLDER, metavar="FOLDER", help="The other side; may not be slower.")
+@click.option("--base", metavar="FOLDER|COMMIT|RELEASE", help="One side: ./old, v1.2, or numpy==2.1.0.")
+@click.option("--change", metavar="FOLDER|COMMIT|RELEASE", help="The other side; may not be slower.")
+@click.option("--max-slowdown", type=LARGEST_SLOWDOWN, help="Largest acceptable one of BENCHMARKS.  [default: 2%]")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of BENCHMARKS.  [default: all cores]")
 @REQUIRED_CHANGES
 @click.option("--strict", is_flag=True, help="Fail with status 2 when a comparison with a bound is inconclusive.")
 @click.option("--budget", type=DURATION, help="Duration of the whole suite.  [default: each race has its own]")
@@ -77,13 +85,16 @@ fairlap suite run suite.toml --resume suite.json -o suite.json
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @JSON
 def run(
-    file: Path, resume: Path | None, output: tuple[Path, ...], as_json: bool, base: Path | None, change: Path | None,
-    **given: Any,
+    file: Path, resume: Path | None, output: tuple[Path, ...], as_json: bool, base: str | None, change: str | None,
+    max_slowdown: LargestSlowdown | None, threads: int | None, **given: Any,
 ) -> None:  # fmt: skip
     """Run the races of a suite, one after the other in drawn order.
 
     All differences that are claimed share one 5 %. With --base and --change every call and command races between these
-    folders, and the others are left out; without, races of contestants run and those are left out.
+    two sides, and the others are left out; without, races of contestants run and those are left out.
+
+    BENCHMARKS is a folder or file of asv or pytest-benchmark, a program of Google Benchmark or nvbench, or the
+    Cargo.toml of criterion.
 
     Ctrl-C keeps what was measured, and --resume runs the rest.
 
@@ -92,29 +103,26 @@ def run(
     as of `fairlap gate`: 3 when something is not comparable or the request is invalid.
     """
     from fairlap.cli.races.suite_races import run_suite
-    from fairlap.machine.files.atomic_files import write_output
-    from fairlap.render.encoders import SUFFIXES, encoded
-    from fairlap.request.suite import read_suite
+    from fairlap.render.encoders import SUFFIXES
+    from fairlap.suite.found_suites import FoundOptions, open_suite
     from fairlap.suite.suite_document import read_suite_document
     from fairlap.suite.suite_page import document_of
+    from fairlap.suite.suite_sides import suite_sides
 
+    sides_given, base_given = base is not None or change is not None, base is not None
     try:
         files = writable(output, only=SUFFIXES)
-        suite = read_suite(file)
         resumed = None if resume is None else read_suite_document(resume)
-        if resumed is not None:
-            _require_same(suite.sha256, resumed, given, sides=base is not None or change is not None)
-        options = _options(resumed, base, change, **given)
-
-        def save(found: SuiteDocument) -> None:
-            """Write the result, which survives a kill."""
-            for path, chosen in files:
-                if chosen.name == "json":
-                    write_output(path, encoded(document_of(found), "json"))
-
-        found = run_suite(suite, options, resumed, save)
+        if resumed is not None and not sides_given:
+            base, change = resumed.base, resumed.change
+        with suite_sides(base, change) as sides:
+            suite = open_suite(file, FoundOptions.of(sides, given["pass_env"], max_slowdown, threads), print_note)
+            if resumed is not None:
+                _require_same(suite.sha256, resumed, given, sides=sides_given)
+            options = _options(resumed, sides, **given)
+            found = run_suite(suite, options, resumed, partial(_save, files))
     except FairlapError as error:
-        if base is None:
+        if not base_given:
             raise
         print_error(str(error), error.code, as_json=as_json)
         raise SystemExit(_NOT_COMPARABLE) from None
@@ -122,19 +130,33 @@ def run(
         files = _with_result(files, found)
     status = print_document(document_of(found), as_json=as_json, files=files)
     if found.state == "interrupted":
-        print_note(f"resume with: {_how_to_resume(file, files, as_json=as_json, **given)}")
+        print_note(f"resume with: {_how_to_resume(file, files, max_slowdown, threads, as_json=as_json, **given)}")
     raise SystemExit(found.exit_status or status)
 
 
+def _save(files: list[tuple[Path, Format]], found: SuiteDocument) -> None:
+    """Write the result, which survives a kill."""
+    from fairlap.machine.files.atomic_files import write_output
+    from fairlap.render.encoders import encoded
+    from fairlap.suite.suite_page import document_of
+
+    for path, chosen in files:
+        if chosen.name == "json":
+            write_output(path, encoded(document_of(found), "json"))
+
+
 def _how_to_resume(
-    suite: Path, files: list[tuple[Path, Format]], *, as_json: bool, budget: float | None, trust: bool, store: bool,
-    quiet: bool, pass_env: tuple[str, ...], require: tuple[str, ...], **_kept: Any,
+    suite: Path, files: list[tuple[Path, Format]], max_slowdown: float | None, threads: int | None, *, as_json: bool,
+    budget: float | None, trust: bool, store: bool, quiet: bool, pass_env: tuple[str, ...], require: tuple[str, ...],
+    **_kept: Any,
 ) -> str:  # fmt: skip
     """Build the command that runs the rest; the result keeps what was selected."""
     kept = next(path for path, chosen in files if chosen.name == "json")
     words = ["fairlap", "suite", "run", str(suite), "--resume", str(kept)]
     words += [word for path, _ in files for word in ("-o", str(path))]
     words += [] if budget is None else ["--budget", f"{float(budget):g}s"]
+    words += [] if max_slowdown is None else ["--max-slowdown", f"{float(max_slowdown):g}"]
+    words += [] if threads is None else ["--threads", str(threads)]
     words += [word for name in pass_env for word in ("--pass-env", name)]
     words += [word for text in require for word in ("--require", text)]
     flags = {"--trust": trust, "--no-store": not store, "--quiet": quiet, "--json": as_json}
@@ -142,9 +164,9 @@ def _how_to_resume(
 
 
 def _options(
-    resumed: SuiteDocument | None, base: Path | None, change: Path | None, *, tags: tuple[str, ...],
-    only: tuple[str, ...], shard: str | None, strict: bool, budget: float | None, trust: bool, store: bool, quiet: bool,
-    pass_env: tuple[str, ...], require: tuple[str, ...],
+    resumed: SuiteDocument | None, sides: Sides, *, tags: tuple[str, ...], only: tuple[str, ...], shard: str | None,
+    strict: bool, budget: float | None, trust: bool, store: bool, quiet: bool, pass_env: tuple[str, ...],
+    require: tuple[str, ...],
 ) -> SuiteOptions:  # fmt: skip
     """Choose the options; a suite that is resumed keeps those that decide what is run."""
     from fairlap.cli.races.suite_races import SuiteOptions
@@ -153,28 +175,13 @@ def _options(
 
     if resumed is not None:
         selection, strict = resumed.selection, resumed.strict
-        base, change = (None if each is None else Path(each) for each in (resumed.base, resumed.change))
     else:
         selection = Selection(tags=tags, only=only, shard=None if shard is None else shard_in(shard))
     return SuiteOptions(
-        selection=selection, sides=_sides(base, change), budget_s=None if budget is None else float(budget),
-        strict=strict, trust=trust, store=store, quiet=quiet, pass_env=pass_env, required=required_changes_of(require),
+        selection=selection, sides=sides.folders, packages=sides.packages, named=sides.named, strict=strict,
+        budget_s=None if budget is None else float(budget), trust=trust, store=store, quiet=quiet, pass_env=pass_env,
+        required=required_changes_of(require),
     )  # fmt: skip
-
-
-def _sides(base: Path | None, change: Path | None) -> dict[str, Path]:
-    from fairlap.pull_request.sides import BASE, CHANGE
-
-    if (base is None) != (change is None):
-        raise InvalidRequest("give both --base and --change, or neither", code=_E_SUITE)
-    if base is None or change is None:
-        return {}
-    for folder in (base, change):
-        if not folder.is_dir():
-            raise InvalidRequest(f"{folder} is not a folder", code=_E_SUITE)
-    if base.resolve() == change.resolve():
-        raise InvalidRequest(f"--base and --change are the same folder, {base}", code=_E_SUITE)
-    return {BASE: base.absolute(), CHANGE: change.absolute()}
 
 
 def _require_same(sha256: str, resumed: SuiteDocument, given: dict[str, Any], *, sides: bool) -> None:
@@ -201,24 +208,26 @@ def _with_result(files: list[tuple[Path, Format]], found: SuiteDocument) -> list
     examples="""
 fairlap suite list suite.toml
     List the races with their tags.
+fairlap suite list benchmarks/
+    List the benchmarks of asv and pytest-benchmark in a folder.
 """,
 )
-@click.argument("file", type=FILE, metavar="SUITE.toml")
+@click.argument("file", type=_SUITE, metavar="SUITE.toml|BENCHMARKS")
 @OUTPUT_JSON
 @JSON
 def list_races(file: Path, output: tuple[Path, ...], as_json: bool) -> None:
     """List the races of a suite: names, tags, and what each races."""
     from fairlap.printable import joined_lines
     from fairlap.render.encoders.text import aligned
-    from fairlap.request.suite import read_suite
+    from fairlap.suite.found_suites import FoundOptions, open_suite
 
-    suite = read_suite(file)
+    suite = open_suite(file, FoundOptions(), print_note)
     listed = [
         ListedRace(
             each.name,
             each.tags,
             each.kind,
-            each.call or each.command or ", ".join([*each.models, *each.commands]),
+            each.what,
         )
         for each in suite.races
     ]

@@ -6,6 +6,7 @@ Altair takes some 60 ms for each, most of it to check the specification. No read
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,6 +81,10 @@ def size_labels() -> str:
     return _LABELS["bytes"]
 
 
+_KINDS: Mapping[Unit, str] = {"1/s": "rate", "B": "bytes", "1": "plain"}  # of axes; others are durations
+_AFTER: Mapping[Unit, str] = {"1/s": "/s", "B": " B"}
+
+
 def axis_value(value: float, unit: Unit) -> float:
     """On the axis of what contestants are ranked by: durations in nanoseconds, rates in 1/s."""
     return value if unit == "1/s" else as_time_ns(value, unit)
@@ -93,19 +98,21 @@ def with_ends(name: str, found: Estimate) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class JudgedAxis:
-    """What contestants are ranked by: in nanoseconds, or a rate in 1/s."""
+    """What contestants are ranked by: in nanoseconds, a rate in 1/s, or a value as it is."""
 
     by: str
-    is_rate: bool = False
+    unit: Unit = "ns"
 
     @property
     def axis(self) -> Any:
-        return measured_axis("rate" if self.is_rate else "duration", self.by)
+        return measured_axis(_KINDS.get(self.unit, "duration"), self.by)
 
     @property
     def shown(self) -> str:
         """An expression of Vega for tooltips."""
-        return "format(datum.judged, '.4~r') + '/s'" if self.is_rate else "format(datum.judged / 1e6, '.4~r') + ' ms'"
+        if self.unit in _KINDS:
+            return f"format(datum.judged, '.4~r') + '{_AFTER.get(self.unit, '')}'"
+        return "format(datum.judged / 1e6, '.4~r') + ' ms'"
 
 
 def measured_axis(kind: str, title: str, *, ticks: int = 5, upright: bool = False) -> Any:
