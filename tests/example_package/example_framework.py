@@ -21,13 +21,11 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
-    ProfiledCall,
-    Profiler,
     Settings,
-    Spent,
     Unsupported,
 )
 from fairlap.frameworks.contract_parts.compilation import Compilation, Operators, Types
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler, Spent
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.workload import Workload

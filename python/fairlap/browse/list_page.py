@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from fairlap import __version__
 from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
-from fairlap.request.work_title import work_title
+from fairlap.store.runs.listed_works import listed_works
 from fairlap.store.search import RunSummary, State, Wanted
 
 _STYLE = """
@@ -61,7 +61,8 @@ def _runs(found: RunList) -> Markup:
     if not found.runs:
         return tag("p", found.note or "There is no such run.", class_="note")
     heads = ["choose", "run", "began (UTC)", "state", "processes", "contestants by place", "files"]
-    rows = [dict(zip(heads, _cells(run), strict=True)) for run in found.runs]
+    works = listed_works(found.runs)
+    rows = [dict(zip(heads, _cells(run, works[run.run]), strict=True)) for run in found.runs]
     return tag(
         "form",
         scrolling("Runs", table("Runs, the newest first", heads, rows, "cards")),
@@ -71,7 +72,7 @@ def _runs(found: RunList) -> Markup:
     )
 
 
-def _cells(run: RunSummary) -> list[Markup | str]:
+def _cells(run: RunSummary, works: Sequence[str]) -> list[Markup | str]:
     path = f"/runs/{quote(run.run, safe='', errors='replace')}"
     ended_early = f": {run.ended_early}" if run.ended_early else ""
     return [
@@ -80,7 +81,7 @@ def _cells(run: RunSummary) -> list[Markup | str]:
         run.began_at[:16].replace("T", " ") or "unknown time",
         tag("span", f"{_SIGNS[run.state]} {run.state}{ended_early}", class_=f"state {run.state}"),
         run.processes_text,
-        joined(tag("div", f"{work_title(work, run.data, run.frameworks)}: {run.standing(work)}") for work in run.works),
+        joined(tag("div", line) for line in works),
         joined(*((tag("a", text, href=f"{path}/{name}"), " ") for name, text in _FILES.items())),
     ]
 

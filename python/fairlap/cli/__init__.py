@@ -15,6 +15,7 @@ from fairlap.cli.output import discard_output, filter_output, print_error
 from fairlap.cli.own_process import OWN_PROCESS
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, shortened
 from fairlap.interrupts import status_of
+from fairlap.machine.files.open_files import is_for_lack_of_files, why_too_few
 
 _NATIVE = "fairlap.engine._native"
 
@@ -195,6 +196,9 @@ def main() -> None:
     except OSError as error:
         if debug:
             traceback.print_exc()
+        if is_for_lack_of_files(error):
+            print_error(why_too_few(), NotAvailable.code, as_json=as_json)
+            sys.exit(2)
         discard_output()
         reason = error.strerror or str(error)
         where = f"{error.filename}: {reason}" if error.filename else f"{reason}; the output is incomplete"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairlap.engine import _native
+from fairlap.engine.measurement import Notice
 from fairlap.engine.native_functions import NativeFunction
 from fairlap.errors import InvalidRequest, shown
 from fairlap.suggestions import did_you_mean
@@ -31,6 +32,7 @@ _MOST_ELEMENTS = 2**33
 _DRAWN_INTEGERS = 100  # below this
 _WORDS = 8  # of the registers of either kind, in loop/c_call.hpp
 _SEED = 0
+_NONE = "void"  # as in C
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Argument:
 class Signature:
     arguments: tuple[Argument, ...] = ()
     returns: str = ""  # a type; empty for nothing, or for what is not looked at
+    is_given: bool = True  # not where nothing is said about arguments
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def c_function(name: str, arguments: str = "") -> NativeFunction:
 
     ``name`` is ``LIBRARY:FUNCTION``; a library without a slash is looked up as the system's linker does. ``arguments``
     are numbers (``i32:7``, ``f64:0.5``) and arrays of drawn numbers, handed over as pointers (``f32[1000]``), with
-    commas between them, in the order of the function's parameters. The arrays are not put back between calls.
+    commas between them, in the order of the function's parameters; ``void`` for none. The arrays are not put back
+    between calls.
     ``fairlap.measure(fairlap.c_function("libm.so.6:sin", "f64:0.5"))``.
     """
     if not isinstance(name, str) or not isinstance(arguments, str) or not is_of_library(name):
@@ -92,7 +96,7 @@ def signature_of(text: str) -> Signature:
     if arrow and returns not in TYPES:
         meant = did_you_mean(returns, TYPES) or f"the types are {', '.join(TYPES)}"
         raise InvalidRequest(f"{returns!r} is not what a C function returns here; {meant}")
-    arguments = tuple(_argument(part.strip()) for part in listed.split(",")) if listed else ()
+    arguments = () if listed in ("", _NONE) else tuple(_argument(part.strip()) for part in listed.split(","))
     floats = sum(each.size is None and each.type in _FLOATS for each in arguments)
     most = _native.INTEGER_REGISTERS, _native.FLOAT_REGISTERS
     if not most[0]:
@@ -102,7 +106,7 @@ def signature_of(text: str) -> Signature:
             f"{text!r}: a C function gets up to {most[0]} whole numbers and arrays and {most[1]} floats here; wrap it "
             "in one with fewer"
         )
-    return Signature(arguments, returns)
+    return Signature(arguments, returns, is_given=bool(listed or arrow))
 
 
 def _argument(text: str) -> Argument:
@@ -158,8 +162,17 @@ def loaded(name: str, signature: Signature) -> CFunction:
     padded = [each + [0] * (_WORDS - len(each)) for each in (integers, floats)]
     words = np.array([address, *padded[0], *padded[1], 0], dtype=np.uint64)
     call = _native.address_of_c_call(returns_float=signature.returns in _FLOATS)
-    native = NativeFunction(call, words.ctypes.data, name, owner=(library, words, arrays))
+    notices = () if signature.is_given else (_without_arguments(name),)
+    native = NativeFunction(call, words.ctypes.data, name, owner=(library, words, arrays), notices=notices)
     return CFunction(native, arrays, signature.returns, words)
+
+
+def _without_arguments(name: str) -> Notice:
+    return Notice(
+        "W_NO_ARGUMENTS",
+        f"{name} is called without arguments: whatever parameters it has are 0, or what is left in memory; give it "
+        f"--args, or --args {_NONE} where it has none",
+    )
 
 
 def _address(name: str) -> tuple[int, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.engine import _native
+from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
 
 _NEEDS_INTERPRETER_LOCK = 4  # FUNCFLAG_PYTHONAPI, set on functions of ctypes.PyDLL and PYFUNCTYPE
@@ -25,6 +26,7 @@ class NativeFunction:
     context: int = 0
     name: str = "native function"
     owner: object = None
+    notices: tuple[Notice, ...] = ()  # what to know before trusting a figure of it
 
     def __post_init__(self) -> None:
         for field, value in (("address", self.address), ("context", self.context)):

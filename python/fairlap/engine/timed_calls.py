@@ -82,6 +82,17 @@ def body_does_not_run(name: str) -> str:
     )
 
 
+def never_started(returned: object) -> bool:
+    """Whether it is a coroutine or a generator of which nothing has run. It is closed, or Python would warn of it."""
+    if inspect.iscoroutine(returned) and inspect.getcoroutinestate(returned) == inspect.CORO_CREATED:
+        returned.close()
+        return True
+    if inspect.isgenerator(returned) and inspect.getgeneratorstate(returned) == inspect.GEN_CREATED:
+        returned.close()
+        return True
+    return inspect.isasyncgen(returned)
+
+
 def _only_makes_something_to_run(fn: object) -> bool:
     called = [fn, getattr(type(fn), "__call__", None)]  # noqa: B004  (it may be async)
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
@@ -192,6 +203,7 @@ def time_calls(
     except MemoryError:
         raise NotAvailable(NOT_ENOUGH_MEMORY) from None
     notices = notices_of_run(record, on_clock, stop.target, python_threads=0 if native else threading.active_count())
+    notices = (*native.notices, *notices) if native else notices
     result = measurement_of(
         record,
         on_clock,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fairlap.frameworks.contract_parts.called_programs import OwnTimes
 from fairlap.frameworks.contract_parts.compilation import Compilation
+from fairlap.frameworks.contract_parts.profiler import Profiler
 from fairlap.frameworks.contract_parts.several_works import SeveralWorks
 from fairlap.frameworks.contract_parts.work_place import WorkIn
 from fairlap.models.arrays import Arrays
@@ -94,40 +95,6 @@ class TrainingState:
     answering: Callable[[Sequence[Arrays]], Callable[[], Sequence[Arrays]]] | None = None  # None if it cannot
     held_bytes: Callable[[], Mapping[str, int]] | None = None
     hold: Callable[[], Callable[[], Any]] | None = None  # None: by ``read`` and ``restore``
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What one call spent in one operator, over all the times that it ran it."""
-
-    calls: int
-    self_ns: float  # without the operators that it called
-    flops: float | None = None
-
-
-@dataclass(frozen=True)
-class ProfiledCall:
-    """One call under a profiler: its wall time, and what it spent on each operator by the framework's name for it."""
-
-    wall_ns: float
-    operators: Mapping[str, Spent]
-
-
-@dataclass(frozen=True)
-class Profiler:
-    """The framework's own profiler.
-
-    It is created with the contestant and must not do anything before it is used, which happens only in processes that
-    are not timed.
-
-    ``record`` makes so many calls under it, each to its completion, and writes its events to a file as Chrome's JSON,
-    where one is named and it has a timeline. ``bind`` stands in for the contestant's own where a profiler has to be
-    switched on when the model is built: the work is then built once more, for the profiler.
-    """
-
-    name: str
-    record: Callable[[Callable[[], Any], int, Path | None], list[ProfiledCall]]
-    bind: Callable[[Arrays], Callable[[], Any]] | None = None
 
 
 @dataclass(frozen=True)

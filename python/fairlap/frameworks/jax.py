@@ -21,11 +21,11 @@ from fairlap.frameworks.adapter_parts.answers import (
     as_float32,
     batch_of,
 )
+from fairlap.frameworks.adapter_parts.devices.jax_on_device import on_device
+from fairlap.frameworks.adapter_parts.devices.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.jax_leaves import joined, joined_leaves, parted, trained_leaves, zeros_between
-from fairlap.frameworks.adapter_parts.jax_on_device import on_device
 from fairlap.frameworks.adapter_parts.jax_settings import cache_in_force, environment_for
 from fairlap.frameworks.adapter_parts.losses.jax_losses import loss_of_batch, loss_with
-from fairlap.frameworks.adapter_parts.missing_device import missing_device
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.jax_ranks import RankMesh, join
@@ -46,8 +46,6 @@ from fairlap.frameworks.contract import (
     Contestant,
     Framework,
     Phase,
-    ProfiledCall,
-    Profiler,
     Settings,
     TrainingState,
     device_number,
@@ -55,6 +53,7 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract_parts.generation import answer_calls
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload

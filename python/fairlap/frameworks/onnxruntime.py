@@ -17,15 +17,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
-from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
-from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
-from fairlap.frameworks.adapter_parts.onnxruntime_on_device import (
+from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
     CUDA,
     provider_of,
     provider_options,
     run_options,
     why_not_loaded,
 )
+from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
+from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
 from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import operations_in, quantized
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
@@ -35,7 +35,6 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
-    Profiler,
     Settings,
     Unsupported,
     device_number,
@@ -44,6 +43,7 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.frameworks.contract_parts.generation import answer_calls
+from fairlap.frameworks.contract_parts.profiler import Profiler
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 from fairlap.request.work import Precision

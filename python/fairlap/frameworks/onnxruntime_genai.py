@@ -12,7 +12,7 @@ from fairlap.frameworks.adapter_parts.onnx_graph import files_of
 from fairlap.frameworks.adapter_parts.own_threads import thread_count
 from fairlap.frameworks.contract import Contestant, Framework, Phase, Settings, Unsupported, refuse_what_is_unknown
 from fairlap.frameworks.contract_parts.generation import Generation, KeptPrompt, Tokens, answer_calls
-from fairlap.models.sources.python_models.genai_config import GENAI_CONFIG
+from fairlap.models.sources.python_models.generating.genai_config import GENAI_CONFIG
 from fairlap.models.workload import Workload
 
 

@@ -21,7 +21,6 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
-    Profiler,
     Settings,
     Unsupported,
     refuse_what_is_unknown,
@@ -29,6 +28,7 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.frameworks.contract_parts.compilation import Compilation
 from fairlap.frameworks.contract_parts.generation import answer_calls
+from fairlap.frameworks.contract_parts.profiler import Profiler
 from fairlap.machine.allocators import LIBRARIES
 from fairlap.models.arrays import Arrays
 from fairlap.models.draw import rounded_to

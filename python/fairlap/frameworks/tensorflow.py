@@ -18,11 +18,11 @@ from fairlap.frameworks.adapter_parts.answers import (
     trained_names,
     weights_of_tensors,
 )
+from fairlap.frameworks.adapter_parts.devices.tensorflow_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.losses.tensorflow_losses import loss_of_batch, loss_of_labelled, with_gradients
 from fairlap.frameworks.adapter_parts.own_threads import threads_named
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.adapter_parts.ranks.tensorflow_ranks import strategy_of
-from fairlap.frameworks.adapter_parts.tensorflow_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.tensors.tensorflow_tensors import TYPES, lent_tensor, tensors_of
 from fairlap.frameworks.contract import (
     NO_WEIGHTS,
@@ -31,8 +31,6 @@ from fairlap.frameworks.contract import (
     Fed,
     Framework,
     Phase,
-    ProfiledCall,
-    Profiler,
     Settings,
     TrainingState,
     Unsupported,
@@ -41,6 +39,7 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract_parts.generation import answer_calls
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
 from fairlap.models.workload import Workload
 

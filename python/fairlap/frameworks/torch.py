@@ -15,6 +15,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     batch_of,
     trained_names,
 )
+from fairlap.frameworks.adapter_parts.devices.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.losses.torch_losses import loss_and_gradients, loss_of_batch, loss_with
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
 from fairlap.frameworks.adapter_parts.ranks.torch_ranks import FSDP, join, shared, undivided
@@ -30,7 +31,6 @@ from fairlap.frameworks.adapter_parts.tensors.torch_tensors import (
     tensors_of,
     weights_of,
 )
-from fairlap.frameworks.adapter_parts.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.torch_settings import (
     compiled_by_torch,
     integers_in_force,
@@ -45,8 +45,6 @@ from fairlap.frameworks.contract import (
     Contestant,
     Framework,
     Phase,
-    ProfiledCall,
-    Profiler,
     Settings,
     TrainingState,
     Unsupported,
@@ -54,6 +52,7 @@ from fairlap.frameworks.contract import (
 )
 from fairlap.frameworks.contract_parts.compilation import NO_TYPES, Compilation, Types
 from fairlap.frameworks.contract_parts.generation import answer_calls
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import LABELS
 from fairlap.models.workload import Workload

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlap.errors import InvalidRequest, described
 from fairlap.models.spec import Spec
 from fairlap.plugins import places_in_packages
+from fairlap.request.fields.source import why_no_callable
 from fairlap.request.fields.training_data import ItemSizes
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
         if (operation := operation_named(name)) is not None:
             return Model(operation.spec(), f"{_OPERATIONS}:{name}")
 
+        if why := why_no_callable(name):
+            raise InvalidRequest(f"{name} is not a model: {why}")
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_what_it_is(name) or _files_read()}")
         near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)

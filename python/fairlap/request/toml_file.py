@@ -22,7 +22,7 @@ _PART_OF_KEY = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.){0,1000}\"|'[^'\n]{0,1000}
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART_OF_KEY}[ \t]{{0,99}}\.[ \t]{{0,99}}){{100}}")
 _LONGEST_KEY = 40  # that could be a misspelt one
 _PLACE = re.compile(r"\s+- at `\$\.?(.*)`$")
-_STEP = re.compile(r"([^.\[\]]+)")
+_STEP = re.compile(r"(\[\.\.\.\]|[^.\[\]]+)")  # [...] where a table's own names are keys
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _WRONG_KEY = re.compile(r"Object (contains unknown|missing required) field")
 _UNKNOWN_NAME = re.compile(r"Invalid enum value (.*)", re.DOTALL)
@@ -89,7 +89,7 @@ def _explained(message: str, kind: type) -> str:
     reason = message[: place.start()] if place else message
     found = _type_at(inspect.type_info(kind), key)
     if unknown := _UNKNOWN_KEY.fullmatch(reason):
-        known = [field.encode_name for field in found.fields] if isinstance(found, inspect.StructType) else []
+        known = _keys_in(found)
         near = _nearest(unknown[1], known)
         hint = f"did you mean {near}?" if near else f"known keys: {', '.join(known)}"
         return f"unknown key {f'{key}.' if key else ''}{unknown[1]}; {hint}"
@@ -132,9 +132,17 @@ def _type_at(kind: inspect.Type, key: str) -> inspect.Type:
             kind = next((each for each in kind.types if isinstance(each, inspect.CollectionType)), kind)
         if isinstance(kind, inspect.StructType):
             kind = _plain(next(field.type for field in kind.fields if field.encode_name == step))
+        elif isinstance(kind, inspect.DictType):
+            kind = _plain(kind.value_type)
         elif isinstance(kind, inspect.CollectionType | inspect.VarTupleType):
             kind = _plain(kind.item_type)
     return kind
+
+
+def _keys_in(kind: inspect.Type) -> list[str]:
+    if isinstance(kind, inspect.UnionType):  # a table or a single value
+        return [key for each in kind.types for key in _keys_in(each)]
+    return [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
 
 
 def _plain(kind: inspect.Type) -> inspect.Type:

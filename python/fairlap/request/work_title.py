@@ -37,10 +37,11 @@ def work_title(label: str, data: str, frameworks: Iterable[str] = ()) -> str:
 def told_apart(titles: Mapping[str, str]) -> dict[str, str]:
     """By id of the work. Where two have one title, as a file before and after a change, each gets some of its id."""
     often = Counter(titles.values())
-    return {
-        work_id: title if often[title] == 1 else f"{title} · {work_id[:_DIGITS_SHOWN]}"
-        for work_id, title in titles.items()
-    }
+    return {work_id: title if often[title] == 1 else with_id(title, work_id) for work_id, title in titles.items()}
+
+
+def with_id(title: str, work_id: str) -> str:
+    return f"{title} · {work_id[:_DIGITS_SHOWN]}"
 
 
 def compared_with(work: Work, contestants: Iterable[ContestantName]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import zip_longest
 from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
@@ -45,6 +46,7 @@ class Placed(msgspec.Struct, frozen=True):
     times_the_first: float | None = (
         None  # by what is judged: how many times as long as the first, or its rate over this
     )
+    work_id: str = ""  # two works of a run may have one label
 
     @property
     def text(self) -> str:
@@ -58,6 +60,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     began_at: str
     state: State
     works: tuple[str, ...]
+    work_ids: tuple[str, ...] = ()  # in the same order; two works may have one label
     data: str  # what the calls were fed; empty where nothing was
     contestants: tuple[str, ...]
     frameworks: tuple[str, ...]  # of the contestants
@@ -76,10 +79,17 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
             return quantity_text.count(self.recorded_processes, "process")
         return f"{self.recorded_processes} of {quantity_text.count(self.planned_processes, 'process')}"
 
-    def standing(self, work: str) -> str:
+    @property
+    def works_by_id(self) -> list[tuple[str, str]]:
+        """Pairs of a label and an id, which is empty in a list that was written before it had ids."""
+        return list(zip_longest(self.works, self.work_ids[: len(self.works)], fillvalue=""))
+
+    def placed_on(self, work: str, work_id: str = "") -> list[Placed]:
+        return [each for each in self.placed if each.work == work and each.work_id in ("", work_id or each.work_id)]
+
+    def standing(self, work: str, work_id: str = "") -> str:
         """List the contestants on a work, with their places if known."""
-        placed = [each for each in self.placed if each.work == work]
-        return ", ".join(each.text for each in placed) or ", ".join(self.contestants)
+        return ", ".join(each.text for each in self.placed_on(work, work_id)) or ", ".join(self.contestants)
 
 
 class RunSummaries(PrintedDocument, frozen=True, tag="fairlap.runs/1"):
@@ -99,6 +109,7 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
         require_id(run["id"])
     numbers = json.dumps([run["number"] for run in runs])
     works = _grouped(db, f"SELECT run, label FROM works WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
+    ids = _grouped(db, f"SELECT run, coalesce(id, '') FROM works WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers)
     frameworks = _grouped(
         db, f"SELECT run, framework FROM contestants WHERE run IN ({NUMBERS}) ORDER BY run, place", numbers
     )
@@ -113,6 +124,7 @@ def summaries(db: Database, store: Path, wanted: Wanted, limit: int | None) -> l
             began_at=run["began_at"],
             state=state_shown(store, run["id"], run["state"]),
             works=tuple(works.get(run["number"], ())),
+            work_ids=tuple(ids.get(run["number"], ())),
             data=run["data"],
             contestants=tuple(names.get(run["number"], ())),
             frameworks=tuple(frameworks.get(run["number"], ())),
@@ -218,15 +230,15 @@ def _placed(db: Database, ids: str) -> dict[str, list[Placed]]:
         (ids,),
     ):
         label = labels.get((run, work_id), "")
-        if headline.setdefault((run, label), conditions) == conditions:
+        if headline.setdefault((run, work_id), conditions) == conditions:
             time_ns = _time_ns(value, unit) if place else None
             times = None
             if time_ns is not None:
-                first, first_ns = firsts.setdefault((run, label), (contestant, time_ns))
+                first, first_ns = firsts.setdefault((run, work_id), (contestant, time_ns))
                 # Of the verdict, which pairs blocks; medians are of all processes, and may show another ratio.
                 paired = baseline == first and isinstance(ratio, float) and ratio > 0
                 times = None if contestant == first else ratio if paired else time_ns / first_ns
-            found.setdefault(run, []).append(Placed(label, contestant, place, times))
+            found.setdefault(run, []).append(Placed(label, contestant, place, times, work_id or ""))
     return found
 
 

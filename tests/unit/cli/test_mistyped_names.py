@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke
+from fairlap.errors import InvalidRequest
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
 from runs_in_store import keep_whole
@@ -59,3 +60,37 @@ def test_where_no_name_is_near_none_is_suggested(arguments: tuple[str, ...]) -> 
     found = invoke(*arguments)
     assert "no such run" in found.output
     assert "did you mean" not in found.output
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    ("model", "meant"),
+    [
+        ("net.py:make", "net:make"),
+        ("./net.py:make", "net:make"),
+        ("models/net.py:Made.now", "net:Made.now in the folder models"),
+        ("./my-net.py:make", "rename"),
+        ("my-net.py:make", "rename"),
+        ("none.py:make", "no file none.py"),
+        ("./none.py:make", "no file ./none.py"),
+    ],
+)
+def test_a_file_in_the_place_of_a_module_is_answered_with_the_module(model: str, meant: str) -> None:
+    Path("models").mkdir()
+    for name in ("net.py", "my-net.py", "models/net.py"):
+        Path(name).write_text("def make(): ...\n")
+    found = invoke("compare", model, "--on", "torch")
+    assert isinstance(found.exception, InvalidRequest)
+    assert meant in str(found.exception)
+    assert len(str(found.exception).splitlines()) == 1
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("option", ["--reference", "--inputs"])
+def test_functions_of_callables_are_named_by_modules_too(option: str) -> None:
+    given = {"--reference": "ref:ref", "--inputs": "ref:draw"} | {option: "ref.py:ref"}
+    texts = [text for pair in given.items() for text in pair]
+    found = invoke("compare", "callable", "--on", "python:call=math.sin,python:call=math.cos", *texts)
+    assert isinstance(found.exception, InvalidRequest)
+    assert "ref.py:ref" in str(found.exception)
+    assert found.exception.code == "E_REFERENCE"

@@ -129,3 +129,12 @@ def test_a_race_runs_in_a_folder_with_spaces_letters_and_newlines(tmp_path: Path
     done = fairlap(*RACE, "-o", "race.json", cwd=folder, FAIRLAP_STORE=folder / "runs.sqlite")
     assert done.returncode == 0, done.stderr
     assert (folder / "race.json").exists()
+
+
+@pytest.mark.parametrize("files", [8, 10, 15])
+def test_with_too_few_open_files_that_is_the_cause(files: int, tmp_path: Path) -> None:
+    before, store = f"ulimit -n {files};", tmp_path / "runs.sqlite"
+    done = fairlap(*RACE, before=before, FAIRLAP_STORE=store, FAIRLAP_CACHE=tmp_path / "c")
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, error_code(done)) == (2, "E_NOT_AVAILABLE")
+    assert f"may have {files} open" in done.stderr

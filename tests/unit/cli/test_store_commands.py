@@ -15,6 +15,7 @@ from fairlap.explanations import paragraphs_of_a_claim
 from fairlap.machine.facts import machine_facts
 from fairlap.race.run import Run
 from fairlap.render.text.terminal import text_of
+from fairlap.request.fields.source import Source
 from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.store.runs.run_file import save_run
@@ -273,3 +274,21 @@ def test_contestants_of_several_works_have_a_line_for_each_work() -> None:
     assert len(lines) == 2
     assert "batch 4: 1= jax:fast" in lines[0]
     assert lines[1].strip().startswith("mlp · infer · fp32 · batch 8: 1= jax:fast")
+
+
+def test_two_works_of_one_title_are_told_apart_in_the_list() -> None:
+    """A model and a file of its name, of which the second has other sizes inside, in one run and in two."""
+    first = a_run()
+    [work] = first.plan.works
+    other = msgspec.structs.replace(work, source=Source("mlp", "/elsewhere/mlp", "/", files=(("mlp", "0" * 64),)))
+    assert (other.label, other.id == work.id) == (work.label, False)
+    second = a_run()
+    second.plan = msgspec.structs.replace(second.plan, works=(other,))
+    for process in second.processes:
+        process.work_id = other.id
+    runs = [kept(first), kept(second)]
+    lines = {line.split()[0]: line for line in output("runs").splitlines()}
+    assert [work.id[:8] in lines[runs[0]], other.id[:8] in lines[runs[1]]] == [True, True]
+    ids = [tuple(each["work_ids"]) for each in json.loads(output("runs", "--json"))["runs"]]
+    assert sorted(ids) == sorted([(work.id,), (other.id,)])
+    assert work.id[:8] not in output("runs", "--limit", "1")

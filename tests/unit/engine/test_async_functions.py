@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import fairlap
 import pytest
@@ -122,3 +122,32 @@ def test_in_a_notebook_another_thread_has_a_loop_of_its_own() -> None:
     found = asyncio.run(cell())
     assert found.samples == 5
     assert found.median_ns >= WAIT_S * 1e9
+
+
+def generates() -> Iterator[int]:
+    yield 1
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")  # of the calls that were timed
+@pytest.mark.parametrize("call", [lambda: waits(), lambda: generates()], ids=["coroutine", "generator"])
+def test_a_callable_that_makes_what_nothing_runs_is_not_measured(call: Callable[[], object]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        fairlap.measure(call, samples=10)
+    assert refused.value.code == "E_DEFERRED_WORK"
+    with pytest.raises(InvalidRequest) as refused:
+        fairlap.compare({"a": call, "b": call}, any_answers=True, blocks=2, seconds=0.001)
+    assert refused.value.code == "E_DEFERRED_WORK"
+
+
+def test_what_is_looked_at_is_one_call_more_and_none_without_a_warm_up() -> None:
+    calls: list[int] = []
+    fairlap.measure(lambda: calls.append(1), samples=10, warmup=2, calls_per_sample=1)
+    assert len(calls) == 13
+    calls.clear()
+    fairlap.measure(lambda: calls.append(1), samples=10, warmup=0, calls_per_sample=1)
+    assert len(calls) == 10
+
+
+def test_one_that_takes_no_further_call_is_measured() -> None:
+    left = iter(range(12))
+    assert fairlap.measure(lambda: next(left), samples=10, warmup=2, calls_per_sample=1).samples == 10

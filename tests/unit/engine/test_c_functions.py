@@ -221,3 +221,18 @@ def test_names_of_libraries_are_told_from_modules() -> None:
     libraries = ["libm.so.6:sin", "./a.so:f", "/x/libfoo.1.dylib:f"]
     others = ["math:sin", "a.so", "my.so.module:f", "kernel.ptx:f", ":f", "so:f"]
     assert [is_of_library(each) for each in itertools.chain(libraries, others)] == [True] * 3 + [False] * 6
+
+
+@pytest.mark.parametrize(("arguments", "is_warned"), [("", True), ("f64:0.5->f64", False), ("void", False)])
+def test_a_function_that_is_called_without_arguments_says_so(arguments: str, is_warned: bool) -> None:
+    found = fairlap.measure(fairlap.c_function("libm.so.6:sin", arguments), samples=10, warmup=1)
+    assert ("W_NO_ARGUMENTS" in [notice.code for notice in found.warnings]) == is_warned
+    given = ("--args", arguments) if arguments else ()
+    one = json.loads(output("time", "libm.so.6:sin", *given, "--seconds", "0.01", "--json"))
+    assert ("W_NO_ARGUMENTS" in [each["code"] for each in one["warnings"]]) == is_warned
+
+
+def test_each_row_of_functions_without_arguments_says_so() -> None:
+    names = ("libm.so.6:sin", "libm.so.6:cos")
+    document = json.loads(output("time", *names, "--any-answers", "--blocks", "2", "--json"))
+    assert all("W_NO_ARGUMENTS" in [each["code"] for each in row["warnings"]] for row in document["rows"])

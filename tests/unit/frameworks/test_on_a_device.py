@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fairlap.engine import _native
 from fairlap.errors import NotAvailable
-from fairlap.frameworks.adapter_parts import onnxruntime_on_device as ort
-from fairlap.frameworks.adapter_parts.missing_device import missing_device
+from fairlap.frameworks.adapter_parts.devices import onnxruntime_on_device as ort
+from fairlap.frameworks.adapter_parts.devices.missing_device import missing_device
 from fairlap.frameworks.contract import Settings, Unsupported, device_number
 from fairlap.frameworks.onnxruntime import OnnxRuntime
 
@@ -110,7 +110,7 @@ def test_tensorrt_is_for_a_gpu_and_refused_before_anything_is_imported() -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="workers run on Linux")
 def test_the_callback_that_names_xlas_stream_runs_and_says_when_there_is_none() -> None:
     jax = pytest.importorskip("jax", reason="`make test` installs it and runs this")
-    from fairlap.frameworks.adapter_parts.jax_on_device import stream_of_xla
+    from fairlap.frameworks.adapter_parts.devices.jax_on_device import stream_of_xla
 
     with pytest.raises(NotAvailable, match="GPU context is not available"):
         stream_of_xla(jax.devices("cpu")[0], lambda: None)

@@ -23,7 +23,7 @@ from fairlap.frameworks.adapter_parts.profiles.profiled_spans import (
     self_times,
     write_chrome_trace,
 )
-from fairlap.frameworks.contract import Spent
+from fairlap.frameworks.contract_parts.profiler import Spent
 
 
 def test_the_self_times_of_nested_operators_add_up_to_the_time_of_the_outermost() -> None:

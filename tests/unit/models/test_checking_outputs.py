@@ -40,7 +40,7 @@ def test_the_figures_are_what_they_are_called() -> None:
 def test_one_element_off_is_wrong_though_the_cosine_is_high() -> None:
     got = REFERENCE.copy()
     got[1, 2] += 0.01
-    assert why(got) == "1 of 20 elements are off by more than allowed"
+    assert why(got) == "1 of 20 elements are off by too much"
 
 
 def test_near_in_one_of_the_two_ways_is_near_enough() -> None:
@@ -58,7 +58,7 @@ def test_a_reference_of_zeros_is_met_by_zeros_and_by_what_is_near_them() -> None
     zeros = np.zeros((2, 2))
     assert not why(zeros, zeros)
     assert not why(zeros + 1e-6, zeros)
-    assert why(zeros + 1, zeros) == "4 of 4 elements are off by more than allowed"
+    assert why(zeros + 1, zeros) == "4 of 4 elements are off by too much"
 
 
 def test_another_shape_is_wrong_even_with_the_same_elements() -> None:

@@ -33,6 +33,7 @@ def test_of_a_single_contestant_there_is_no_name_to_say() -> None:
     assert "  ! planted [W_ILL_CONDITIONED]" in text_with("W_ILL_CONDITIONED", ("torch",), "torch").splitlines()
 
 
-def test_what_a_contestant_alone_did_stays_with_it() -> None:
-    text = text_with("W_CHECKPOINT", ("torch", "jax"))
-    assert text.count("      ! planted [W_CHECKPOINT]") == 2
+@pytest.mark.parametrize("code", ["W_CHECKPOINT", "W_TRAINING_SUMS"])
+def test_what_a_contestant_alone_did_stays_with_it(code: str) -> None:
+    text = text_with(code, ("torch", "jax"))
+    assert text.count(f"      ! planted [{code}]") == 2

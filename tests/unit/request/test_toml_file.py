@@ -26,6 +26,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
     contestants: Contestants | None = None
     inner: Inner = Inner()
     entry: list[Inner] = []
+    named: dict[str, str | Inner] = {}
 
 
 def refusal(folder: Path, content: bytes) -> InvalidRequest:
@@ -55,6 +56,10 @@ def refusal(folder: Path, content: bytes) -> InvalidRequest:
         ("zzz = 2", "E_TOML", ["zzz;", "models, blocks"]),
         ("[inner]\ncvs = 'x'", "E_TOML", ["inner.cvs;", "csv?"]),
         ("[[entry]]\nblocks = 2", "E_TOML", ["entry[0].blocks;", "csv, count"]),
+        ("[named.one]\nblocks = 2", "E_TOML", ["blocks;", "csv, count"]),
+        ("[named.one]\ncvs = 'x'", "E_TOML", ["cvs;", "csv?"]),
+        ("[named]\none.count = 'y'", "E_REQUEST", ["count:"]),
+        ("[named.one.two]\nx = 1", "E_TOML", ["two;", "csv, count"]),
         ("blocks = ", "E_TOML", []),
         ("blocks = 1\nblocks = 2", "E_TOML", []),
         ("\0", "E_TOML", []),

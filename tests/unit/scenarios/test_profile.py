@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fairlap.frameworks.contract import ProfiledCall, Spent
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Spent
 from fairlap.scenarios.untimed.device_profile import kernel_named
 from fairlap.scenarios.untimed.profile import kind_of, profile_of
 

@@ -15,6 +15,7 @@ from fairlap.cli.options.values import FILE, RUN
 from fairlap.cli.output import print_line, progress_notes
 from fairlap.cli.races.plan_trust import require_allowed
 from fairlap.errors import InvalidRequest
+from fairlap.machine.files.open_files import require_open_files
 
 if TYPE_CHECKING:
     from fairlap.cli.races.recorder import StoredRun
@@ -65,6 +66,7 @@ def race_as_asked(
     from fairlap.frameworks.programs.command import require_programs
     from fairlap.race.planning.plan_file import save_plan
 
+    require_open_files()
     given = {name: value for name, value in given.items() if value not in (None, ())}
     [first, *others] = models or ("",)
     if first.lower().endswith(".json") and not others and "contestants" not in given and options.plan_file is None:
@@ -108,6 +110,7 @@ def _planned(
     from fairlap.race.planning.plan_file import load_plan
     from fairlap.race.planning.plan_from_request import plan_of
     from fairlap.race.planning.plan_reach import allow
+    from fairlap.race.planning.shared_processes import require_shared
     from fairlap.race.resume import require_same_sources, with_files_here, with_modules_now
     from fairlap.results.decision.required_measured import require_measured
     from fairlap.store.runs.run_sources import require_contestant
@@ -118,6 +121,7 @@ def _planned(
         plan = plan_of(request, notify)
         require_measured(plan)
         allow(plan)
+        require_shared(plan)
         require_contestant(plan, request.baseline)
         return _Planned(plan, output)
     trust = bool(given.pop("trust", False))

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers
 from fairlap.models.arrays import Arrays
-from fairlap.models.onnx_import.model_file import array_of
+from fairlap.models.onnx_import.files.model_file import array_of
 from fairlap.models.onnx_import.subgraphs import graphs_under
 from fairlap.models.sources.onnx_graphs.arrays_beside import DATA, arrays_beside
 from fairlap.models.workload import Workload

@@ -46,7 +46,7 @@ def output_errors(
     if cosine < tolerance.cosine:
         why = f"its cosine with the reference is {cosine:.4f}, below {tolerance.cosine}"
     elif not near.all():
-        why = f"{int((~near).sum()):,} of {near.size:,} elements are off by more than allowed"
+        why = f"{int((~near).sum()):,} of {near.size:,} elements are off by too much"
     elif tolerance.norm is not None and relative_error > tolerance.norm:
         why = f"all elements together are off by {100 * relative_error:.2g} %, over {100 * tolerance.norm:.2g} %"
     return OutputError(name, cosine, float(difference.max(initial=0.0)), worst_relative, relative_error, why)

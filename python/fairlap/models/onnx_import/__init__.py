@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlap.models.onnx_import.build import ImportedModel, build
+from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Graph, Node, Tensor
-from fairlap.models.onnx_import.load import load_graph
 
 __all__ = ["Graph", "ImportedModel", "Node", "Tensor", "build", "load_graph"]

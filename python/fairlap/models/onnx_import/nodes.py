@@ -10,8 +10,8 @@ import numpy as np
 
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import check_attributes
+from fairlap.models.onnx_import.files.model_file import array_of
 from fairlap.models.onnx_import.graph import Array, Node
-from fairlap.models.onnx_import.model_file import array_of
 from fairlap.models.onnx_import.operators.table import CONTROL_FLOW, OPERATORS, claimed
 from fairlap.models.onnx_import.subgraphs import names_read_by
 

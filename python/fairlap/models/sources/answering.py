@@ -21,7 +21,13 @@ from fairlap.models.array_files import safetensors
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.opening import hashes_of
-from fairlap.models.sources.proof import outputs_of, plain_outputs, require_usable, tolerances
+from fairlap.models.sources.proof import (
+    outputs_of,
+    plain_outputs,
+    require_usable,
+    tolerances,
+    widened_by_long_sums,
+)
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.spec import Tolerance
 from fairlap.request.fields.source import Source
@@ -51,6 +57,7 @@ def _answered(found: Opened, file: Path) -> Answered:
     require_usable(answers)
     plain = plain_outputs(found.in_float32, found.weights, inputs)
     allowed = tolerances(found.forward, found.weights, inputs, answers, plain)
+    allowed = widened_by_long_sums(allowed, found.forward, found.weights, inputs, answers)
     safetensors.write(answers_beside(file), answers)
     return Answered(allowed["fp32"])
 

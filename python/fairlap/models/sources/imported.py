@@ -15,16 +15,16 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
+from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Array, Graph
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
 from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
-from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
 from fairlap.models.onnx_import.operators.table import EXACT
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
 from fairlap.models.sources.contract import Forward, RightAnswers
-from fairlap.models.sources.graphs_by_size import GraphsBySize, OtherSizes
+from fairlap.models.sources.onnx_graphs.graphs_by_size import GraphsBySize, OtherSizes
 from fairlap.request.work import Precision
 
 _DRAWS_OF_ROUNDINGS = 3

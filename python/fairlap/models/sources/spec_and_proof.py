@@ -21,6 +21,7 @@ from fairlap.models.sources.proof import (
     tolerances,
     unnoticed,
     unnoticed_notice,
+    widened_by_long_sums,
 )
 from fairlap.models.spec import Constant, Spec, Tensor, Weight
 from fairlap.request.fields.source import Source
@@ -53,6 +54,8 @@ def proof_of(
     else:
         plain = plain_outputs(found.in_float32, found.weights, sets[first])
         allowed = tolerances(found.forward, found.weights, sets[first], exact, plain)
+        for which, own in sets.items():
+            allowed = widened_by_long_sums(allowed, found.forward, found.weights, own, references[which])
         notices = ill_conditioned(exact, plain, allowed["fp32"]) or loose(allowed["fp32"])
     silent = unnoticed(
         found.forward, found.weights, sets[first], sets[second], list(references.values()), allowed, found.inputs

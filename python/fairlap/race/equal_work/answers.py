@@ -35,10 +35,9 @@ PEER_GRADIENT = "gradient compared with"
 LARGEST_GRADIENT_DISAGREEMENT = {"fp32": 1e-3, "tf32": 2.5e-2, "fp16": 2.5e-2, "autocast": 1e-1, "bf16": 1e-1}
 _PRECISIONS: Mapping[str, Precision] = {"float16": "fp16", "bfloat16": "bf16"}  # of types of a user's file
 _STEPS = frozenset(("int8", "uint8"))
-_SATURATES = (
-    ". The file is quantized: on CPUs without VNNI products of unsigned and signed bytes saturate; "
-    "quantize with reduce_range=True"
-)
+_SATURATES = ". On CPUs without VNNI products of signed and unsigned bytes saturate: quantize with reduce_range=True"
+_NEARLY_ONE = 0.99995  # a cosine that would be shown as 1
+_OF_ROUNDING = re.compile("precision|tf32")
 _FEW_NUMBERS = 16
 _NUMBER = re.compile(r"^\d+$")
 
@@ -116,11 +115,12 @@ def require_right(errors: list[AnswerError], in_force: Mapping[str, str], own_ty
     distances.append(
         "not finite" if worst.relative is None else f"relative error {quantity_text.relative_error(worst.relative)}"
     )
-    if worst.cosine is not None:
+    if worst.cosine is not None and worst.cosine < _NEARLY_ONE and "cosine" not in worst.why:
         distances.append(f"cosine {worst.cosine:.4f}")
     if worst.worst_absolute is not None:
         distances.append(f"worst element off by {worst.worst_absolute:.1e}")
-    settings = ", ".join(f"{key} {value}" for key, value in in_force.items())
+    rounding = {key: value for key, value in in_force.items() if _OF_ROUNDING.search(key)}  # the row has all of them
+    settings = ", ".join(f"{key} {value}" for key, value in rounding.items())
     against = "" if worst.what.startswith(PEER_GRADIENT) else " from the reference"
     code = "E_GRADIENT" if worst.what.startswith("gradient") else "E_OUTPUT"
     if worst.what.endswith(AFTER_TRAINING):

@@ -46,7 +46,17 @@ def why_fresh(plan: Plan) -> str:
 def require_honoured(plan: Plan) -> None:
     """Refuse to share no process where that was asked for, unless there is nothing to share."""
     if plan.fresh != "every" and (why := why_fresh(plan)) and why != _UNLIKE:
-        raise InvalidRequest(f"--fresh {plan.fresh}: each work has its own processes here, because {why}; leave it out")
+        raise _dishonoured(plan, why)
+
+
+def require_shared(plan: Plan) -> None:
+    """Refuse to start no processes of their own for works of a race that share none. Those of a suite share others."""
+    if plan.fresh == "never" and (why := why_fresh(plan)):
+        raise _dishonoured(plan, why)
+
+
+def _dishonoured(plan: Plan, why: str) -> InvalidRequest:
+    return InvalidRequest(f"--fresh {plan.fresh}: each work has its own processes here, because {why}; leave it out")
 
 
 def kinds_of_works(plan: Plan) -> tuple[Kind | None, ...]:

@@ -23,10 +23,10 @@ _LEAST_BOUND = 0.25  # of a roof: what `triad`, which nothing but memory bounds,
 OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT", "W_STEPS_DIFFER")
 """Codes of warnings about all of its processes."""
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
-_SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF")  # of all processes
+_SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF", "W_TRAINING_SUMS")  # of all processes
 OF_THE_WORK = (
     *("W_NO_REFERENCE", "W_FILE_PRECISION", "W_WEAK_PROOF", "W_ILL_CONDITIONED", "W_OTHER_TOKENS"),
-    *("W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED", "W_ONE_SIZE"),
+    *("W_REFERENCE_TYPE", "W_ARGUMENTS_RESTORED", "W_ONE_SIZE", "W_LOOSE_CHECK", "W_TRAINING_UNSEEN"),
 )
 """Codes of warnings about what is computed and how its answers are proven, whichever contestant computes it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +17,7 @@ CODE = "E_SHAPES"
 PREFIX_OF_TRANSFORMERS = "hf:"  # then a folder, or a config.json
 PREFIX_OF_CALLABLES = "callable:"  # then the reference of callables, module:function
 CHECKOUT_VARIABLE = "FAIRLAP_CHECKOUT"  # of a process: the folder in which it finds module:function first
+_CODE = ".py"
 _CALLABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MOST_SIZE = 2**31
 _LEAST_ANSWER = 2  # tokens: the first comes of the prompt, so there is nothing between tokens before
@@ -146,8 +148,22 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def is_callable_name(text: str) -> bool:
-    """Whether this is ``module:function``, as far as its form shows."""
-    return _CALLABLE.fullmatch(text) is not None
+    """Whether this is ``module:function``, as far as its form shows. ``net.py`` is a file, not a module of net."""
+    return _CALLABLE.fullmatch(text) is not None and not text.partition(":")[0].endswith(_CODE)
+
+
+def why_no_callable(text: str) -> str:
+    """Name the module in place of ``net.py:make``; empty where the text is of another form."""
+    name, colon, function = text.rpartition(":")
+    if not colon or not name.endswith(_CODE) or not is_callable_name(f"net:{function}"):
+        return ""
+    file = Path(name)
+    if not file.is_file():
+        return f"there is no file {name}"
+    if not is_callable_name(f"{file.stem}:{function}"):
+        return f"{name} cannot be imported under this name; rename it, with letters, digits and _ alone"
+    where = "" if file.parent == Path() else f" in the folder {file.parent}"
+    return f"{name} is a file; name its module: {file.stem}:{function}{where}"
 
 
 def path_parts(path: str) -> tuple[str, str, str]:

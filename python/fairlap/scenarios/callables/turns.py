@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairlap import quantity_text, verdict
-from fairlap.engine import measure
 from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
+from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
 from fairlap.scenarios.callables.answers.check import Answers
@@ -158,6 +158,9 @@ class Turns:
             arm.quantity = first.headline.name
             arm.first_ns = first.median_ns
             arm.warnings = first.warnings
+            if arm.done is None and self._options["stream"] is None and not self._answers.are_compared:
+                on = self._answers.in_turn(self.arms.index(arm)).on[0]
+                require_started(arm.fn, on.args, on.kwargs, first)
         late_s = max(arm.late_s for arm in self.arms)
         if not self._fixed:
             self.seconds = max(self.seconds, min(LONGEST_TURN_S, _TURN_OVER_LATE_WORK * late_s))
@@ -242,7 +245,7 @@ class Turns:
         cpu_of_others_before_s = cpu_of_others_s()
         turn = self._answers.in_turn(self.arms.index(arm))
         on = turn.on[0]
-        found = measure(
+        found = timed(
             turn.fn,
             args=on.args,
             kwargs=on.kwargs,

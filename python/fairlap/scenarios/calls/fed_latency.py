@@ -100,14 +100,14 @@ class FedCalls:
         pipeline = self._opened()
         self._reset()
         call = self._call(pipeline)
-        warm = engine.measure(
+        warm = engine.time_calls(
             call, samples=1, warmup="auto" if request.warmup is None else request.warmup, calls_per_sample=1
         )
         # A slow call is measured for longer: one sample has no meaningful median.
         one_call_s = float(np.nanmedian(next(iter(warm.quantities.values())).values)) / 1e9
         seconds = None if request.seconds is None else max(request.seconds, _MIN_CALLS * one_call_s)
         before = pipeline.waits_ns()
-        measured = engine.measure(call, seconds=seconds, samples=request.samples, warmup=0, calls_per_sample=1)
+        measured = engine.time_calls(call, seconds=seconds, samples=request.samples, warmup=0, calls_per_sample=1)
         after = pipeline.waits_ns()
         wall_ns = float(np.nansum(next(iter(measured.quantities.values())).values))
         waits = {name: float(after[name] - before[name]) for name in after}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import NotAvailable
 from fairlap.frameworks.adapter_parts.profiles.profiled_spans import CALL, Span, profiled_calls, write_chrome_trace
-from fairlap.frameworks.contract import ProfiledCall, Profiler
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Profiler
 
 if TYPE_CHECKING:
     from fairlap.engine._native import RecordedCall

@@ -11,7 +11,8 @@ from statistics import median
 from typing import Any, TypeVar
 
 from fairlap.errors import InvalidRequest
-from fairlap.frameworks.contract import Contestant, ProfiledCall, Unsupported
+from fairlap.frameworks.contract import Contestant, Unsupported
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall
 from fairlap.models.arrays import Arrays
 from fairlap.scenarios.held import Held
 from fairlap.scenarios.untimed.profile_messages import Operator, Profile, ProfileCalls, Profiled

@@ -51,7 +51,7 @@ class ListedRun:
     @property
     def winner(self) -> str | None:
         """The contestant that is shown to be faster than all others in every work; None where there is none."""
-        found = {_winner(self.summary, work) for work in self.summary.works}
+        found = {_winner(self.summary, work, work_id) for work, work_id in self.summary.works_by_id}
         return found.pop() if len(found) == 1 else None
 
     def results(self) -> Results:
@@ -103,7 +103,7 @@ def runs(
         return ()
 
 
-def _winner(summary: RunSummary, work: str) -> str | None:
+def _winner(summary: RunSummary, work: str, work_id: str) -> str | None:
     """Find the first of several, whose place no other contestant may hold as well."""
-    placed = [each for each in summary.placed if each.work == work and each.place is not None]
+    placed = [each for each in summary.placed_on(work, work_id) if each.place is not None]
     return placed[0].contestant if len(placed) > 1 and placed[0].place == "1" else None

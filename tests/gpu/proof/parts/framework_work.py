@@ -61,7 +61,7 @@ def jax_work() -> Work:
     a = jax.random.normal(jax.random.key(1), (SIZE, SIZE))
     multiply = jax.jit(partial(jax.numpy.matmul, precision="highest"))  # in IEEE float32, as the others do
     jax.block_until_ready(multiply(a, a))
-    from fairlap.frameworks.adapter_parts.jax_on_device import stream_of_xla
+    from fairlap.frameworks.adapter_parts.devices.jax_on_device import stream_of_xla
 
     return Work(lambda: multiply(a, a), jax.block_until_ready, HIDDEN, partial(stream_of_xla, jax.devices()[0]))
 

@@ -22,7 +22,7 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def steps_of(path: Path, name: str, **changes: Any) -> Any:
-    from fairlap.models.sources.python_models.encoder_decoder_steps import EncoderDecoderSteps
+    from fairlap.models.sources.python_models.generating.encoder_decoder_steps import EncoderDecoderSteps
 
     source = generating_source(generating_folder(path, name, **changes), (PROMPT, TOKENS))
     return EncoderDecoderSteps(module_of(LocalModel(source), with_weights=True)[0], PROMPT, TOKENS)

@@ -66,7 +66,7 @@ def test_an_encoder_reads_its_weights_once_and_a_decoder_once_for_each_token(tmp
 
 
 def test_a_decoder_begins_with_the_token_of_generation_config(tmp_path: Path) -> None:
-    from fairlap.models.sources.python_models.encoder_decoder_steps import start_token
+    from fairlap.models.sources.python_models.generating.encoder_decoder_steps import start_token
 
     source = generating_source(generating_folder(tmp_path / "m", "t5"), (PROMPT, TOKENS))
     file = tmp_path / "m" / "generation_config.json"
@@ -94,7 +94,7 @@ def test_the_reference_is_that_of_all_tokens_at_once_in_float64(tmp_path: Path) 
 @pytest.mark.slow
 def test_frequencies_of_positions_stay_in_float32(tmp_path: Path) -> None:
     import torch
-    from fairlap.models.sources.python_models.causal_steps import CausalSteps
+    from fairlap.models.sources.python_models.generating.causal_steps import CausalSteps
 
     source = generating_source(generating_folder(tmp_path / "m", "llama"), (PROMPT, TOKENS))
     model, _ = module_of(LocalModel(source), with_weights=True)

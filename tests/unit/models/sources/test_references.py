@@ -234,3 +234,21 @@ def test_the_answers_of_a_model_with_powers_are_finite_when_its_weights_are_move
     path = saved(tmp_path / "m.onnx", [node], {"x": (FLOAT, [2, 4])}, {"two": np.array([2.0], np.float32)})
     _, bundle = opened(source_of(path), tmp_path)
     assert 0 < bundle.tolerances["fp32"]["out"].absolute < 1e-3
+
+
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceSum", "GlobalAveragePool"])
+def test_a_plain_photo_may_be_added_up_as_onnx_runtime_does(operator: str, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    axes = {"axes": np.array([2, 3])} if operator == "ReduceSum" else {}
+    attributes = {"axes": [2, 3]} if operator == "ReduceMean" else {}
+    node = onnx.helper.make_node(operator, ["x", *axes], ["out"], **attributes)
+    file = saved(tmp_path / "m.onnx", [node], {"x": (FLOAT, [1, 1, 96, 96])}, axes)
+    plain = np.full((1, 1, 96, 96), (1 - 0.456) / 0.224, np.float32)  # white, as networks for photos take it
+    np.savez(tmp_path / "photos.npz", x=plain)
+    materials = materials_of(source_of(file, inputs=str(tmp_path / "photos.npz")), tmp_path)
+    session = runtime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
+    for answer in (session.run(None, {"x": plain})[0], np.add.accumulate(plain.reshape(-1))[-1:].reshape(1, 1, 1, 1)):
+        given = answer if operator == "ReduceSum" or answer.max() < 10 else answer / np.float32(plain.size)
+        assert all(error.right for error in answers.array_errors(materials, {"out": given}, "inputs", "before"))
+    wrong = {"out": materials.reference("inputs")["out"].astype(np.float32) * np.float32(1 + 1e-3)}
+    assert not any(error.right for error in answers.array_errors(materials, wrong, "inputs", "before"))

@@ -159,3 +159,16 @@ def test_a_wrong_answer_to_a_quantized_file_names_the_likely_cause(own_types: tu
         require_right([wrong], {"threads": "1"}, own_types)
     assert found.value.code == "E_OUTPUT"
     assert ("reduce_range=True" in str(found.value)) == hint
+
+
+@pytest.mark.parametrize(("own_types", "most"), [((), 200), (("int8",), 300)])
+def test_a_wrong_answer_takes_two_lines_whatever_is_in_force(own_types: tuple[str, ...], most: int) -> None:
+    in_force = {"precision": "fp32"} | {f"setting {number}": "of this framework" for number in range(20)}
+    when, exact = "the answer to IMG_20240131_120000.jpg", GRADIENT.astype(np.float64)
+    wrong = answer_error("logits", when, GRADIENT * np.float32(1.001), exact, Tolerance(0.999, 1e-5, 1e-5))
+    with pytest.raises(OtherWork) as found:
+        require_right([wrong], in_force, own_types)
+    assert found.value.code == "E_OUTPUT"
+    assert len(str(found.value)) < most
+    assert "fp32" in str(found.value)
+    assert "IMG_20240131_120000.jpg" in str(found.value)

@@ -380,3 +380,16 @@ def test_the_command_checks_answers_and_its_status_says_so(tmp_path: Path, monke
     assert json.loads(passed.stdout)["answers"]["compared"] == "reference"
     one = CliRunner().invoke(cli, ["time", names[0], "--inputs", "kernels_to_check:draw", "--samples", "20", "--json"])
     assert one.exit_code == 0
+
+
+def test_sums_of_equal_numbers_are_right_in_every_order() -> None:
+    def plain(rng: np.random.Generator) -> Any:
+        return np.full(9_216, rng.choice([2.437, 0.1, 1 / 3]), np.float32)
+
+    callables: dict[str, Callable[..., object]] = {
+        "one by one": lambda x: np.cumsum(x)[-1],
+        "but ten": lambda x: x[10:].sum(),
+        "in pairs": np.sum,
+    }
+    found = fairlap.compare(callables, reference=np.sum, inputs=plain, **QUICK)
+    assert {name: each.code for name, each in found.answers.wrong.items()} == {"but ten": "E_OUTPUT"}

@@ -56,7 +56,7 @@ Install = Callable[..., PlantedEngine]
 def engine(monkeypatch: pytest.MonkeyPatch) -> Install:
     def install(stop_after: int | None = None, **costs: Cost) -> PlantedEngine:
         made = PlantedEngine(costs, stop_after)
-        monkeypatch.setattr(turns, "measure", made)
+        monkeypatch.setattr(turns, "timed", made)
         monkeypatch.setattr(turns.Turns, "_in_rounds", lambda self, firsts: None)
         monkeypatch.setattr(turns, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.0)
         return made
@@ -205,7 +205,7 @@ def test_a_callable_that_raises_in_the_middle_keeps_the_blocks_before(
             raise CallableRaised(f"{name} raised ValueError", found)  # type: ignore[arg-type]
         return found
 
-    monkeypatch.setattr(turns, "measure", raising)
+    monkeypatch.setattr(turns, "timed", raising)
     found = fairlap.compare_over(TWO, inputs=draw, axes={"n": (1, 2)}, blocks=16)
     assert found.at(n=1).code == "E_CALLABLE_RAISED"
     assert 6 <= found.at(n=1).blocks < 16

@@ -40,6 +40,7 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str
 
     from fairlap.store.errors import NoSuchRun
     from fairlap.store.foreign_points import foreign_sources
+    from fairlap.store.runs.listed_works import listed_works
     from fairlap.store.search import RunSummaries, Wanted
     from fairlap.store.store import open_store
 
@@ -56,8 +57,9 @@ def command(ctx: click.Context, model: str, on: str, since: str | None, tag: str
         if as_json:
             print_json(RunSummaries(found, foreign=sources or UNSET))
         elif found or sources:
+            works = listed_works(found)
             for summary in found:
-                click.echo(joined_lines(_fitting(line) for line in _lines(summary)))
+                click.echo(joined_lines(_fitting(line) for line in _lines(summary, works[summary.run])))
         else:
             print_line(f"no such run in {where}{meant}")
     for each in sources if not as_json else ():
@@ -281,15 +283,10 @@ def _note_waiting() -> None:
             print_note(f"{count(len(waiting), 'run')} of this machine not sent yet; `fairlap runs push` sends them")
 
 
-def _lines(summary: RunSummary) -> list[str]:
+def _lines(summary: RunSummary, works: list[str]) -> list[str]:
     """One line; a run of several works has one more for each, and what people wrote about it has its own."""
-    from fairlap.request.work_title import work_title
-
     began = summary.began_at[:16].replace("T", " ") or "unknown time"
     head = f"{summary.run}  {began:<16}  {summary.state:<11}  {summary.processes_text:<16}"
-    works = [
-        f"{work_title(work, summary.data, summary.frameworks)}: {summary.standing(work)}" for work in summary.works
-    ]
     own = [f"tags: {', '.join(summary.tags)}"] if summary.tags else []
     own += [f"note: {line}" for line in summary.note.splitlines()[:1]]
     return [f"{head}  {works[0]}", *(f"{' ' * len(head)}  {line}" for line in (*works[1:], *own))]

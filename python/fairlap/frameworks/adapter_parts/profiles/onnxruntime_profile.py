@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from fairlap.frameworks.adapter_parts.profiles.profiled_spans import Span, profiled_calls
-from fairlap.frameworks.contract import ProfiledCall
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall
 from fairlap.machine.files.atomic_files import write_output
 from fairlap.models.arrays import Arrays
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairlap.frameworks.contract import ProfiledCall, Spent
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Spent
 from fairlap.models.arrays import Arrays
 
 _FIRST_CALLS = 3  # slower than the others by far; they are taken out of the averages

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap.frameworks.contract import ProfiledCall, Spent
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall, Spent
 from fairlap.machine.files.atomic_files import write_output
 
 CALL = "fairlap.call"

@@ -16,7 +16,7 @@ from fairlap.frameworks.adapter_parts.profiles.profiled_spans import (
     profiled_calls,
     write_chrome_trace,
 )
-from fairlap.frameworks.contract import ProfiledCall
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall
 
 NAME = "tf.profiler"
 _EAGER = re.compile(r"^EagerLocalExecute: (?!__)(\w+)$")  # a function, whose name has underscores, waits for its nodes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.frameworks.adapter_parts.profiles.profiled_spans import CALL, Span, profiled_calls
-from fairlap.frameworks.contract import ProfiledCall
+from fairlap.frameworks.contract_parts.profiler import ProfiledCall
 
 _NS_PER_US = 1e3
 _HASHED = re.compile(r"^## Call (\w+) \w+ ##$")

@@ -10,8 +10,8 @@ from typing import Any
 
 from fairlap.models.onnx_import.control_flow.branches import rename, renamed
 from fairlap.models.onnx_import.errors import ModelFileInvalid
+from fairlap.models.onnx_import.files.model_file import array_of
 from fairlap.models.onnx_import.graph import Array, Node
-from fairlap.models.onnx_import.model_file import array_of
 from fairlap.models.onnx_import.nodes import constant_of, needed_nodes, node_of, refuse_unknown_operators
 from fairlap.models.onnx_import.subgraphs import graphs_under
 

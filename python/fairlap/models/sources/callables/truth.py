@@ -3,13 +3,15 @@
 The reference is evaluated in float64, which its arguments are converted to. Where it cannot be, its answers in its own
 type serve. Every number is then moved by its own rounding: a right callable rounds after every operation as well, so it
 may be off by a multiple of what that shows. A sum of n terms, added one after the other, is off by the square root of n
-besides. Whole numbers and truth values are exact, unless rounding moves the reference's as well.
+besides, and one of equal terms by n. Whole numbers and truth values are exact, unless rounding moves the reference's as
+well.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import output_errors
+from fairlap.models.checks.long_sums import widened_by_sums
 from fairlap.models.sources.callables.arguments import numbers_of
 from fairlap.models.sources.callables.reference import EXACT_ROUNDOFF, Form, Reference, roundoff_of
 from fairlap.models.sources.contract import SourceError
@@ -67,6 +70,9 @@ class TruthOfCallables:
         self._require_no_drawing(references[first], sets[first], wide=wide is not None)
         moved = [self._evaluated(sets[first], wide=wide is not None, seed=seed) for seed in range(_DRAWS)]
         allowed = {name: self._tolerance(name, references[first], plain, moved) for name in references[first]}
+        if wide is not None:
+            for which, stored in sets.items():
+                allowed = self._widened_by_sums(allowed, stored, references[which])
         notices = [] if wide is not None else [self._in_own_type(why)]
         notices += self._loose(allowed) + self._unnoticed(sets, references, allowed, wide=wide is not None)
         return Truth(references, allowed, tuple(notices))
@@ -147,6 +153,26 @@ class TruthOfCallables:
         relative = times * max(share, _LEAST * self._roundoff) + in_sums
         absolute = times * max(largest, _LEAST * self._roundoff * scale) + in_sums * scale
         return Tolerance(max(min(0.999, 1 - relative**2 / 2), 0.9), absolute, relative)
+
+    def _widened_by_sums(
+        self, allowed: dict[str, Tolerance], stored: Arrays, reference: Outputs
+    ) -> dict[str, Tolerance]:
+        """Of equal arguments, whose roundings are no random ones; those of few bits are summed in a wider type."""
+        written = set(self._form.changed) - set(self._form.restored)
+        leaves = self._reference.leaves.values()
+        floats = [leaf for leaf in leaves if leaf.is_float and leaf.name not in written]
+        inexact = {name: each for name, each in allowed.items() if np.dtype(self._types[name]).kind == "f"}
+        if not (floats and inexact and self._has_many_bits):
+            return allowed
+        largest = max(floats, key=lambda leaf: math.prod(leaf.shape))
+
+        def answers_to(values: npt.NDArray[Any]) -> Outputs:
+            return self._evaluated(stored, wide=True, other={largest.name: values})
+
+        numbers = numbers_of(largest, stored[largest.name])
+        with suppress(SourceError):  # the reference need not take others
+            return allowed | widened_by_sums(inexact, numbers, self._roundoff, reference, answers_to)
+        return allowed
 
     @property
     def _has_many_bits(self) -> bool:

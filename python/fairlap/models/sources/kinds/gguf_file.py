@@ -18,7 +18,7 @@ from fairlap.models.sources.gguf_files.gguf_models import (
     named_types,
     read_gguf,
 )
-from fairlap.models.sources.python_models.generating_models import (
+from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,
     require_nothing_else,

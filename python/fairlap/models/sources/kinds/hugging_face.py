@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
-from fairlap.models.sources.python_models.generating_models import (
+from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,
     require_nothing_else,

@@ -13,11 +13,10 @@ from fairlap.engine.measurement import Notice
 from fairlap.errors import cause_of
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsupported
+from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.onnx_import.graph import Graph
-from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
 from fairlap.models.sources.contract import Bundle, Forward, Opened, RightAnswers, Route, SourceKind, known_dtype
-from fairlap.models.sources.graphs_by_size import OPEN, OtherSizes
 from fairlap.models.sources.imported import (
     IMPORTED,
     Imported,
@@ -41,6 +40,7 @@ from fairlap.models.sources.onnx_graphs.binding import (
     input_values,
     require_room,
 )
+from fairlap.models.sources.onnx_graphs.graphs_by_size import OPEN, OtherSizes
 from fairlap.models.sources.onnx_graphs.ranges import integer_bounds
 from fairlap.models.sources.onnx_graphs.reference import DoubleGraph, RuntimeGraph, session_of
 from fairlap.models.sources.onnx_graphs.work import counted_work, most_elements

@@ -12,8 +12,8 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build
+from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Graph
-from fairlap.models.onnx_import.load import load_graph
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss

@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from fairlap.models.onnx_import.external_data import Place, place_of
-from fairlap.models.onnx_import.model_file import array_of
+from fairlap.models.onnx_import.files.external_data import Place, place_of
+from fairlap.models.onnx_import.files.model_file import array_of
 from fairlap.models.onnx_import.subgraphs import graphs_under
 
 DATA = "model.onnx.data"

@@ -9,8 +9,8 @@ from typing import Any
 from fairlap import quantity_text
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.models.onnx_import.dimensions import bound_inputs
-from fairlap.models.onnx_import.external_data import file_inside
-from fairlap.models.onnx_import.model_file import read_model
+from fairlap.models.onnx_import.files.external_data import file_inside
+from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.onnx_graphs.arrays_beside import external_tensors, with_arrays_beside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes

@@ -122,7 +122,7 @@ def write_weight_names(module: Any, folder: Path) -> str:
 
     A tensor that the module has under several names has the first one. Returns one that is missing in the export.
     """
-    from fairlap.models.onnx_import.load import load_graph
+    from fairlap.models.onnx_import.files.load import load_graph
 
     first = {id(each): name for name, each in float_tensors(module).items()}
     held = {

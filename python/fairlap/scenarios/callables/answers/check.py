@@ -49,7 +49,7 @@ class Answers:
         self._callables, self._draw = callables, draw
         self._truths = Truths(reference or callables[0], "each other" if reference is None else "reference", draw.seed)
         self._truths.why_not = "" if wanted else "nothing was to be compared, as asked"
-        against = "" if reference else f"; no reference was given, so {callables[0].name}'s answer counts as right"
+        against = "" if reference else f"; without a reference {callables[0].name}'s answer counts as right"
         self._findings = Findings([each.name for each in callables], against)
         self._arguments = TurnArguments(callables)
         self._repeating_s = repeating_s

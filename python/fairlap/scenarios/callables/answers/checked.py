@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.engine.native_functions import address_of_argument, native_function_of, run_native
-from fairlap.engine.timed_calls import body_does_not_run
+from fairlap.engine.timed_calls import body_does_not_run, never_started
 from fairlap.scenarios.callables.answers.arrays import NeverStarted
 
 
@@ -38,6 +38,5 @@ class Checked:
 
     def _require_started(self, returned: object) -> None:
         """Refuse a coroutine that nothing has run: its creation would be all that is timed."""
-        if inspect.iscoroutine(returned) and inspect.getcoroutinestate(returned) == inspect.CORO_CREATED:
-            returned.close()  # or Python warns of it, too
+        if inspect.iscoroutine(returned) and never_started(returned):
             raise NeverStarted(body_does_not_run(self.name))

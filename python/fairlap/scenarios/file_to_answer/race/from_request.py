@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import InvalidRequest
+from fairlap.models.registry import workload_names
 from fairlap.models.spec import Spec
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.planning.plan import Plan
@@ -15,7 +16,7 @@ from fairlap.race.planning.works_from_request import modes_asked, precisions_ask
 from fairlap.race.scenario_side import RaceSide
 from fairlap.request.fields.stages import CODE, hash_of_files, require_functions, stages_of
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.work import Work
+from fairlap.request.work import CALLABLE, Work
 from fairlap.scenarios.file_to_answer.race.file_references import references_of
 from fairlap.scenarios.file_to_answer.race.file_run import require_float32
 
@@ -42,6 +43,8 @@ class FilesFromRequest(RaceSide):
             if getattr(request, field):
                 option = "fairlap load" if field == "load" else f"--{field.replace('_', '-')}"
                 raise InvalidRequest(f"--items times answers to files; leave out {option}", code=CODE)
+        if built_in := [model for model in request.models if model == CALLABLE or model in workload_names()]:
+            raise InvalidRequest(_no_files(built_in[0]), code=CODE)
         if not request.before:
             raise InvalidRequest(
                 "--items needs --before module:function, which makes the model's inputs of the path of a file",
@@ -62,9 +65,7 @@ class FilesFromRequest(RaceSide):
     def with_settings(self, request: RaceRequest, work: Work, spec: Spec) -> Work:
         """Answer every file by the reference, which proves that the functions take them."""
         if work.source is None or not work.is_model:
-            raise InvalidRequest(
-                f"--items is for a model of your own, such as model.onnx; {work.model} has drawn inputs", code=CODE
-            )
+            raise InvalidRequest(_no_files(work.model), code=CODE)
         assert request.items is not None
         stages = stages_of(request.items, _functions(request.before), _functions(request.after))
         work = msgspec.structs.replace(work, stages=stages)
@@ -86,6 +87,11 @@ class FilesFromRequest(RaceSide):
 
     def readable(self, work: Work) -> Sequence[Path]:
         return () if work.stages is None else (Path(work.stages.items), Path(work.stages.folder))
+
+
+def _no_files(model: str) -> str:
+    what = "a command has none" if model == CALLABLE else f"{model} has drawn inputs"
+    return f"--items is for a model of your own, such as model.onnx; {what}"
 
 
 def _functions(given: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from fairlap.request.race_request import RaceRequest
 
 _OF_MODELS = (
     *("load", "data", "generate", "shapes", "shapes_from", "dims", "inputs", "ranges", "reference", "metric", "labels"),
-    *("loss", "recompile", "max_batch", "processes", "hosts", "sandbox", "profile", "to_score", "train_on"),
+    *("loss", "recompile", "max_batch", "processes", "hosts", "sandbox", "profile", "to_score", "train_on", "items"),
 )
 
 

@@ -60,3 +60,22 @@ def test_another_order_uses_less_than_a_quarter(code: str, tmp_path: Path) -> No
 
 def test_a_variance_that_cancels_is_wrong(tmp_path: Path) -> None:
     assert share_of_tolerance(OpenedCallables(tmp_path, VARIANCE), "other") > 1
+
+
+EQUAL = """
+def draw(rng): return np.full(9_216, rng.choice([2.437, 0.1, 1 / 3]), np.float32)
+def ref(x): return x.sum()
+def other(x): return np.cumsum(x)[-1]
+"""
+EQUAL_PRODUCTS = """
+def draw(rng): return np.full((8, 8_192), rng.choice([0.7, 1 / 3]), np.float32), np.full(8_192, 0.1, np.float32)
+def ref(x, w): return x @ w
+def other(x, w): return np.cumsum(x * w, axis=1)[:, -1]
+"""
+
+
+@pytest.mark.parametrize("code", [EQUAL, EQUAL_PRODUCTS], ids=["sum", "product"])
+def test_equal_terms_may_be_added_one_after_the_other(code: str, tmp_path: Path) -> None:
+    opened = OpenedCallables(tmp_path, code)
+    assert 0 < share_of_tolerance(opened, "other") < 1
+    assert opened.materials.tolerance("answer").relative < 1e-3

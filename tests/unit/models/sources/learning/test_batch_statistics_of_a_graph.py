@@ -12,7 +12,7 @@ onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
 from fairlap.models.onnx_import.build import build  # noqa: E402
-from fairlap.models.onnx_import.load import load_graph  # noqa: E402
+from fairlap.models.onnx_import.files.load import load_graph  # noqa: E402
 from fairlap.models.onnx_import.training import in_training, why_no_batches  # noqa: E402
 from fairlap.models.training.reference import WEIGHT  # noqa: E402
 from fairlap.request.fields.training import Sgd, Training  # noqa: E402

@@ -1,8 +1,8 @@
 """What one array of an answer should be, and how far rounding may move each of its numbers.
 
-A sum of n numbers adds the rounding of n operations, which grows as the square root of n: so many times as far as the
-reference moves with its arguments may an answer be off. What the reference errs by in its own type, and the rounding
-of the answer, come on top.
+A sum of n numbers adds the rounding of n operations, which grows as the square root of n, and of equal numbers as n: so
+many times as far as the reference moves with its arguments may an answer be off. What the reference errs by in its own
+type, and the rounding of the answer, come on top.
 """
 
 from __future__ import annotations
@@ -71,8 +71,11 @@ class Moving:
         for part in chunks(spread.size):
             np.maximum(spread[part], self._of_stable(distance(there[part], truth[part]), part), out=spread[part])
 
-    def true_leaf(self, operations: int, inputs_roundoff: float) -> TrueLeaf:
-        """``operations`` is how many numbers the arguments have, of types of which the finest has this roundoff."""
+    def true_leaf(self, operations: int, inputs_roundoff: float, in_sums: float = 0.0) -> TrueLeaf:
+        """``operations`` is how many numbers the arguments have, of types of which the finest has this roundoff.
+
+        ``in_sums`` is how many roundings of itself the answer may be off by as a sum of equal numbers.
+        """
         if self._is_exact:
             stable = None if self._stable is None or self._stable.all() else self._stable
             return TrueLeaf(self._truth, self._own, None, stable)
@@ -80,7 +83,7 @@ class Moving:
             roundoff = _answer_roundoff(self._own, inputs_roundoff)
             self._complete_spread(roundoff)
             operations = max(operations if self._times else _UNKNOWN_OPERATIONS, _FEWEST_OPERATIONS)
-            self._allow(math.sqrt(operations), roundoff)
+            self._allow(max(math.sqrt(operations), in_sums), roundoff)
         return TrueLeaf(self._truth, self._own, self._spread, self._stable, roundoff)
 
     def _complete_spread(self, roundoff: float) -> None:

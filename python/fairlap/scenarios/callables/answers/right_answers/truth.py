@@ -6,6 +6,7 @@ away, a few times, in random directions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from fairlap.engine.calls_in_turns import Arguments
 from fairlap.errors import InvalidRequest, described
+from fairlap.models.checks.long_sums import STEP, Addends, draws_for
 from fairlap.models.spec import UNIT_ROUNDOFF_OF_TYPE
 from fairlap.scenarios.callables.answers.arrays import (
     Array,
@@ -28,7 +30,7 @@ from fairlap.scenarios.callables.answers.arrays import (
 )
 from fairlap.scenarios.callables.answers.drawn import changed, copy_of, float64_of, in_float64, leaves_of_arguments
 from fairlap.scenarios.callables.answers.right_answers.allowed import Moving, TrueLeaf
-from fairlap.scenarios.callables.answers.right_answers.in_chunks import Buffers, chunks, flat
+from fairlap.scenarios.callables.answers.right_answers.in_chunks import Buffers, chunks, distance, flat
 
 Call = Callable[[Arguments], Any]  # of a callable that is complete when it returns
 
@@ -114,7 +116,13 @@ def truth_of(reference: Call, name: str, arguments: Arguments, seed: int = 0, bu
                 moved = wider.answered_if(move, wide=wide is not None) or truths
                 for leaf_name in moving.keys() & moved.keys():
                     moving[leaf_name].moved_to(moved[leaf_name].values)
-        leaves = {leaf_name: each.true_leaf(operations, inputs_roundoff) for leaf_name, each in moving.items()}
+        sums = {}
+        if wide is not None:
+            sums = _roundings_of_sums(wider, arguments, truths, seed, _accumulated(inputs_roundoff))
+        leaves = {
+            leaf_name: each.true_leaf(operations, inputs_roundoff, sums.get(leaf_name, 0.0))
+            for leaf_name, each in moving.items()
+        }
     return Truth(leaves, own.changed, wide is not None)
 
 
@@ -181,11 +189,15 @@ class _Wider:
                 found[name] = Leaf(np.array(wide.values), wide.kind)
         return found
 
-    def answered_if(self, move: _Move, *, wide: bool) -> Leaves:
-        """Find the answers where the reference left them; none where it cannot."""
+    def answered_if(self, move: _Move, *, wide: bool, at_least: int = 0) -> Leaves:
+        """Find the answers where the reference left them; none where it cannot. Arrays of fewer numbers stay."""
+
+        def written(values: Array) -> Array:
+            return self._written(values, move if values.size >= at_least else None, wide=wide)
+
         self.buffers.begin()
         try:
-            given = changed(self.arguments, lambda values: self._written(values, move, wide=wide))
+            given = changed(self.arguments, written)
             return answer_views(self.reference(given)) | self._changed(given)
         except (Exception, SystemExit):
             return {}
@@ -208,6 +220,36 @@ class _Wider:
             return {}
         leaves = leaves_of_arguments(given)
         return {name: leaves[name] for name in self.own.changed}
+
+
+def _roundings_of_sums(
+    wider: _Wider, arguments: Arguments, truths: Leaves, seed: int, roundoff: float
+) -> dict[str, float]:
+    """Count, for each array of the answer, the roundings of itself that a sum of many or equal arguments may lose.
+
+    None of few that differ: as many as the root of their count are allowed anyway.
+    """
+    arrays = [leaf.values for leaf in leaves_of_arguments(arguments).values() if leaf.values.dtype.kind in "fc"]
+    if not arrays:
+        return {}
+    largest = max(arrays, key=lambda array: array.size)
+    addends = Addends.of(largest, (leaf.values for leaf in truths.values()))
+    if not addends.are_repeated and largest.size < _MANY:
+        return {}
+    if addends.most_roundings(roundoff) <= math.sqrt(largest.size):
+        return {}
+    draws = draws_for({name: leaf.values for name, leaf in truths.items()})
+    found: dict[str, list[Array]] = {}
+    for number in range(1 + draws):
+        move = _Move(STEP, np.random.default_rng([seed, number]) if number else None)
+        for name, leaf in wider.answered_if(move, wide=True, at_least=largest.size).items():
+            if leaf.is_inexact and name in truths and leaf.values.shape == truths[name].values.shape:
+                found.setdefault(name, []).append(distance(leaf.values, truths[name].values))
+    return {
+        name: addends.roundings(moved[0], moved[1:], roundoff)
+        for name, moved in found.items()
+        if len(moved) == 1 + draws
+    }
 
 
 def _roundoff_of(inexact: list[Leaf]) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.models.onnx_import.build import ImportedModel, LibraryName, build
-from fairlap.models.onnx_import.load import load_graph
+from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.sources.contract import SourceError
 
 OPEN = "open.onnx"

@@ -17,12 +17,12 @@ from fairlap.errors import described
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError
 from fairlap.models.sources.imported import OnnxOnDisk
-from fairlap.models.sources.python_models.decoder_exports import (
+from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
+from fairlap.models.sources.python_models.generating.decoder_exports import (
     ENCODER_FILE,
     exported_decoder,
     exported_encoder_decoder,
 )
-from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.hugging_face_models import rows_in
 from fairlap.models.sources.python_models.torch_exports import ONNX_FILE
 from fairlap.models.sources.python_models.torch_models import hold_weights, require_float32
@@ -33,7 +33,7 @@ from fairlap.request.fields.source import Source
 from fairlap.request.work import Precision
 
 if TYPE_CHECKING:
-    from fairlap.models.sources.python_models.cached_steps import CachedSteps
+    from fairlap.models.sources.python_models.generating.cached_steps import CachedSteps
 
 PROMPT, CONTINUATION = "input_ids", "continuation"
 _LOGITS, _CHOSEN = "logits", "chosen_logits"
@@ -59,7 +59,7 @@ def opened_generating(source: Source, folder: Path, load: Callable[[], tuple[Any
     model, drawn = load()  # which says what is not installed
     import torch
 
-    from fairlap.models.sources.python_models.trial_answer import trial_answer
+    from fairlap.models.sources.python_models.generating.trial_answer import trial_answer
 
     _require_cache(model, source)
     require_float32(model)
@@ -123,17 +123,17 @@ def _sizes(source: Source) -> tuple[int, int]:
 def _steps(model: Any, source: Source) -> CachedSteps:
     prompt, tokens = _sizes(source)
     if model.config.is_encoder_decoder:
-        from fairlap.models.sources.python_models.encoder_decoder_steps import EncoderDecoderSteps
+        from fairlap.models.sources.python_models.generating.encoder_decoder_steps import EncoderDecoderSteps
 
         return EncoderDecoderSteps(model, prompt, tokens)
-    from fairlap.models.sources.python_models.causal_steps import CausalSteps
+    from fairlap.models.sources.python_models.generating.causal_steps import CausalSteps
 
     return CausalSteps(model, prompt + tokens - 1)
 
 
 def _require_cache(model: Any, source: Source) -> None:
-    from fairlap.models.sources.python_models.cached_steps import cache_argument
-    from fairlap.models.sources.python_models.encoder_decoder_steps import start_token, takes_tokens
+    from fairlap.models.sources.python_models.generating.cached_steps import cache_argument
+    from fairlap.models.sources.python_models.generating.encoder_decoder_steps import start_token, takes_tokens
 
     right = model.can_generate() and cache_argument(model)
     if not right or (model.config.is_encoder_decoder and not takes_tokens(model)):

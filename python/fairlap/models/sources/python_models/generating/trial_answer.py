@@ -11,7 +11,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from fairlap.models.sources.python_models.cached_steps import CachedSteps, shapes_of
+from fairlap.models.sources.python_models.generating.cached_steps import CachedSteps, shapes_of
 
 _MOST_AXES = 2  # of a weight that a step reads all of; those with more are of several experts, of which it needs some
 

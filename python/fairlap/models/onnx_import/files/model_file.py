@@ -13,7 +13,7 @@ import numpy as np
 
 from fairlap.errors import NotAvailable, described
 from fairlap.models.onnx_import.errors import ModelFileInvalid
-from fairlap.models.onnx_import.external_data import array_at, place_of
+from fairlap.models.onnx_import.files.external_data import array_at, place_of
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under, names_read_by
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache, StaticCache
 
-from fairlap.models.sources.python_models.cached_steps import CachedSteps, arrays_of, cache_of
+from fairlap.models.sources.python_models.generating.cached_steps import CachedSteps, arrays_of, cache_of
 
 
 class CausalSteps(CachedSteps):

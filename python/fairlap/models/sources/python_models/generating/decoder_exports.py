@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlap.errors import cause_of
 from fairlap.models.sources.contract import Route
-from fairlap.models.sources.python_models.genai_config import write_genai_config
+from fairlap.models.sources.python_models.generating.genai_config import write_genai_config
 from fairlap.models.sources.python_models.torch_exports import (
     EXPORTED,
     ONNX_FILE,
@@ -22,9 +22,9 @@ from fairlap.models.sources.python_models.torch_exports import (
 )
 
 if TYPE_CHECKING:
-    from fairlap.models.sources.python_models.causal_steps import CausalSteps
-    from fairlap.models.sources.python_models.encoder_decoder_steps import EncoderDecoderSteps
-    from fairlap.models.sources.python_models.trial_answer import Shapes
+    from fairlap.models.sources.python_models.generating.causal_steps import CausalSteps
+    from fairlap.models.sources.python_models.generating.encoder_decoder_steps import EncoderDecoderSteps
+    from fairlap.models.sources.python_models.generating.trial_answer import Shapes
 
 ENCODER_FILE = "exported-encoder.onnx"
 PAST, CROSS = "past_", "cross_"
@@ -39,7 +39,7 @@ _NO_ENCODER = f"{_GENAI} runs no encoder beside a decoder here"
 
 def exported_decoder(steps: CausalSteps, past: Shapes, vocabulary: int, folder: Path) -> dict[str, Route]:
     """Export a step; ``past`` has the shapes of the keys and the values of every layer in turn."""
-    from fairlap.models.sources.python_models.causal_steps import StepOfArrays
+    from fairlap.models.sources.python_models.generating.causal_steps import StepOfArrays
 
     def write() -> int:
         import torch
@@ -60,7 +60,10 @@ def exported_encoder_decoder(
     steps: EncoderDecoderSteps, past: Shapes, cross: Shapes, prompt: Any, folder: Path
 ) -> dict[str, Route]:
     """Export the encoder, and a step of the decoder, which reads one token; ``cross`` are the shapes of the prompt."""
-    from fairlap.models.sources.python_models.encoder_decoder_steps import DecoderStepOfArrays, EncoderOfArrays
+    from fairlap.models.sources.python_models.generating.encoder_decoder_steps import (
+        DecoderStepOfArrays,
+        EncoderOfArrays,
+    )
 
     def write() -> int:
         import torch

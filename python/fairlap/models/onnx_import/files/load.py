@@ -15,9 +15,9 @@ from fairlap.models.onnx_import.control_flow.branches import take_known_branches
 from fairlap.models.onnx_import.dimensions import bound_inputs
 from fairlap.models.onnx_import.errors import DimensionsUnbound, ModelFileInvalid, OperatorsUnsupported
 from fairlap.models.onnx_import.evaluation import attributes_of
+from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.onnx_import.folding import Folded, Folding
 from fairlap.models.onnx_import.graph import Array, Graph, Tensor
-from fairlap.models.onnx_import.model_file import read_model
 from fairlap.models.onnx_import.nodes import needed_nodes, refuse_unknown_operators
 from fairlap.models.onnx_import.subgraphs import graphs_under
 

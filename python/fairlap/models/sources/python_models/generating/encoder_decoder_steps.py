@@ -18,7 +18,7 @@ import torch
 from transformers import Cache, DynamicCache, EncoderDecoderCache, StaticCache
 from transformers.cache_utils import DynamicLayer
 
-from fairlap.models.sources.python_models.cached_steps import CachedSteps, arrays_of, cache_of
+from fairlap.models.sources.python_models.generating.cached_steps import CachedSteps, arrays_of, cache_of
 
 
 class EncoderDecoderSteps(CachedSteps):

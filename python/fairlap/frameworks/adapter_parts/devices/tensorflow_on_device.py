@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlap.frameworks.adapter_parts.missing_device import missing_device
+from fairlap.frameworks.adapter_parts.devices.missing_device import missing_device
 from fairlap.frameworks.contract import DeviceStream, device_number
 
 

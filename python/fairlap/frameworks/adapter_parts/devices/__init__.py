@@ -1,0 +1,1 @@
+"""Contestants on a GPU, by framework."""

@@ -1,0 +1,1 @@
+"""ONNX files as they are read: the model, and data beside it."""

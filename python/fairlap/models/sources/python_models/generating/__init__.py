@@ -1,0 +1,1 @@
+"""Models that answer token by token, as sources."""

@@ -1,0 +1,56 @@
+"""Options that cannot be honoured together are refused before anything is opened or started."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from command_line import invoke
+from fairlap.errors import InvalidRequest
+from fairlap.launch import opened_source
+from fairlap.race.planning.plan_from_request import plan_of
+from fairlap.race.planning.shared_processes import require_shared
+from fairlap.request.names import Contestants
+from fairlap.request.race_request import RaceRequest
+
+CORES = tuple(sorted(os.sched_getaffinity(0)))
+ITEMS: dict[str, Any] = {"items": "photos", "before": "decoding:decode"}
+
+
+@pytest.fixture
+def _opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(*_: Any) -> Any:
+        raise AssertionError("a process was started to open the model")
+
+    monkeypatch.setattr(opened_source, "_open", opened)
+
+
+@pytest.mark.usefixtures("_opens_nothing")
+@pytest.mark.parametrize(
+    ("models", "code"),
+    [(("data:photos",), "E_DATA"), (("mlp",), "E_ITEMS"), (("model.onnx", "mlp"), "E_ITEMS")],
+)
+def test_files_are_answered_by_models_of_the_users_own_alone(models: tuple[str, ...], code: str) -> None:
+    request = RaceRequest(models=models, contestants=Contestants("loop,dataloader"), **ITEMS)
+    with pytest.raises(InvalidRequest) as refused:
+        plan_of(request, available_cores=CORES)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "train", "batch": (1, 2)}], ids=["one work", "training"])
+def test_a_race_that_shares_no_process_does_not_take_never(options: dict[str, Any]) -> None:
+    request = RaceRequest(models=("mlp",), contestants=Contestants("torch,onnxruntime"), fresh="never", **options)
+    with pytest.raises(InvalidRequest, match="--fresh never"):
+        require_shared(plan_of(request, available_cores=CORES))
+
+
+def test_a_race_that_shares_processes_takes_never() -> None:
+    request = RaceRequest(models=("mlp",), contestants=Contestants("torch,onnxruntime"), fresh="never", batch=(1, 2))
+    require_shared(plan_of(request, available_cores=CORES))
+
+
+def test_the_command_refuses_it_too() -> None:
+    done = invoke("compare", "mlp", "--on", "torch,onnxruntime", "--fresh", "never", "--dry-run")
+    assert isinstance(done.exception, InvalidRequest)
+    assert "--fresh never" in str(done.exception)
