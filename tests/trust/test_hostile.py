@@ -186,7 +186,14 @@ def cpu_s(pid: int) -> float:
 
 def left_behind() -> list[int]:
     arguments = {pid: Path(f"/proc/{pid}/cmdline") for pid in process_ids()}
-    return [pid for pid, file in arguments.items() if file.exists() and LEFT_BEHIND in file.read_text()]
+    return [pid for pid, file in arguments.items() if LEFT_BEHIND in text_of_process(file)]
+
+
+def text_of_process(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # it has ended, perhaps since the file was opened
+        return ""
 
 
 SGD = Training(Sgd(lr=0.01, momentum=0.9))

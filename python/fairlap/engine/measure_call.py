@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -11,6 +12,9 @@ from fairlap.engine.timed_calls import body_does_not_run, never_started, time_ca
 from fairlap.errors import InvalidRequest
 
 _LONGEST_CREATION_NS = 1e6  # of a coroutine, with what a function does before it makes one
+
+
+_OPTIONS = frozenset(inspect.signature(time_calls).parameters)
 
 
 def measure(
@@ -49,11 +53,6 @@ def measure(
         "pause_gc": pause_gc,
         "name": name,
     }
-    unknown = sorted(set(options) - {"clock"})
-    if stream is None and unknown:
-        raise InvalidRequest(
-            f"{', '.join(unknown)}: only clock= goes without a stream; pass stream= to time on a device"
-        )
     result = timed(fn, stream=stream, **shared, **options)
     if stream is None and done is None and warmup != 0 and not result.interrupted:
         require_started(fn, args, kwargs, result)
@@ -63,6 +62,10 @@ def measure(
 def timed(fn: object, *, stream: object | None, **options: Any) -> Measurement:
     """Measure as asked, and make no call besides."""
     if stream is None:
+        if unknown := sorted(options.keys() - _OPTIONS):
+            raise InvalidRequest(
+                f"{', '.join(unknown)}: only clock= goes without a stream; pass stream= to time on a device"
+            )
         return time_calls(fn, **options)
     from fairlap.engine.cuda.stream_calls import time_on_stream
 

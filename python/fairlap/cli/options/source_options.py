@@ -37,5 +37,5 @@ source_options = grouped(_OPTIONS)
 GENERATE = click.option(
     "--generate",
     metavar="PROMPT:ANSWER",
-    help="Let a model of transformers, or a GGUF file, answer token by token: 128:32, or 96+32:32.",
+    help="Answer token by token (hf:, GGUF): 128:32, or 96+32:32.",
 )

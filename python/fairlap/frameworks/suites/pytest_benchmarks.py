@@ -6,6 +6,7 @@ raced is suspended in the fixture, where its samples are taken for as long as th
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,6 +58,8 @@ def run_pytest(place: str, session: Session, root: str = "") -> None:
     options = [*_OPTIONS, *(word for module, words in _OF_PLUG_INS.items() if find_spec(module) for word in words)]
     options += [f"--rootdir={root}"] if root else []
     options += [] if session.node_id else ["--collect-only"]
+    for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:  # of a worker that runs fairlap
+        del os.environ[name]
     status = pytest.main([place, *options], plugins=[sys.modules[__name__]])
     fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     if not session.outcome and not session.broken and status not in fine:

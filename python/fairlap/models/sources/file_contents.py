@@ -53,7 +53,7 @@ _UNPACK = "unpack it"
 
 _BY_START: Sequence[tuple[bytes, Content]] = (
     (b"\x89HDF\r\n\x1a\n", Content("an HDF5 file, as Keras 2 wrote them", "load it in Keras and save it as .keras")),
-    (b"GGUF", Content("llama.cpp's GGUF", _NOT_FOR_US)),
+    (b"GGUF", _named("a GGUF file", ".gguf")),
     (b"\x93NUMPY", Content("an array of NumPy", "name the model's file, and arrays with --inputs")),
     (b"\x1f\x8b", Content("compressed by gzip", _UNPACK)),
     (b"BZh", Content("compressed by bzip2", _UNPACK)),

@@ -44,7 +44,7 @@ class FakeEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeEngine]:
     def install(stop_after: int | None = None, **medians: Callable[[], float]) -> FakeEngine:
         made = FakeEngine(medians, stop_after)
-        monkeypatch.setattr(module, "measure", made)
+        monkeypatch.setattr(module, "timed", made)
         monkeypatch.setattr(module.Turns, "_in_rounds", lambda self, firsts: None)
         monkeypatch.setattr(module, "wait_until_quiet", lambda at_most_s, cpu_of_others_before_s: 0.0)
         return made

@@ -116,7 +116,7 @@ def test_every_table_of_a_run_is_carried(shared_url: str, postgresql: Server) ->
     with sqlite3.connect(store_path()) as db:
         local = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     of_sweeps = {"sweeps", "sweep_runs", "sweep_blocks"}  # these stay in the store in which their blocks are marked
-    assert local == {*TABLES, "runs", "processes", "samples", "rows", *of_sweeps}
+    assert local == {*TABLES, "runs", "processes", "samples", "rows", "foreign_points", *of_sweeps}
     database = address_of(shared_url).parameters["dbname"]
     found = postgresql.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'fairlap'", str(database))
     assert {name for (name,) in found} == {*local, "store"}

@@ -74,9 +74,7 @@ fairlap pull-request --call my_package.benchmarks.parse --max-slowdown 5%
 )
 @click.option("--body", type=FILE, metavar="FILE.md", help="Write the comment to a file.")
 @click.option("--post", type=FILE, metavar="FILE.md", help="Only post a comment that --body wrote.")
-@click.option(
-    "--name", default="benchmark", help="Name of the comment, where several are wanted.  [default: benchmark]"
-)
+@click.option("--name", default="benchmark", help="Name of the comment, if several are wanted.  [default: benchmark]")
 @click.option("--charts", metavar="URL", default="", help="Address of the charts.  [default: the job's page]")
 @click.option("--author", default="", help="Login whose comments are updated.  [default: any bot's]")
 @click.option("--number", type=click.IntRange(min=1), help="Number of the pull request, outside of GitHub Actions.")
