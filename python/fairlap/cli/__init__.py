@@ -166,7 +166,7 @@ def _engine_required() -> Iterator[None]:
         if error.name not in (_NATIVE, "fairlap.engine") or find_spec(_NATIVE) is not None:
             raise
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        message = f"the native engine is not built for Python {version} here; `make` or `pip install .` builds it"
+        message = f"the native engine is not built for Python {version} here; `make demo` or `pip install .` builds it"
         raise NotAvailable(message, code="E_NOT_BUILT") from error
 
 
