@@ -212,6 +212,7 @@ def asv_folder(where: Path) -> Path:
 def pytest_folder(where: Path) -> Path:
     (where / "tests").mkdir(parents=True, exist_ok=True)
     (where / "tests" / "test_speed.py").write_text(PYTEST)
+    (where / "tests" / "pytest.ini").write_text("[pytest]\n")  # names are relative to it, wherever pytest is started
     return where / "tests"
 
 
