@@ -227,6 +227,7 @@ def peak_of_learning(path: Path, cache: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized  # memory is larger there
 @needs_proc
 def test_the_memory_for_data_to_learn_does_not_grow_with_them(tmp_path: Path) -> None:
     """Up to 205 MB of an archive, and 75 MB of text; arrays over 4 MB are mapped, and pieces have 1 MB."""
