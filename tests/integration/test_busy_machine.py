@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
@@ -22,6 +21,7 @@ from fairlap.scenarios.calls.latency_messages import Measure
 from fairlap.scenarios.learning.training_messages import Epoch
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.store.runs.run_file import load_run
+from grades import grades
 
 CORES = sorted(os.sched_getaffinity(0))[:2]
 CONTESTANTS = ("torch", "onnxruntime")
@@ -128,12 +128,7 @@ def busy_while(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    rng, file = np.random.default_rng(0), tmp_path / "grades.csv"
-    features = rng.normal(size=(20_000, 20)).round(4)
-    kinds = np.where(features[:, :3].sum(axis=1) > 0, "a", "b")
-    lines = [",".join([*map(str, row), kind]) for row, kind in zip(features, kinds, strict=True)]
-    file.write_text("\n".join([",".join([*(f"feature {n}" for n in range(20)), "grade"]), *lines]))
-    return file
+    return grades(tmp_path / "grades.csv", 20_000)
 
 
 def raced_beside(kind: type[Any], scenario: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> WorkResult:

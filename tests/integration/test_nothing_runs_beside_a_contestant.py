@@ -19,6 +19,7 @@ from fairlap.scenarios.learning.race import held_out_answers
 from fairlap.scenarios.learning.training_messages import Epoch
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.mixed_sizes.mix_messages import MeasureMix
+from grades import grades
 from machine_marks import needs_proc
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_proc]
@@ -103,12 +104,7 @@ class Beside:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """With so many held-out items that products of all of them take several threads, where they may have them."""
-    rng, file = np.random.default_rng(0), tmp_path / "grades.csv"
-    features = rng.normal(size=(4000, 20)).round(4)
-    kinds = np.where(features[:, :3].sum(axis=1) > 0, "a", "b")
-    lines = [",".join([*map(str, row), kind]) for row, kind in zip(features, kinds, strict=True)]
-    file.write_text("\n".join([",".join([*(f"feature {n}" for n in range(20)), "grade"]), *lines]))
-    return file
+    return grades(tmp_path / "grades.csv", 4000)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ _BETWEEN_KNOWN_S = 1e-3  # the value of a process is known after its first call,
 
 class SuiteBenchmark(Framework):
     name = BENCHMARK
-    packages = ("pytest==9.2.0",)  # besides what is raced, in an environment of its own
+    packages = ("pytest==9.2.0",)  # installed besides what is raced, where that has its own environment
     module = "subprocess"
     options: ClassVar = {**dict.fromkeys(Member.__struct_fields__, ()), PATH: ()}
 

@@ -126,7 +126,7 @@ def _scaled(
 ) -> Notice | None:
     """Save the model with weights that keep its signal, where its own let none through; None where they do.
 
-    What is learnt, scored or compared with other files or sizes of the model is of its own weights.
+    Training, scores and comparisons with other files or sizes use the model's own weights.
     """
     if source.loss or source.metrics or source.exported or source.mix is not None:
         return None
