@@ -62,7 +62,9 @@ def busy(programs: int) -> Iterator[list[int]]:
     with ExitStack() as stack:
         started = []
         for _ in range(programs):
-            running = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            # a session of its own each: the scheduler may divide cores among sessions rather than processes
+            command = [sys.executable, "-c", "while True: pass"]
+            running = stack.enter_context(subprocess.Popen(command, start_new_session=True))
             stack.callback(running.kill)
             started.append(running.pid)
         yield started
@@ -105,8 +107,11 @@ def test_the_ratio_of_a_busy_machine_is_that_of_a_quiet_one_or_is_not_claimed(wo
 
 @contextmanager
 def busy_while(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Programs on both cores that run while requests of this kind are served, and at no other time."""
-    with busy(2) as started:
+    """Programs on both cores that run while requests of this kind are served, and at no other time.
+
+    Two for each core: of three runnable threads on two cores, a lone one waits for a third of its time only.
+    """
+    with busy(4) as started:
         for pid in started:
             os.kill(pid, signal.SIGSTOP)
         ask = WorkerProcess.ask
