@@ -1,0 +1,99 @@
+"""Times of streamed tokens against what the server itself wrote down, and against the theory of its queue."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from fairlap.engine.load import random_arrivals_ns
+from fairlap.scenarios.streams.asked import Bounds
+from fairlap.scenarios.streams.figures import Tokens, figures_of
+from loaded_streams import TOKENS, loaded
+from stream_server import in_a_process
+
+pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+pytestmark = pytest.mark.slow
+
+Times = npt.NDArray[np.float64]
+
+
+def close(measured: float, true: float) -> bool:
+    return abs(measured - true) <= max(0.02 * true, 1e6)
+
+
+@pytest.mark.parametrize("events", [(1,), (1, 2)])
+def test_first_and_further_tokens_are_within_2_percent_or_1_ms_of_the_servers_own_times(
+    events: tuple[int, ...], tmp_path: Path
+) -> None:
+    due_ns = random_arrivals_ns(40, 20, 3)
+    known = {"first_ms": 50.0, "each_ms": 5.0, "tokens_in_events": events}
+    with in_a_process(**known, split=True, comments=True) as server:
+        served = loaded(server, tmp_path, due_ns, 16, rate=20.0)
+    truths = {each.prompt: each for each in server.truths[-len(due_ns) :]}
+    in_order = [truths[f"number {prompt}"] for prompt in served.prompts.tolist()]
+    wrote_first = [each.tokens_ns[0] - each.came_ns for each in in_order]
+    gaps = np.concatenate([np.diff(each.tokens_ns) for each in in_order])
+    per_token = [
+        (each.tokens_ns[-1] - each.tokens_ns[0]) / (TOKENS - answer.arrived[0])
+        for each, answer in zip(in_order, served.answers, strict=True)
+    ]
+    found = figures_of([served], TOKENS, Bounds())
+    assert found.first_token is not None
+    assert found.per_token is not None
+    assert found.between_tokens is not None
+    for quantile, first, between, each in zip(
+        (0.5, 0.9),
+        (found.first_token.p50_ns, found.first_token.p90_ns),
+        (found.between_tokens.p50_ns, found.between_tokens.p90_ns),
+        (found.per_token.p50_ns, found.per_token.p90_ns),
+        strict=True,
+    ):
+        assert close(first, float(np.quantile(wrote_first, quantile)))
+        assert close(between, float(np.quantile(gaps, quantile)))
+        assert close(each, float(np.quantile(per_token, quantile)))
+    assert served.uncertainty_ns < 1e5
+
+
+def by_recursion(due_ns: Times, service_ns: Times, slots: int) -> Times:
+    """Calculate when each request is served whole, first come first served (Kiefer and Wolfowitz)."""
+    free = [0.0] * slots
+    ends = []
+    for due, service in zip(due_ns, service_ns, strict=True):
+        ends.append(max(due, heapq.heappop(free)) + service)
+        heapq.heappush(free, ends[-1])
+    return np.array(ends)
+
+
+@pytest.mark.parametrize("connections", [60, 2])
+def test_a_server_with_two_slots_queues_as_theory_says(connections: int, tmp_path: Path) -> None:
+    """Where the client has two connections, the queue is in the client: from the due time it is the same one."""
+    requests, rate, service_ms, slots = 120, 70.0, 20.0, 2
+    due_ns = random_arrivals_ns(requests, rate, 5)
+    with in_a_process(each_ms=service_ms / (TOKENS - 1), slots=slots) as server:
+        served = loaded(server, tmp_path, due_ns, connections, rate=rate)
+    took_ns = Tokens.of(served).end_to_end_ns
+    served_ns = np.array([each.tokens_ns[-1] - each.tokens_ns[0] for each in server.truths[-requests:]], float)
+    theory_ns = by_recursion(due_ns, served_ns, slots) - due_ns
+    assert theory_ns.max() > 2e6 * service_ms
+    for quantile in (0.5, 0.9):
+        measured, true = (float(np.quantile(each, quantile)) for each in (took_ns, theory_ns))
+        assert abs(measured - true) < max(0.05 * true, 2e6)
+
+
+def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
+    """The mean wait is rho S / 2 (1 - rho), by Pollaczek and Khinchine."""
+    requests, rate, service_s = 800, 50.0, 0.010
+    due_ns = random_arrivals_ns(requests, rate, 7)
+    with in_a_process(each_ms=1e3 * service_s / (TOKENS - 1), slots=1) as server:
+        served = loaded(server, tmp_path, due_ns, 60, rate=rate)
+    served_ns = np.array([each.tokens_ns[-1] - each.tokens_ns[0] for each in server.truths[-requests:]], float)
+    mean_s = float(served_ns.mean()) / 1e9
+    wait_s = Tokens.of(served).end_to_end_ns / 1e9 - mean_s
+    rho = rate * mean_s
+    batches = wait_s.reshape(20, -1).mean(axis=1)
+    error_s = float(batches.std(ddof=1)) / math.sqrt(len(batches))
+    assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3
