@@ -32,10 +32,11 @@ def now_ns() -> int:
 
 @dataclass
 class Truth:
-    """Of one request: when it had come, and when each of its tokens was about to be written."""
+    """Of one request: when it had come, had a slot, and was about to have each of its tokens written."""
 
     prompt: str
     came_ns: int
+    began_ns: int = 0
     tokens_ns: list[int] = field(default_factory=list)
 
 
@@ -151,6 +152,7 @@ class StreamingServer:
             writer.write(ANSWERS[fault])
             return
         async with self._slots:
+            truth.began_ns = now_ns()
             writer.write(_HEAD)
             await self._tokens(path, asked, truth, writer, fault)
         if self.behaviour.done and fault != "unfinished":
