@@ -51,7 +51,7 @@ fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate
 )
 @click.option("--tokens", type=int, help="PROMPTS.jsonl: tokens of each answer.")
 @click.option("--rate", type=float, metavar="PER_S", help="PROMPTS.jsonl: requests per second, at random.")
-@click.option("--concurrency", type=int, help="PROMPTS.jsonl: users, each of whom waits for the answer.")
+@click.option("--concurrency", type=int, help="PROMPTS.jsonl: users, who ask again when they have their answer.")
 @click.option("--per-token", type=LATENCY, help="PROMPTS.jsonl: further tokens come within DURATION each, on average.")
 @click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone.")
 @click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates.")
@@ -127,6 +127,7 @@ fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     models: tuple[str, ...],
     dry_run: bool,
     save_plan: Path | None,

@@ -82,8 +82,7 @@ def why_unequal(
 
     ``most_per_answer`` are the tokens that a server gave, on average, to the same prompts.
     """
-    failed = figures.requests - figures.answered
-    if failed > _MOST_FAILED * figures.requests:
+    if _failed_share(figures) > _MOST_FAILED:
         return Unqualified(_failed_text(figures, answers), E_DROPPED_REQUESTS)
     answered = quantity_text.count(figures.answered, "answer")
     wrong = [each for each in answers if _has_wrong_length(each, tokens)]
@@ -95,6 +94,10 @@ def why_unequal(
         text = f"its answers have {mean:.1f} tokens on average, and those of another server {most_per_answer:.1f}"
         return Unqualified(text, E_OTHER_LENGTH)
     return None
+
+
+def _failed_share(figures: StreamFigures) -> float:
+    return 1 - figures.answered / figures.requests if figures.requests else 0.0
 
 
 def _failed_text(figures: StreamFigures, answers: Sequence[Answer]) -> str:
@@ -116,7 +119,7 @@ def _has_wrong_length(answer: Answer, tokens: int) -> bool:
 def warnings_of(figures: StreamFigures, answers: Sequence[Answer], tokens: int) -> list[Notice]:
     found = []
     whole = [each for each in answers if each.failure is None]
-    if figures.answered < figures.requests:
+    if 0 < _failed_share(figures) <= _MOST_FAILED:
         found.append(Notice(W_FAILED_REQUESTS, _failed_text(figures, answers)))
     if figures.shortened:
         of_all = f"{figures.shortened:,} of {quantity_text.count(figures.answered, 'answer')}"

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, reason_of, shortened
 from fairlap.json_errors import NOT_THE_DOCUMENT
@@ -201,7 +202,8 @@ class StreamClient:
             else:
                 answer.failure = self._failure(f"does not speak TLS: {tls.reason}", E_CERTIFICATE)
         except httpx.TransportError as error:
-            after = f"after {len(answer.events):,} events" if answer.events else "without an answer"
+            events = quantity_text.count(len(answer.events), "event")
+            after = f"after {events}" if answer.events else "without an answer"
             detail = self._shown(str(error)) or type(error).__name__
             answer.failure = self._failure(f"broke off {after} ({detail})", E_STREAM_CUT)
         except (httpx.HTTPError, httpx.InvalidURL) as error:

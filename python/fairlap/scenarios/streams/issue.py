@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ class Served:
     first_ns: Times
     last_ns: Times
     lateness_ns: Times  # from when a request was due to its start: of the client, or of too few connections
-    prompts: npt.NDArray[np.uint32]
+    prompts: npt.NDArray[np.integer[Any]]  # the number of each request's
     answers: tuple[Answer, ...]
     elapsed_s: float
     client_share: float  # of a core that this process used meanwhile

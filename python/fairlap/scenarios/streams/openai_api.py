@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.scenarios.streams.client import E_STREAM_CUT, E_STREAM_EVENT, RawAnswer
@@ -151,7 +152,11 @@ def answer_in(raw: RawAnswer, host: str) -> Answer:
             return _failed(host, "sent an error in the middle of its answer", E_STREAM_EVENT)
         reading.take(came_ns, event)
     if not raw.is_done and not reading.finish:
-        return _failed(host, f"ended its answer after {len(raw.events):,} events without saying so", E_STREAM_CUT)
+        return _failed(
+            host,
+            f"ended its answer after {quantity_text.count(len(raw.events), 'event')} without saying so",
+            E_STREAM_CUT,
+        )
     if not reading.came_ns:
         return _failed(host, "answered with no token", E_STREAM_EVENT)
     return reading.answer()

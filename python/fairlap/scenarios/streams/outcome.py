@@ -100,7 +100,7 @@ class Outcome:
             {each.server.name: verdict.Figures("wall_ns", row) for each, row in zip(judged, whole, strict=True)},
             metric=self._metric,
             workload=self._asked.prompts_file,
-            evidence="within one process",
+            evidence="of running servers",
         )
 
     def _why_not_ranked(self, contestant: Contestant) -> Unqualified | None:

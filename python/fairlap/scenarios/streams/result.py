@@ -107,7 +107,7 @@ class StreamsResult:
             f"{asked.prompts_file}, {asked.tokens:,} tokens",
             *filter(None, [how]),
             *(f"{what} within {duration_text(bound)}" for bound, what in bounds if bound is not None),
-            f"{quantity_text.count(self.blocks, 'block')} of {quantity_text.rough_duration(self.trial_s)}",
+            f"{quantity_text.count(self.blocks, 'block')} of {quantity_text.seconds(self.trial_s)}",
             f"seed {self.seed}",
         ]
         return ", ".join(parts)
@@ -123,9 +123,9 @@ class StreamsResult:
         if row.figures is not None:
             for each in _figure_lines(row.figures):
                 yield f"{indent}{each}"
-        if row.agreement is not None:
-            answers = quantity_text.count(row.agreement.prompts, "prompt")
-            yield f"{indent}{row.agreement.identical:,} of {answers} answered as by {row.agreement.with_}"
+        if row.agreement is not None and row.agreement.identical == row.agreement.prompts:
+            answers = quantity_text.count(row.agreement.prompts, "answer")
+            yield f"{indent}all of {answers} identical to those of {row.agreement.with_}"
         if row.certificates == "not verified":
             yield f"{indent}certificates not verified"
         for warning in row.warnings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -153,6 +154,44 @@ def test_a_server_without_tls_is_a_failure_of_certificates() -> None:
         answering.join()
     assert raw.failure is not None
     assert raw.failure.code == "E_CERTIFICATE"
+
+
+def answer_in_http_2(listening: socket.socket, certificate: Path, events: list[str]) -> None:
+    """Serve one connection, and each of its requests with these events."""
+    connection_of = pytest.importorskip("h2.connection").H2Connection
+    configuration = pytest.importorskip("h2.config").H2Configuration(client_side=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.set_alpn_protocols(["h2"])
+    plain, _ = listening.accept()
+    with context.wrap_socket(plain, server_side=True) as stream:
+        connection = connection_of(configuration)
+        connection.initiate_connection()
+        while data := stream.recv(65_536):
+            for event in connection.receive_data(data):
+                if type(event).__name__ == "StreamEnded":
+                    head = [(":status", "200"), ("content-type", "text/event-stream")]
+                    connection.send_headers(event.stream_id, head)
+                    for each in events:
+                        connection.send_data(event.stream_id, f"data: {each}\n\n".encode())
+                    connection.end_stream(event.stream_id)
+            stream.sendall(connection.data_to_send())
+
+
+def test_a_server_that_offers_http_2_is_spoken_to_in_it(certificate: Path) -> None:
+    events = ['{"choices": [{"text": "a"}]}', '{"choices": [{"text": "b", "finish_reason": "length"}]}', "[DONE]"]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        answering = threading.Thread(target=answer_in_http_2, args=(listening, certificate, events))
+        answering.start()
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}/v1:model=m:timeout=5s"
+        named = stream_server(contestant_named(address), chat=False, remote=False)
+        client = StreamClient(named, Certificates(f"{certificate}.crt").context(), TOKENS)
+        assert client.connect()
+        found = [answer_in(client.ask(b"{}"), "here") for _ in range(2)]
+        client.close()
+        answering.join()
+    assert client.http_version == "HTTP/2"
+    assert [(each.failure, each.text, each.tokens) for each in found] == 2 * [(None, "ab", 2)]
 
 
 def test_a_stall_costs_no_more_than_its_time() -> None:
