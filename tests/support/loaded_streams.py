@@ -29,7 +29,7 @@ def loaded(
 ) -> Served:
     asked = streams_asked(prompts_in(folder), Contestants(server.at()), tokens=TOKENS, **more)
     contestant = Contestant(asked.servers[0])
-    contestant.examined = examine(asked.servers[0], asked.certificates.context(), asked.prompts[:1], TOKENS, 1)
+    contestant.examined = examine(asked.servers[0], asked.certificates.context(), asked.prompts[:1], TOKENS)
     assert contestant.examined.why_not is None
     try:
         return contestant.load(asked, due_ns, connections, 1)

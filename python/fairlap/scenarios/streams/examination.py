@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,19 +37,15 @@ class Examined:
     warnings: tuple[Notice, ...] = ()
 
 
-def examine(
-    server: StreamServer, certificates: ssl.SSLContext, prompts: Sequence[Prompt], tokens: int, seed: int
-) -> Examined:
+def examine(server: StreamServer, certificates: ssl.SSLContext, prompts: Sequence[Prompt], tokens: int) -> Examined:
     client = StreamClient(server, certificates, tokens)
     try:
-        return _examined(client, server, prompts, tokens, seed)
+        return _examined(client, server, prompts, tokens)
     finally:
         client.close()
 
 
-def _examined(
-    client: StreamClient, server: StreamServer, prompts: Sequence[Prompt], tokens: int, seed: int
-) -> Examined:
+def _examined(client: StreamClient, server: StreamServer, prompts: Sequence[Prompt], tokens: int) -> Examined:
     client.connect()
     fields = _understood(client, server, prompts[0], tokens)
     answers, times_s = [], []
@@ -61,7 +58,7 @@ def _examined(
         answers.append(answer)
         times_s.append((raw.ended_ns - raw.began_ns) / 1e9)
     found = Examined(fields, tuple(answers), float(np.median(times_s)), client.http_version)
-    remembered = _remembered(client, server, prompts[0], min(tokens, _TOKENS_COMPARED), fields, seed)
+    remembered = _remembered(client, server, prompts[0], min(tokens, _TOKENS_COMPARED), fields)
     if isinstance(remembered, Unqualified):
         return Examined(fields, found.answers, found.alone_s, found.http_version, remembered)
     return Examined(fields, found.answers, found.alone_s, found.http_version, None, remembered)
@@ -75,17 +72,16 @@ def _understood(client: StreamClient, server: StreamServer, prompt: Prompt, toke
 
 
 def _remembered(
-    client: StreamClient, server: StreamServer, prompt: Prompt, tokens: int, fields: Fields, seed: int
+    client: StreamClient, server: StreamServer, prompt: Prompt, tokens: int, fields: Fields
 ) -> Unqualified | tuple[Notice, ...]:
     """Compare the time of one prompt over and over with that of prompts that begin as none before.
 
     As in a load on models: answers are kept where tokens after the first come much faster, time after time. Where the
     first one does, how prompts begin is.
     """
-    draw = np.random.default_rng([seed, 1])
     kept, warm = [], []
     for _ in range(_COMPARED_AGAIN):
-        new = [prompt.beginning_with(f"{draw.integers(2**63):016x}") for _ in range(_COMPARED)]
+        new = [prompt.beginning_with(secrets.token_hex(8)) for _ in range(_COMPARED)]  # no seed: never seen before
         once = [_times_ns(client, body_of(server, each, tokens, fields), server) for each in new]
         again = [_times_ns(client, body_of(server, new[0], tokens, fields), server) for _ in new]
         (first_new, whole_new), (first, whole) = np.median(once, axis=0), np.median(again, axis=0)

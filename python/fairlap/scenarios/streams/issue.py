@@ -38,6 +38,7 @@ class Served:
     from_ns: Times  # when each request was due, or began
     first_ns: Times
     last_ns: Times
+    ended_ns: Times  # its connection is free again
     lateness_ns: Times  # from when a request was due to its start: of the client, or of too few connections
     prompts: npt.NDArray[np.integer[Any]]  # the number of each request's
     answers: tuple[Answer, ...]
@@ -105,6 +106,7 @@ def _served(
         from_ns=from_ns,
         first_ns=since_start(lambda answer: answer.came_ns[0]),
         last_ns=since_start(lambda answer: answer.came_ns[-1]),
+        ended_ns=result.completed_ns,
         lateness_ns=result.started_ns - from_ns,
         prompts=asked,
         answers=answers,

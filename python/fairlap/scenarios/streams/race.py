@@ -82,7 +82,7 @@ class StreamRace:
         asked, certificates = self._asked, self._asked.certificates.context()
         for each in self._contestants:
             self._notify(f"asking {each.server.name}")
-            each.examined = examine(each.server, certificates, asked.prompts, asked.tokens, self._seed)
+            each.examined = examine(each.server, certificates, asked.prompts, asked.tokens)
         usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * max(self._alone_s, default=0.0))
         self._trial_s = asked.trial_s or usual_s
 
