@@ -33,6 +33,9 @@ SLOW = {  # their examples race frameworks
 }
 
 
+EXTRAS = {"docs/how-to/load-a-language-model-server.md": "httpx"}  # what the examples of a page need
+
+
 def examples(page: Path) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
 
@@ -45,6 +48,8 @@ def with_slow_ones_marked(pages: Iterable[Path]) -> list[Any]:
 
 @pytest.mark.parametrize("page", with_slow_ones_marked(page for page in PAGES if examples(page)))
 def test_the_examples_of_a_page_run_one_after_another(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if needed := EXTRAS.get(str(page.relative_to(TOP))):
+        pytest.importorskip(needed, reason="`make test` installs it and runs this")
     exec(compile(examples(page), str(page), "exec"), {"__name__": "example"})
     assert capsys.readouterr().out
 

@@ -83,7 +83,7 @@ def log_of_positive(figures: Sequence[float] | Floats, whose: str) -> Floats:
     return np.log(values)
 
 
-Evidence = Literal["between processes", "within one process"]
+Evidence = Literal["between processes", "within one process", "of running servers"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from math import ceil, isfinite, log, log1p
 
 from fairlap import quantity_text
+from fairlap.verdict.blocks import Evidence
 from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.figures.modes import Modes
 from fairlap.verdict.gates.required_change import RequiredChange
 from fairlap.verdict.gates.slowdown import Slowdown, slowdown_of
 from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
 
+_WHERE: dict[Evidence, str] = {
+    "between processes": "",
+    "within one process": "in this process ",
+    "of running servers": "as these servers run, ",
+}
 _MOST_BLOCKS = 500  # beyond it, quieter conditions are the cheaper way
 
 
@@ -45,8 +51,7 @@ def sentence(comparison: Comparison, *, a_first: bool = False) -> ComparisonText
     """
     compared = comparison if a_first else from_the_better_side(comparison)
     claim, interval = _claim_and_interval(compared)
-    if compared.evidence == "within one process":
-        claim = f"in this process {claim}"
+    claim = f"{_WHERE[compared.evidence]}{claim}"
     details = "; ".join(_details(compared))
     return ComparisonText(claim, interval, details, compared.verdict is Verdict.INCONCLUSIVE)
 

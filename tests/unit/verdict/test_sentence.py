@@ -101,6 +101,7 @@ def test_too_few_blocks_give_no_interval() -> None:
 
 def test_evidence_from_one_process_is_labelled() -> None:
     assert text_of(0.5, 0.01, evidence="within one process").claim.startswith("in this process ")
+    assert text_of(0.5, 0.01, evidence="of running servers").claim.startswith("as these servers run, ")
     assert not text_of(0.5, 0.01).claim.startswith("in this process ")
 
 

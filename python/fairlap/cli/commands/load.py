@@ -12,6 +12,7 @@ from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, options_of
 from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.options.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
+from fairlap.cli.races.stream_race import are_prompts, race_streams, refuse_options_of_streams
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD, LARGEST_BATCH, MOST_WORKERS, Scenario
 
@@ -26,7 +27,7 @@ _OF_LOAD = ("p50", "p90", "p99", "first_token", "workers", "largest_batch", "lon
     "load",
     cls=Command,
     sections=RACE_SECTIONS,
-    essential="on p99 p90 first-token workers largest-batch batch threads budget scenario output",
+    essential="on p99 p90 first-token tokens rate workers largest-batch batch threads budget scenario output",
     examples="""
 fairlap load convnet --on torch,onnxruntime --p99 50ms
     Find the largest rate at which 99 of 100 requests take at most 50 ms.
@@ -34,9 +35,11 @@ fairlap load convnet --on torch --p99 50ms --workers 2 --largest-batch 8
     Serve with two threads, and up to eight waiting requests in one call.
 fairlap load convnet --on torch,jax --scenario offline
     Run MLPerf's LoadGen.
+fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate 5
+    Load a language model on a server that streams its answers.
 """,
 )
-@click.argument("models", nargs=-1, type=MODEL_OR_FILE, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json")
+@click.argument("models", nargs=-1, type=MODEL_OR_FILE, metavar="MODEL|FILE...|REQUEST.toml|PLAN.json|PROMPTS.jsonl")
 @click.option("--on", "contestants", type=CONTESTANTS, help="Contestants: torch, torch:compile, torch==2.13.0, ...")
 @click.option("--p99", type=LATENCY, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
 @click.option("--p90", type=LATENCY, help="Nine of ten requests are answered within DURATION.")
@@ -46,6 +49,12 @@ fairlap load convnet --on torch,jax --scenario offline
     type=LATENCY,
     help="The first token of as many requests comes within DURATION.",
 )
+@click.option("--tokens", type=int, help="PROMPTS.jsonl: tokens of each answer.")
+@click.option("--rate", type=float, metavar="PER_S", help="PROMPTS.jsonl: requests per second, at random.")
+@click.option("--concurrency", type=int, help="PROMPTS.jsonl: users, who ask again when they have their answer.")
+@click.option("--per-token", type=LATENCY, help="PROMPTS.jsonl: further tokens come within DURATION each, on average.")
+@click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone.")
+@click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates.")
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
@@ -115,7 +124,10 @@ fairlap load convnet --on torch,jax --scenario offline
     help="Search for settings of torch:best for so long.  [default: 60s]",
 )
 @options_of_any_race
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     models: tuple[str, ...],
     dry_run: bool,
     save_plan: Path | None,
@@ -139,6 +151,9 @@ def command(
     Contestants have the same weights, answers to drawn requests are checked, and a contestant that drops requests or
     keeps answers is disqualified.
 
+    With a file of prompts, contestants are servers that stream language models: all get the same requests, at a --rate
+    or of so many users (--concurrency), or the largest rate that meets --first-token and --per-token is searched.
+
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once; with --scenario
     server in every process.
@@ -146,6 +161,9 @@ def command(
     Exit status: 0 when a contestant has a figure, even if others have none; 1 when none has one (no rate meets the
     bound), a file was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C.
     """
+    if are_prompts(models):
+        race_streams(models, given, context, quiet=quiet, as_json=as_json, output=given["output"])
+    refuse_options_of_streams(given)
     options = PlanOptions(dry_run, save_plan, plan_file, resume)
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json, require=_require_load)
 

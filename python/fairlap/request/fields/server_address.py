@@ -11,11 +11,13 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.names import ContestantName
 
 _ADDRESS = re.compile(
-    r"http://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?", re.IGNORECASE
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?",
+    re.IGNORECASE,
 )
 _NOT_IN_A_PATH = re.compile(r"[?#@\\]")
 _LOCALHOST = ("127.0.0.1", "::1")  # not asked of a resolver, which may send packets
 _MOST_PORT = 65535
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class ServerAddress:
     host: str  # without brackets
     port: int
     path: str
+    scheme: str = "http"
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -42,26 +45,33 @@ class ServerAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def server_address(url: str) -> ServerAddress:
+def server_address(
+    url: str, *, schemes: tuple[str, ...] = ("http",), example: str = "http://127.0.0.1:8000/v2/models/NAME"
+) -> ServerAddress:
     found = _ADDRESS.fullmatch(url)
-    port = int(found["port"] or 80) if found else 0
+    scheme = found["scheme"].lower() if found else ""
+    port = int(found["port"] or _PORTS[scheme]) if found else 0
     path = (found["path"] or "/") if found else ""
-    if found is None or not 0 < port <= _MOST_PORT or _NOT_IN_A_PATH.search(path):
+    if found is None or scheme not in schemes or not 0 < port <= _MOST_PORT or _NOT_IN_A_PATH.search(path):
         shown = re.sub(r"//[^/@]*@", "//...@", url)  # a login may hold a password
         raise InvalidRequest(
-            f"{shown!r} is not the address of a server, without login and by http; write "
-            "http://127.0.0.1:8000/v2/models/NAME",
+            f"{shown!r} is not the address of a server, without login and by {' or '.join(schemes)}; write {example}",
             code="E_CONTESTANT",
         )
-    return ServerAddress(found["host"].strip("[]"), port, path)
+    return ServerAddress(found["host"].strip("[]"), port, path, scheme)
 
 
 def require_confirmed(contestants: Iterable[ContestantName], *, remote: bool) -> None:
     """Refuse other hosts than this machine, unless they are confirmed. Sends nothing, not even to a resolver."""
     for name in contestants:
-        if name.url and not remote and not (address := server_address(name.url)).is_loopback:
-            raise InvalidRequest(
-                f"{name.text}: {address.host} is not a loopback address, and the inputs of the model would be sent to "
-                "it; add --remote to confirm that",
-                code="E_REMOTE",
-            )
+        if name.url and not remote:
+            require_loopback(name.text, server_address(name.url), "the inputs of the model")
+
+
+def require_loopback(contestant: str, address: ServerAddress, sent: str) -> None:
+    if not address.is_loopback:
+        raise InvalidRequest(
+            f"{contestant}: {address.host} is not a loopback address, and {sent} would be sent to it; add --remote to "
+            "confirm that",
+            code="E_REMOTE",
+        )

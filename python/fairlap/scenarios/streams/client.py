@@ -1,0 +1,255 @@
+"""One connection to a server that streams: it sends a request, and stamps what comes as it comes.
+
+httpx speaks the protocol. Between the arrival of bytes and their stamp only it runs; events are read when their answer
+is over, but for their ends. Neither a proxy nor a redirection is followed, and nothing goes to another host.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, reason_of, shortened
+from fairlap.json_errors import NOT_THE_DOCUMENT
+from fairlap.scenarios.streams.events import MOST_BYTES, EventReader, EventTooLarge
+from fairlap.scenarios.streams.servers import StreamServer, credential_of
+from fairlap.secrets import HIDDEN
+
+CLOCK = "monotonic_raw"
+"""Of the engine, by its name; ``now_ns`` reads the same one."""
+
+E_CERTIFICATE = "E_CERTIFICATE"
+E_SERVER = "E_SERVER"
+E_STREAM_CUT = "E_STREAM_CUT"
+E_STREAM_ENDLESS = "E_STREAM_ENDLESS"
+E_STREAM_EVENT = "E_STREAM_EVENT"
+E_STREAM_REDIRECT = "E_STREAM_REDIRECT"
+E_STREAM_STATUS = "E_STREAM_STATUS"
+E_STREAM_TIMEOUT = "E_STREAM_TIMEOUT"
+
+_OK, _REDIRECTIONS = 200, range(300, 400)
+_MOST_OF_A_REFUSAL = 65_536
+_END = b"[DONE]"
+_SPARE_EVENTS = 64  # besides those of tokens: roles, usage, the end
+
+
+class StreamFailed(FairlapError):
+    """A request has no whole answer."""
+
+    code = E_SERVER
+
+
+@dataclass(frozen=True)
+class Certificates:
+    ca: str = ""  # a file of those that are trusted; empty for the system's
+    verified: bool = True
+
+    @property
+    def text(self) -> str:
+        return (f"verified with {self.ca}" if self.ca else "verified") if self.verified else "not verified"
+
+    def context(self) -> ssl.SSLContext:
+        try:
+            found = ssl.create_default_context(cafile=self.ca or None)
+        except OSError as error:  # ssl.SSLError is one
+            raise InvalidRequest(
+                f"cannot read certificates from {self.ca}: {reason_of(error)}", code=E_CERTIFICATE
+            ) from None
+        if not self.verified:
+            found.check_hostname, found.verify_mode = False, ssl.CERT_NONE
+        return found
+
+
+@dataclass
+class RawAnswer:
+    """What came, with the time of each piece. ``is_done``: its stream ended as the protocol wants."""
+
+    began_ns: int
+    ended_ns: int = 0
+    events: list[tuple[int, bytes]] = field(default_factory=list)
+    is_done: bool = False
+    failure: Notice | None = None
+    status: int = 0  # 0 before there is one
+
+
+def now_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+def httpx_module() -> ModuleType:
+    try:
+        import httpx
+    except ImportError as error:
+        raise NotAvailable(f"servers that stream need httpx ({error}): pip install 'fairlap[streams]'") from None
+    module: ModuleType = httpx
+    return module
+
+
+class StreamClient:
+    """Used by one thread at a time."""
+
+    def __init__(self, server: StreamServer, certificates: ssl.SSLContext, tokens: int) -> None:
+        self._httpx: Any = httpx_module()
+        self._server = server
+        self._credential = credential_of(server)
+        self._most_events = 2 * tokens + _SPARE_EVENTS
+        address = server.address
+        host = address.hosts[0]
+        self._origin = f"{address.scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
+        self._sni = {"sni_hostname": address.host} if host != address.host else {}
+        self._headers = {
+            "Host": address.text,
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream",
+            "Accept-Encoding": "identity",
+            **({"Authorization": f"Bearer {self._credential}"} if self._credential else {}),
+        }
+        self.http_version = ""
+        self._client = self._httpx.Client(
+            verify=certificates,
+            http2=address.scheme == "https" and _has_h2(),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=server.timeout_s,
+            limits=self._httpx.Limits(max_connections=1, keepalive_expiry=None),
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def connect(self) -> bool:
+        """Open the connection before it is timed, by asking for the list of models; return whether that worked."""
+        answer = RawAnswer(now_ns())
+        with self._failures_in(answer), self._stream("GET", f"{self._server.path}/models", b"") as response:
+            _beginning_of(response)
+        return answer.failure is None
+
+    def ask(self, body: bytes) -> RawAnswer:
+        """Send a request and read its answer; whatever goes wrong is the answer's failure."""
+        answer = RawAnswer(now_ns())
+        with self._failures_in(answer), self._stream("POST", self._server.endpoint, body) as response:
+            answer.status = response.status_code
+            self.http_version = response.http_version
+            self._require_stream(response)
+            self._read(response, answer)
+        answer.ended_ns = now_ns()
+        return answer
+
+    def _stream(self, method: str, path: str, body: bytes) -> Any:
+        return self._client.stream(
+            method, self._origin + path, content=body, headers=self._headers, extensions=self._sni
+        )
+
+    def _read(self, response: Any, answer: RawAnswer) -> None:
+        reader, events = EventReader(), answer.events
+        last_ns = answer.began_ns + int(1e9 * self._server.timeout_s)
+        for chunk in response.iter_raw():
+            arrived_ns = now_ns()
+            try:
+                found = reader.feed(chunk)
+            except EventTooLarge:
+                raise self._failed(f"sent an event of more than {MOST_BYTES:,} bytes", E_STREAM_EVENT) from None
+            for data in found:
+                if data == _END:
+                    answer.is_done = True
+                else:
+                    events.append((arrived_ns, data))
+            if len(events) > self._most_events:
+                raise self._failed(
+                    f"goes on after {len(events):,} events, more than it was asked for", E_STREAM_ENDLESS
+                )
+            if arrived_ns > last_ns:
+                raise self._failed(f"did not end its answer within {self._server.timeout_s:g} s", E_STREAM_TIMEOUT)
+
+    def _require_stream(self, response: Any) -> None:
+        status = response.status_code
+        if status in _REDIRECTIONS:
+            to = self._shown(response.headers.get("location", "")) or "nowhere"
+            raise self._failed(f"redirects to {to}, which is not followed", E_STREAM_REDIRECT)
+        if status != _OK:
+            reason = self._shown(_reason_in(_beginning_of(response)))
+            raise self._failed(f"answered with status {status}{f': {reason}' if reason else ''}", E_STREAM_STATUS)
+        kind = response.headers.get("content-type", "")
+        if not kind.lower().startswith("text/event-stream"):
+            shown = self._shown(kind) or "no type"
+            raise self._failed(f"answered with {shown} instead of a stream of events", E_STREAM_EVENT)
+
+    @contextmanager
+    def _failures_in(self, answer: RawAnswer) -> Iterator[None]:
+        httpx = self._httpx
+        try:
+            yield
+        except StreamFailed as failed:
+            answer.failure = Notice(failed.code, str(failed))
+        except httpx.TimeoutException as error:
+            what = "cannot be reached" if isinstance(error, httpx.ConnectTimeout) else "was silent"
+            answer.failure = self._failure(f"{what} for {self._server.timeout_s:g} s", E_STREAM_TIMEOUT)
+        except httpx.ConnectError as error:
+            tls = next((each for each in _causes(error) if isinstance(each, ssl.SSLError)), None)
+            if tls is None:
+                answer.failure = self._failure(f"cannot be reached: {self._shown(str(error))}", E_SERVER)
+            elif isinstance(tls, ssl.SSLCertVerificationError):
+                answer.failure = self._failure(f"has no trusted certificate: {tls.verify_message}", E_CERTIFICATE)
+            else:
+                answer.failure = self._failure(f"does not speak TLS: {tls.reason}", E_CERTIFICATE)
+        except httpx.TransportError as error:
+            events = quantity_text.count(len(answer.events), "event")
+            after = f"after {events}" if answer.events else "without an answer"
+            detail = self._shown(str(error)) or type(error).__name__
+            answer.failure = self._failure(f"broke off {after} ({detail})", E_STREAM_CUT)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            answer.failure = self._failure(f"did not answer in HTTP: {self._shown(str(error))}", E_SERVER)
+
+    def _failure(self, what: str, code: str) -> Notice:
+        failed = self._failed(what, code)
+        return Notice(code, str(failed))
+
+    def _failed(self, what: str, code: str) -> StreamFailed:
+        line = "".join(letter if letter.isprintable() else " " for letter in what)  # a terminal obeys others
+        return StreamFailed(f"the server at {self._server.address.text} {line}", code=code)
+
+    def _shown(self, text: str) -> str:
+        """Shorten what the server sent to a line without the credential, which it may repeat."""
+        return shortened(text.replace(self._credential, HIDDEN) if self._credential else text)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _has_h2() -> bool:
+    try:
+        import h2  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _beginning_of(response: Any) -> bytes:
+    found = b""
+    for chunk in response.iter_raw():
+        found += chunk
+        if len(found) >= _MOST_OF_A_REFUSAL:
+            break
+    return found[:_MOST_OF_A_REFUSAL]
+
+
+def _reason_in(body: bytes) -> str:
+    """Find the message of an error as OpenAI's API has it; any other body is taken whole."""
+    try:
+        found = msgspec.json.decode(body)
+    except NOT_THE_DOCUMENT:
+        return body.decode("utf-8", "replace")
+    error = found.get("error", found) if isinstance(found, dict) else found
+    return str(error.get("message", error) if isinstance(error, dict) else error)

@@ -1,0 +1,115 @@
+"""What is found out of a server before it is loaded: what it understands, what it answers alone, what it remembers."""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.scenarios.contract import Unqualified
+from fairlap.scenarios.streams.client import StreamClient
+from fairlap.scenarios.streams.openai_api import FIELDS, Answer, Fields, answer_in, body_of
+from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.servers import StreamServer
+
+KEPT_ANSWERS, WARM_CACHE = "E_KEPT_ANSWERS", "W_WARM_CACHE"
+_NOT_UNDERSTOOD = (400, 422)
+_ALONE = 4  # prompts
+_COMPARED = 6  # answers to one prompt, and to as many new ones
+_COMPARED_AGAIN = 3
+_TIMES_AS_LONG, _LONGER_NS = 3.0, 1e6
+_TIMES_FIRST = 2.0
+_TOKENS_COMPARED = 16
+
+
+@dataclass(frozen=True)
+class Examined:
+    fields: Fields
+    answers: tuple[Answer, ...]  # to the first prompts, one after the other
+    alone_s: float  # what an answer takes
+    http_version: str
+    why_not: Unqualified | None = None  # to be loaded
+    warnings: tuple[Notice, ...] = ()
+
+
+def examine(server: StreamServer, certificates: ssl.SSLContext, prompts: Sequence[Prompt], tokens: int) -> Examined:
+    client = StreamClient(server, certificates, tokens)
+    try:
+        return _examined(client, server, prompts, tokens)
+    finally:
+        client.close()
+
+
+def _examined(client: StreamClient, server: StreamServer, prompts: Sequence[Prompt], tokens: int) -> Examined:
+    client.connect()
+    fields = _understood(client, server, prompts[0], tokens)
+    answers, times_s = [], []
+    for prompt in prompts[:_ALONE]:
+        raw = client.ask(body_of(server, prompt, tokens, fields))
+        answer = answer_in(raw, server.address.text)
+        if answer.failure is not None:
+            why = Unqualified(answer.failure.text, answer.failure.code)
+            return Examined(fields, (), 0.0, client.http_version, why)
+        answers.append(answer)
+        times_s.append((raw.ended_ns - raw.began_ns) / 1e9)
+    found = Examined(fields, tuple(answers), float(np.median(times_s)), client.http_version)
+    remembered = _remembered(client, server, prompts[0], min(tokens, _TOKENS_COMPARED), fields)
+    if isinstance(remembered, Unqualified):
+        return Examined(fields, found.answers, found.alone_s, found.http_version, remembered)
+    return Examined(fields, found.answers, found.alone_s, found.http_version, None, remembered)
+
+
+def _understood(client: StreamClient, server: StreamServer, prompt: Prompt, tokens: int) -> Fields:
+    for fields in FIELDS[:-1]:
+        if client.ask(body_of(server, prompt, tokens, fields)).status not in _NOT_UNDERSTOOD:
+            return fields
+    return FIELDS[-1]
+
+
+def _remembered(
+    client: StreamClient, server: StreamServer, prompt: Prompt, tokens: int, fields: Fields
+) -> Unqualified | tuple[Notice, ...]:
+    """Compare the time of one prompt over and over with that of prompts that begin as none before.
+
+    As in a load on models: answers are kept where tokens after the first come much faster, time after time. Where the
+    first one does, how prompts begin is.
+    """
+    kept, warm = [], []
+    for _ in range(_COMPARED_AGAIN):
+        new = [prompt.beginning_with(secrets.token_hex(8)) for _ in range(_COMPARED)]  # no seed: never seen before
+        once = [_times_ns(client, body_of(server, each, tokens, fields), server) for each in new]
+        again = [_times_ns(client, body_of(server, new[0], tokens, fields), server) for _ in new]
+        (first_new, whole_new), (first, whole) = np.median(once, axis=0), np.median(again, axis=0)
+        kept.append(_much_longer(whole_new - first_new, whole - first, _TIMES_AS_LONG))
+        warm.append(_much_longer(first_new, first, _TIMES_FIRST))
+        if not kept[-1] and not warm[-1]:
+            return ()
+    if all(kept):
+        text = f"tokens after the first took {kept[-1]} times as long for new prompts as for one asked before"
+        return Unqualified(f"{text}: its answers are kept", KEPT_ANSWERS)
+    if not all(warm):
+        return ()
+    text = (
+        f"first tokens of new prompts took {warm[-1]} times as long as of one asked before: it keeps how prompts begin"
+    )
+    return (Notice(WARM_CACHE, text),)
+
+
+def _times_ns(client: StreamClient, body: bytes, server: StreamServer) -> tuple[float, float]:
+    """From the request to the first token, and to the last."""
+    raw = client.ask(body)
+    answer = answer_in(raw, server.address.text)
+    if answer.failure is not None:
+        return np.nan, np.nan
+    return float(answer.came_ns[0] - raw.began_ns), float(answer.came_ns[-1] - raw.began_ns)
+
+
+def _much_longer(new_ns: float, again_ns: float, times: float) -> str:
+    if not new_ns > times * again_ns + _LONGER_NS:  # also where one has no answer
+        return ""
+    return quantity_text.number(new_ns / max(again_ns, 1.0))

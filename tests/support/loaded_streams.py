@@ -1,0 +1,37 @@
+"""A load on the tests' own server that streams, without a race."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from fairlap.request.names import Contestants
+from fairlap.scenarios.streams.asked import streams_asked
+from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.examination import examine
+from fairlap.scenarios.streams.issue import Served
+from stream_server import StreamingServer
+
+TOKENS = 11
+PROMPTS = 50
+
+
+def prompts_in(folder: Path) -> Path:
+    path = folder / "prompts.jsonl"
+    path.write_text("".join(f'{{"prompt": "number {place}"}}\n' for place in range(PROMPTS)))
+    return path
+
+
+def loaded(
+    server: StreamingServer, folder: Path, due_ns: npt.NDArray[np.float64], connections: int, **more: Any
+) -> Served:
+    asked = streams_asked(prompts_in(folder), Contestants(server.at()), tokens=TOKENS, **more)
+    contestant = Contestant(asked.servers[0])
+    contestant.examined = examine(asked.servers[0], asked.certificates.context(), asked.prompts[:1], TOKENS)
+    assert contestant.examined.why_not is None
+    try:
+        return contestant.load(asked, due_ns, connections, 1)
+    finally:
+        contestant.close()

@@ -1,0 +1,292 @@
+"""A language model's server with known delays, which writes down when it wrote each token, and goes wrong on request.
+
+It speaks HTTP/1.1 and OpenAI's API by hand, sharing no code with the client. ``with StreamingServer(first_ms=50) as
+server`` runs it in a thread; ``in_a_process`` apart from the test's interpreter lock. Its times are those of
+CLOCK_MONOTONIC_RAW, which all processes of a machine read alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+READY = "port "
+_ALL = 10**9
+
+
+def now_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+@dataclass
+class Truth:
+    """Of one request: when it had come, had a slot, and was about to have each of its tokens written."""
+
+    prompt: str
+    came_ns: int
+    began_ns: int = 0
+    tokens_ns: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Behaviour:
+    """``fault`` is what goes wrong with requests from ``fault_from`` on, every ``fault_every``-th."""
+
+    first_ms: float = 0.0
+    each_ms: float = 0.0
+    tokens_in_events: tuple[int, ...] = (1,)  # repeated
+    slots: int = _ALL  # answers at once; others wait in order
+    split: bool = False  # each event arrives in two packets
+    comments: bool = False
+    usage: str = "each"  # or end, none
+    done: bool = True
+    refused: tuple[str, ...] = ()  # fields of a request that it does not know
+    key: str = ""
+    remembers: str = ""  # answers, prefixes
+    words: str = "w"
+    fault: str = ""
+    fault_from: int = 0
+    fault_every: int = 1
+
+
+class _Over(Exception):
+    """The connection is to be closed."""
+
+
+class StreamingServer:
+    def __init__(self, *, certificate: Path | None = None, **behaviour: Any) -> None:
+        self.behaviour = Behaviour(**behaviour)
+        self.truths: list[Truth] = []
+        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.port = 0
+        self._certificate = certificate
+        self._seen: set[str] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._ready = threading.Event()
+
+    def __enter__(self) -> StreamingServer:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, _kind: type | None, _error: BaseException | None, _where: TracebackType | None) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def at(self, options: str = "") -> str:
+        scheme = "http" if self._certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}/v1:model=m{options}"
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.set_exception_handler(lambda _loop, _context: None)  # connections break off on purpose
+        self._loop.run_until_complete(self._start())
+        self._ready.set()
+        self._loop.run_forever()
+        self._server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0.01))
+        self._loop.close()
+
+    async def _start(self) -> None:
+        context = None
+        if self._certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self._certificate)
+        self._slots = asyncio.Semaphore(self.behaviour.slots)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context, backlog=512)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                await self._answer(head[0], headers, body, writer)
+        except (_Over, OSError, EOFError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _answer(self, line: str, headers: dict[str, str], body: bytes, writer: asyncio.StreamWriter) -> None:
+        method, path, _ = line.split(" ")
+        if method == "GET":
+            found = [asdict(each) for each in self.truths] if path == "/truth" else {"data": []}
+            writer.write(_whole(200, json.dumps(found)))
+            return
+        asked = json.loads(body)
+        number = len(self.requests)
+        self.requests.append((path, headers, asked))
+        behaviour = self.behaviour
+        if behaviour.key and headers.get("authorization") != f"Bearer {behaviour.key}":
+            got = headers.get("authorization", "none")
+            writer.write(_whole(401, json.dumps({"error": {"message": f"wrong key: {got}"}})))
+        elif unknown := next((name for name in behaviour.refused if name in str(asked)), ""):
+            writer.write(_whole(400, json.dumps({"error": {"message": f"unknown field {unknown}"}})))
+        else:
+            is_faulty = number >= behaviour.fault_from and number % behaviour.fault_every == 0
+            await self._stream(path, asked, writer, behaviour.fault if is_faulty else "")
+
+    async def _stream(self, path: str, asked: dict[str, Any], writer: asyncio.StreamWriter, fault: str) -> None:
+        prompt = asked["prompt"] if "prompt" in asked else asked["messages"][0]["content"]
+        truth = Truth(prompt, now_ns())
+        self.truths.append(truth)
+        if fault in ENDLESS:
+            await _goes_on_for_ever(ENDLESS[fault], writer)
+        if fault in ANSWERS:
+            writer.write(ANSWERS[fault])
+            return
+        async with self._slots:
+            truth.began_ns = now_ns()
+            writer.write(_HEAD)
+            await self._tokens(path, asked, truth, writer, fault)
+        if self.behaviour.done and fault != "unfinished":
+            writer.write(_event("[DONE]"))
+        writer.write(_END)
+        await writer.drain()
+
+    async def _tokens(
+        self, path: str, asked: dict[str, Any], truth: Truth, writer: asyncio.StreamWriter, fault: str
+    ) -> None:
+        behaviour, tokens = self.behaviour, asked["max_tokens"]
+        known = truth.prompt in self._seen
+        self._seen.add(truth.prompt)
+        fast = 0.0 if known and behaviour.remembers else 1.0
+        each_ms = behaviour.each_ms * (fast if behaviour.remembers == "answers" else 1.0)
+        chat = "chat" in path
+        words = self._words(truth.prompt, tokens, fault)
+        last = tokens // 2 if fault in ("unfinished", "cut", "short", "stops", "stalls") else tokens
+        began_s, sent, place = time.monotonic(), 0, 0
+        while sent < last:
+            count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)
+            place += 1
+            due_s = began_s + (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
+            await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
+            truth.tokens_ns += [now_ns()] * count
+            sent += count
+            event = _choice(chat, "".join(words[sent - count : sent]))
+            if behaviour.usage == "each":
+                event["usage"] = {"completion_tokens": sent, "prompt_tokens": 3}
+            await self._write_event(writer, json.dumps(event))
+        await _goes_wrong_later(fault, writer)
+        if fault != "unfinished":
+            reason = "stop" if fault == "stops" else "length"
+            writer.write(_event(json.dumps(_choice(chat, "", reason))))
+        if behaviour.usage != "none":
+            writer.write(_event(json.dumps({"choices": [], "usage": {"completion_tokens": sent, "prompt_tokens": 3}})))
+
+    def _words(self, prompt: str, tokens: int, fault: str) -> list[str]:
+        seed = zlib.crc32(b"" if fault == "same answers" else prompt.encode())
+        return [f" {self.behaviour.words}{(seed + 7 * place) % 999_983}" for place in range(tokens)]
+
+    async def _write_event(self, writer: asyncio.StreamWriter, data: str) -> None:
+        if self.behaviour.comments:
+            writer.write(_chunked(b": still here\n\n"))
+        if not self.behaviour.split:
+            writer.write(_event(data))
+        else:
+            whole = f"data: {data}\n\n".encode()
+            middle = len(whole) // 2
+            writer.write(_chunked(whole[:middle]))
+            await writer.drain()
+            await asyncio.sleep(0)
+            writer.write(_chunked(whole[middle:]))
+        await writer.drain()
+
+
+def _choice(chat: bool, text: str, finish: str | None = None) -> dict[str, Any]:
+    said = {"delta": {"content": text}} if chat else {"text": text}
+    return {"object": "chunk", "choices": [{"index": 0, **said, "finish_reason": finish}]}
+
+
+def _whole(status: int, body: str, kind: str = "application/json", more: str = "") -> bytes:
+    head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+    return (head + body).encode()
+
+
+def _chunked(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def _event(data: str) -> bytes:
+    return _chunked(f"data: {data}\n\n".encode())
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+_END = b"0\r\n\r\n"
+
+ANSWERS: dict[str, bytes] = {
+    "429": _whole(429, '{"error": {"message": "too much\\u001b[2J to do"}}'),
+    "500": _whole(500, "out of memory"),
+    "redirects": _whole(302, "", more="Location: http://192.0.2.1/v1/completions\r\n"),
+    "html": _whole(200, "<p/>", "text/html"),
+    "no http": b"SSH-2.0-OpenSSH_9.9\r\n\r\n",
+    "rubbish": _HEAD + _event('{"choices": [{"text": 7') + _event("[DONE]") + _END,
+    "error": _HEAD + _event('{"error": {"message": "out of memory"}}') + _event("[DONE]") + _END,
+    "ten megabytes": _HEAD + _event(json.dumps(_choice(False, "x" * 10**7))) + _END,
+}
+"""What is sent in place of an answer, by the fault."""
+
+ENDLESS: dict[str, bytes] = {
+    "silent": b"",
+    "comments for ever": _chunked(b": wait\n\n"),
+    "tokens for ever": 8 * _event(json.dumps(_choice(False, " more"))),
+}
+
+
+async def _goes_on_for_ever(piece: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(_HEAD if piece else b"")
+    while True:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(0.002)
+
+
+async def _goes_wrong_later(fault: str, writer: asyncio.StreamWriter) -> None:
+    if fault == "cut":
+        await asyncio.sleep(0.01)
+        raise _Over
+    if fault == "stalls":
+        await asyncio.sleep(30)
+
+
+@contextmanager
+def in_a_process(**behaviour: Any) -> Iterator[StreamingServer]:
+    """Run it apart; its truths are there when the process has ended."""
+    command = [sys.executable, __file__, json.dumps(behaviour)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        found = StreamingServer(**behaviour)
+        found.port = int(process.stdout.readline().removeprefix(READY))
+        yield found
+        process.stdin.write("\n")
+        process.stdin.flush()
+        found.truths += [Truth(**each) for each in json.loads(process.stdout.readline())]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    with StreamingServer(**given) as server:
+        print(f"{READY}{server.port}", flush=True)
+        sys.stdin.readline()
+        print(json.dumps([asdict(each) for each in server.truths]), flush=True)

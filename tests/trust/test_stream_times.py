@@ -1,0 +1,133 @@
+"""Times of streamed tokens against what the server itself wrote down, and against the theory of its queue."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from fairlap.engine.load import random_arrivals_ns
+from fairlap.scenarios.streams.asked import Bounds
+from fairlap.scenarios.streams.figures import Tokens, figures_of
+from fairlap.scenarios.streams.issue import Served
+from loaded_streams import TOKENS, loaded
+from stream_server import in_a_process
+
+pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+pytestmark = pytest.mark.slow
+
+Times = npt.NDArray[np.float64]
+
+
+ATTEMPTS = 5
+"""Other programs add to some times, so that one quiet attempt has to show what the client adds."""
+
+
+def close(measured: float, true: float) -> bool:
+    return abs(measured - true) <= max(0.02 * true, 1e6)
+
+
+def start_ns(served: Served) -> float:
+    """When the load began, on the clock that the server reads too."""
+    return float(np.median([each.came_ns[0] for each in served.answers] - served.first_ns))
+
+
+def is_within_2_percent_or_1_ms(events: tuple[int, ...], folder: Path) -> bool:
+    """Whatever the machine does to the server's own delays."""
+    due_ns = random_arrivals_ns(40, 20, 3)
+    with in_a_process(first_ms=50.0, each_ms=5.0, tokens_in_events=events, split=True, comments=True) as server:
+        served = loaded(server, folder, due_ns, 16, rate=20.0)
+    truths = {each.prompt: each for each in server.truths[-len(due_ns) :]}
+    in_order = [truths[f"number {prompt}"] for prompt in served.prompts.tolist()]
+    wrote_first = [each.tokens_ns[0] - start_ns(served) - due for each, due in zip(in_order, due_ns, strict=True)]
+    gaps = np.concatenate([np.diff(each.tokens_ns) for each in in_order])
+    per_token = [
+        (each.tokens_ns[-1] - each.tokens_ns[0]) / (TOKENS - answer.arrived[0])
+        for each, answer in zip(in_order, served.answers, strict=True)
+    ]
+    assert min(wrote_first) >= 50e6
+    found = figures_of([served], TOKENS, Bounds())
+    assert found.first_token is not None
+    assert found.per_token is not None
+    assert found.between_tokens is not None
+    assert served.uncertainty_ns < 1e5
+    measured = (
+        *((found.first_token.p50_ns, wrote_first, 0.5), (found.first_token.p90_ns, wrote_first, 0.9)),
+        *((found.per_token.p50_ns, per_token, 0.5), (found.per_token.p90_ns, per_token, 0.9)),
+        *((found.between_tokens.p50_ns, gaps, 0.5), (found.between_tokens.p90_ns, gaps, 0.9)),
+    )
+    return all(close(each, float(np.quantile(true, quantile))) for each, true, quantile in measured)
+
+
+@pytest.mark.parametrize("events", [(1,), (1, 2)])
+def test_times_of_tokens_are_within_2_percent_or_1_ms_of_when_the_server_wrote_them(
+    events: tuple[int, ...], tmp_path: Path
+) -> None:
+    assert any(is_within_2_percent_or_1_ms(events, tmp_path) for _ in range(ATTEMPTS))
+
+
+def by_recursion(due_ns: Times, service_ns: Times, slots: int) -> Times:
+    """Calculate when each request is served whole, first come first served (Kiefer and Wolfowitz)."""
+    free = [0.0] * slots
+    ends = []
+    for due, service in zip(due_ns, service_ns, strict=True):
+        ends.append(max(due, heapq.heappop(free)) + service)
+        heapq.heappush(free, ends[-1])
+    return np.array(ends)
+
+
+REQUESTS, RATE, SLOTS, SERVICE_MS = 120, 70.0, 2, 20.0
+
+
+def beyond_theory(folder: Path) -> float:
+    """By how much longer answers of a server with two slots take in the median, as a share."""
+    due_ns = random_arrivals_ns(REQUESTS, RATE, 5)
+    with in_a_process(each_ms=SERVICE_MS / (TOKENS - 1), slots=SLOTS) as server:
+        served = loaded(server, folder, due_ns, 60, rate=RATE)
+    truths = server.truths[-REQUESTS:]  # in the order in which requests came
+    held_ns = np.array([each.tokens_ns[-1] - each.began_ns for each in truths], float)
+    came_ns = np.array([each.came_ns for each in truths], float) - start_ns(served)
+    ends_ns = np.sort(by_recursion(came_ns, held_ns, SLOTS))
+    assert (ends_ns - came_ns - held_ns).max() > 1e6 * SERVICE_MS
+    return float(np.median(np.sort(served.last_ns) - ends_ns) / np.median(ends_ns - came_ns))
+
+
+def test_answers_of_a_server_with_two_slots_end_as_theory_says(tmp_path: Path) -> None:
+    assert any(0 <= beyond_theory(tmp_path) < 0.05 for _ in range(ATTEMPTS))
+
+
+def is_the_same_queue(folder: Path) -> bool:
+    """With as many connections as slots, requests wait in the client, and count from when they were due."""
+    due_ns = random_arrivals_ns(REQUESTS, RATE, 5)
+    with in_a_process(each_ms=SERVICE_MS / (TOKENS - 1)) as server:
+        served = loaded(server, folder, due_ns, SLOTS, rate=RATE)
+    started_ns = served.from_ns + served.lateness_ns
+    held_ns = served.ended_ns - started_ns
+    starts_ns = by_recursion(due_ns, held_ns, SLOTS) - held_ns
+    theory_ns = starts_ns + (served.last_ns - started_ns) - due_ns
+    took_ns = Tokens.of(served).end_to_end_ns
+    assert theory_ns.max() > 2e6 * SERVICE_MS
+    pairs = ((float(np.quantile(took_ns, each)), float(np.quantile(theory_ns, each))) for each in (0.5, 0.9))
+    return all(abs(measured - true) < 0.05 * true for measured, true in pairs)
+
+
+def test_a_queue_in_the_client_is_the_same_queue(tmp_path: Path) -> None:
+    assert any(is_the_same_queue(tmp_path) for _ in range(ATTEMPTS))
+
+
+def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
+    """The mean wait is rho S / 2 (1 - rho), by Pollaczek and Khinchine."""
+    requests, rate, service_s = 800, 50.0, 0.010
+    due_ns = random_arrivals_ns(requests, rate, 7)
+    with in_a_process(each_ms=1e3 * service_s / (TOKENS - 1), slots=1) as server:
+        served = loaded(server, tmp_path, due_ns, 60, rate=rate)
+    served_ns = np.array([each.tokens_ns[-1] - each.tokens_ns[0] for each in server.truths[-requests:]], float)
+    mean_s = float(served_ns.mean()) / 1e9
+    wait_s = Tokens.of(served).end_to_end_ns / 1e9 - mean_s
+    rho = rate * mean_s
+    batches = wait_s.reshape(20, -1).mean(axis=1)
+    error_s = float(batches.std(ddof=1)) / math.sqrt(len(batches))
+    assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3

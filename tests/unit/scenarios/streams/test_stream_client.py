@@ -1,0 +1,201 @@
+"""What a server does wrong is one line and one code, and the client goes on with the next request."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairlap.request.names import contestant_named
+from fairlap.scenarios.streams.client import Certificates, StreamClient
+from fairlap.scenarios.streams.openai_api import Answer, answer_in, body_of
+from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.servers import stream_server
+from stream_server import StreamingServer
+
+pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+
+SECRET = "plain-words-that-no-pattern-knows"
+TOKENS = 8
+
+
+def asked(
+    server: StreamingServer, options: str = "", certificates: Certificates | None = None, times: int = 1
+) -> Answer:
+    """Ask so many times over one connection, and return the last answer."""
+    named = stream_server(contestant_named(server.at(options)), chat=False, remote=False)
+    client = StreamClient(named, (certificates or Certificates()).context(), TOKENS)
+    try:
+        raw = [client.ask(body_of(named, Prompt(prompt="Hi"), TOKENS, "forced")) for _ in range(times)]
+        return answer_in(raw[-1], named.address.text)
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("behaviour", [{}, {"split": True, "comments": True}, {"tokens_in_events": (1, 2, 3)}])
+def test_an_answer_is_read_whole_however_it_comes(behaviour: dict[str, Any]) -> None:
+    with StreamingServer(**behaviour) as server:
+        found = asked(server)
+        [(path, headers, body)] = server.requests
+    assert (found.failure, found.tokens, found.counted_by, found.finish) == (None, TOKENS, "events' usage", "length")
+    assert sum(found.arrived) == TOKENS
+    assert len(found.text.split()) == TOKENS
+    assert path == "/v1/completions"
+    assert (body["max_tokens"], body["min_tokens"], body["ignore_eos"], body["temperature"]) == (
+        TOKENS,
+        TOKENS,
+        True,
+        0,
+    )
+    assert "authorization" not in headers
+
+
+FAULTS = {
+    "429": ("E_STREAM_STATUS", "429"),
+    "500": ("E_STREAM_STATUS", "out of memory"),
+    "redirects": ("E_STREAM_REDIRECT", "192.0.2.1"),
+    "html": ("E_STREAM_EVENT", "text/html"),
+    "rubbish": ("E_STREAM_EVENT", ""),
+    "error": ("E_STREAM_EVENT", "error"),
+    "ten megabytes": ("E_STREAM_EVENT", "1,048,576"),
+    "no http": ("E_STREAM_CUT", ""),
+    "cut": ("E_STREAM_CUT", "after 4 events"),
+    "unfinished": ("E_STREAM_CUT", ""),
+    "tokens for ever": ("E_STREAM_ENDLESS", ""),
+    "comments for ever": ("E_STREAM_TIMEOUT", "0.3 s"),
+    "silent": ("E_STREAM_TIMEOUT", "0.3 s"),
+    "stalls": ("E_STREAM_TIMEOUT", "0.3 s"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_way_to_go_wrong_has_a_code_and_one_line(fault: str) -> None:
+    code, shown = FAULTS[fault]
+    with StreamingServer(fault=fault, usage="end") as server:
+        failure = asked(server, ":timeout=300ms").failure
+    assert failure is not None
+    assert (failure.code, failure.text.isprintable(), len(failure.text) < 330) == (code, True, True)
+    assert shown in failure.text
+
+
+@pytest.mark.parametrize("fault", ["429", "cut", "ten megabytes", "tokens for ever"])
+def test_the_next_request_is_answered(fault: str) -> None:
+    with StreamingServer(fault=fault, fault_every=2) as server:
+        assert asked(server, times=2).failure is None
+
+
+def test_a_server_that_is_not_there_has_a_code() -> None:
+    with StreamingServer() as server:
+        pass
+    failure = asked(server).failure
+    assert failure is not None
+    assert failure.code == "E_SERVER"
+
+
+def test_a_credential_reaches_its_server_and_is_hidden_in_what_the_server_repeats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KEY_OF_SERVER", SECRET)
+    with StreamingServer(key=SECRET) as server:
+        assert asked(server, ":key_from=KEY_OF_SERVER").failure is None
+        monkeypatch.setenv("KEY_OF_SERVER", f"{SECRET}-wrong")
+        failure = asked(server, ":key_from=KEY_OF_SERVER").failure
+    assert failure is not None
+    assert failure.code == "E_STREAM_STATUS"
+    assert SECRET not in failure.text
+    assert "wrong key" in failure.text
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make one for 127.0.0.1 that no system trusts, with its key in the same file."""
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=here", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    try:
+        subprocess.run([*command, *names, "-keyout", path, "-out", f"{path}.crt"], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("needs openssl, which makes the certificate")
+    path.write_bytes(path.read_bytes() + Path(f"{path}.crt").read_bytes())
+    return path
+
+
+def test_a_certificate_is_verified_unless_it_is_asked_not_to(certificate: Path) -> None:
+    with StreamingServer(certificate=certificate) as server:
+        refused = asked(server).failure
+        assert refused is not None
+        assert refused.code == "E_CERTIFICATE"
+        assert not server.requests
+        assert asked(server, certificates=Certificates(f"{certificate}.crt")).failure is None
+        assert asked(server, certificates=Certificates(verified=False)).failure is None
+
+
+def test_a_server_without_tls_is_a_failure_of_certificates() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        address = f"https://127.0.0.1:{plain.getsockname()[1]}/v1:model=m"
+
+        def answer() -> None:
+            connection, _ = plain.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.recv(65_536)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        named = stream_server(contestant_named(address), chat=False, remote=False)
+        client = StreamClient(named, Certificates().context(), TOKENS)
+        raw = client.ask(b"{}")
+        client.close()
+        answering.join()
+    assert raw.failure is not None
+    assert raw.failure.code == "E_CERTIFICATE"
+
+
+def answer_in_http_2(listening: socket.socket, certificate: Path, events: list[str]) -> None:
+    """Serve one connection, and each of its requests with these events."""
+    connection_of = pytest.importorskip("h2.connection").H2Connection
+    configuration = pytest.importorskip("h2.config").H2Configuration(client_side=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.set_alpn_protocols(["h2"])
+    plain, _ = listening.accept()
+    with context.wrap_socket(plain, server_side=True) as stream:
+        connection = connection_of(configuration)
+        connection.initiate_connection()
+        while data := stream.recv(65_536):
+            for event in connection.receive_data(data):
+                if type(event).__name__ == "StreamEnded":
+                    head = [(":status", "200"), ("content-type", "text/event-stream")]
+                    connection.send_headers(event.stream_id, head)
+                    for each in events:
+                        connection.send_data(event.stream_id, f"data: {each}\n\n".encode())
+                    connection.end_stream(event.stream_id)
+            stream.sendall(connection.data_to_send())
+
+
+def test_a_server_that_offers_http_2_is_spoken_to_in_it(certificate: Path) -> None:
+    events = ['{"choices": [{"text": "a"}]}', '{"choices": [{"text": "b", "finish_reason": "length"}]}', "[DONE]"]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        answering = threading.Thread(target=answer_in_http_2, args=(listening, certificate, events))
+        answering.start()
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}/v1:model=m:timeout=5s"
+        named = stream_server(contestant_named(address), chat=False, remote=False)
+        client = StreamClient(named, Certificates(f"{certificate}.crt").context(), TOKENS)
+        assert client.connect()
+        found = [answer_in(client.ask(b"{}"), "here") for _ in range(2)]
+        client.close()
+        answering.join()
+    assert client.http_version == "HTTP/2"
+    assert [(each.failure, each.text, each.tokens) for each in found] == 2 * [(None, "ab", 2)]
+
+
+def test_a_stall_costs_no_more_than_its_time() -> None:
+    began_s = time.monotonic()
+    with StreamingServer(fault="stalls") as server:
+        asked(server, ":timeout=200ms")
+    assert time.monotonic() - began_s < 2
