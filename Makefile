@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # end. Roofs are measured before, into the user's cache, or every race with a cache of its own would spin for them.
 PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-slow test-thorough test-importer fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
+.PHONY: help demo test test-slow test-thorough test-importer test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store \
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared
 
@@ -50,6 +50,15 @@ test-environments: $(VENV)/.dev build/release/.tests  ## Test frameworks that ne
 
 test-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Run the node tests of onnx through the importer in all four libraries.
 	FAIRLAP_TEST_IMPORTER=1 $(BIN)/python -m pytest tests/unit/models/onnx_import
+
+# The oldest and the newest release of CUDA that the engine is compared with, besides those of the group `abi`.
+HEADERS := build/nvidia-headers
+OF_12_4 := $(foreach part,cuda_runtime cuda_cupti nvml_dev,$(HEADERS)/12.4/nvidia/$(part)/include)
+comma := ,
+empty :=
+test-headers: $(VENV)/.dev $(HEADERS)/.installed  ## Compare what we declare of NVIDIA's libraries with the headers of CUDA 12.4 and 13.5.
+	FAIRLAP_NVIDIA_HEADERS=$(subst $(empty) ,$(comma),$(OF_12_4)):$(HEADERS)/13.5/nvidia/cu13/include \
+	  $(BIN)/python -m pytest tests/abi/test_conformance.py
 
 FILES ?= 100000
 fuzz-importer: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Load 100,000 damaged ONNX files (FILES=...).
@@ -219,14 +228,14 @@ trust-mutants: build/mutmut/.installed  ## Plant faults in the verdict and count
 
 ## On a machine with an NVIDIA GPU
 # Uses the Python at hand, because that one has the machine's frameworks. Installs nothing.
-gpu-proof:  ## Measure what only a real GPU can show (docs/gpu-proof). Options: PART=truth,race RESUME=1 WITHOUT=jax,cupy
-	@$(PYTHON) -m tests.gpu.proof $(if $(PART)$(PARTS),--parts $(PART)$(PARTS)) $(if $(RESUME),--resume) \
-	  $(if $(WITHOUT),--without $(WITHOUT)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TOTAL),--total $(TOTAL)) \
+gpu-proof:  ## Measure what only a real GPU can show (docs/gpu-proof). Options: CALL=1 PART=truth,race RESUME=1 WITHOUT=jax,cupy
+	@$(PYTHON) -m tests.gpu.proof $(if $(CALL),--call $(CALL)) $(if $(PART)$(PARTS),--parts $(PART)$(PARTS)) $(if $(RESUME),--resume) \
+	  $(if $(WITHOUT),--without $(WITHOUT)) $(if $(filter file,$(origin SECONDS)),,--seconds $(SECONDS)) $(if $(TOTAL),--total $(TOTAL)) \
 	  $(if $(KIT),--kit $(KIT)) $(if $(WORK),--work $(WORK)) $(if $(TO),--to $(TO))
 
 KIT_PYTHON ?= 3.12
-gpu-proof-kit:  ## Fetch what the proof needs on a machine without network into build/gpu-proof-kit (KIT_PYTHON=3.12).
-	@$(PYTHON) -m tests.gpu.proof.kit --python $(KIT_PYTHON) $(if $(KIT),--to $(KIT)) $(FRAMEWORKS)
+gpu-proof-kit:  ## Fetch what the proof needs on a machine without network into build/gpu-proof-kit (KIT_PYTHON=3.12 HAS=numpy,scipy).
+	@$(PYTHON) -m tests.gpu.proof.kit --python $(KIT_PYTHON) $(if $(HAS),--has $(HAS)) $(if $(KIT),--to $(KIT)) $(FRAMEWORKS)
 
 $(VENV)/.editable: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -254,6 +263,15 @@ $(VENV)/.bench: $(VENV)/.editable
 $(VENV)/.frameworks: $(VENV)/.editable
 	@echo "Installing PyTorch, TensorFlow, JAX, ONNX Runtime and others: over a gigabyte, some minutes."
 	$(PIP) 'fairlap[frameworks,report]'
+	touch $@
+
+# The library of CUPTI, which comes along with its headers, is removed.
+$(HEADERS)/.installed:
+	$(BIN)/pip install --quiet --no-deps --target $(HEADERS)/12.4 nvidia-cuda-runtime-cu12==12.4.127 nvidia-cuda-cupti-cu12==12.4.127 \
+	  nvidia-nvml-dev-cu12==12.4.127
+	$(BIN)/pip install --quiet --no-deps --target $(HEADERS)/13.5 nvidia-cuda-runtime==13.5.37 nvidia-cuda-cupti==13.5.25 \
+	  nvidia-nvml-dev==13.5.37 nvidia-cuda-crt==13.5.37
+	rm -rf $(HEADERS)/*/nvidia/*/lib
 	touch $@
 
 # Other monitors, in a separate environment so that their dependencies do not reach ours.

@@ -12,6 +12,10 @@
  * Memory can be shared by processes that have one file as CUDA_FAKE_BOARD when they load the library, which
  * is 1 GiB of memory that is not used again before all of them have ended.
  *
+ * What was given back and is used again (events, streams, memory, modules and their functions) is noted,
+ * whatever becomes of the error that the call returns. With a file named in CUDA_FAKE_REPORT the library adds
+ * to it, as the process ends, a line for each misuse and for each kind of which something is left.
+ *
  * Kinds for fake_cuda_outstanding: "streams", "events", "device_allocations", "device_bytes",
  * "host_allocations", "host_registrations", "graphs", "graph_execs", "modules", "further_modules" (beyond the
  * first of each context), "primary_retains", "pushed_contexts". Streams and contexts made through this header
@@ -115,6 +119,9 @@ FAKE_CUDA_API void fake_cuda_poison(int error);
 FAKE_CUDA_API int64_t fake_cuda_call_count(const char* function); /* "*": all */
 FAKE_CUDA_API void fake_cuda_reset_call_counts(void);
 FAKE_CUDA_API int64_t fake_cuda_outstanding(const char* kind); /* -1: no such kind */
+/* Uses of what had been given back, since the last reset; and their texts, NULL beyond the last. */
+FAKE_CUDA_API int64_t fake_cuda_misuses(void);
+FAKE_CUDA_API const char* fake_cuda_misuse(int64_t number);
 /* Device work that has not ended at the present now; stream 0 counts every stream of every device. */
 FAKE_CUDA_API int64_t fake_cuda_pending_work(uint64_t stream);
 /* Calls that are blocked in a wait at this moment, over all threads. */

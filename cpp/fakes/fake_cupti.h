@@ -3,8 +3,10 @@
  * It records what libfairlap_fake_cuda.so executes, with exact virtual start and end. Records are collected
  * as work ends and handed over, in buffers requested from the client, when the client flushes (on its own
  * thread) or when a test calls fake_cupti_deliver (on a thread of the library, as the real one does when a
- * buffer is full). Timestamps are the virtual clock plus FAKE_CUPTI_EPOCH_NS, so that mixing the two clocks
- * shows.
+ * buffer is full). Timestamps are the virtual clock plus fake_cupti_epoch_ns, the wall clock as it was at
+ * the last reset: CUPTI's own clock is CLOCK_REALTIME. They are FAKE_CUPTI_CYCLES_PER_NS times as much
+ * after a client has registered a callback that does not return the wall clock in nanoseconds, such as the
+ * one of PyTorch's profiler, which returns the processor's counter.
  */
 #ifndef FAIRLAP_FAKES_FAKE_CUPTI_H
 #define FAIRLAP_FAKES_FAKE_CUPTI_H
@@ -12,7 +14,7 @@
 #include <stdint.h>
 
 #define FAKE_CUPTI_API __attribute__((visibility("default")))
-#define FAKE_CUPTI_EPOCH_NS 1000000000000000LL
+#define FAKE_CUPTI_CYCLES_PER_NS 3U
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +22,7 @@ extern "C" {
 
 /* No subscriber, nothing enabled, no records, no faults, version 130001. */
 FAKE_CUPTI_API void fake_cupti_reset(void);
+FAKE_CUPTI_API int64_t fake_cupti_epoch_ns(void);
 /* CUPTI_API_VERSION; the size of records follows it. */
 FAKE_CUPTI_API void fake_cupti_set_version(uint32_t version);
 /* Another profiler holds the library: subscribing is refused. */

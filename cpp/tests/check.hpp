@@ -24,6 +24,12 @@ inline std::vector<Test>& tests() {
   return all;
 }
 
+// Done after every test, and fails it by throwing.
+inline std::function<void()>& after_each() {
+  static std::function<void()> check;
+  return check;
+}
+
 struct Registration {
   Registration(const char* sentence, std::function<void()> body) {
     tests().push_back({sentence, std::move(body)});
@@ -64,6 +70,7 @@ inline int run_all() {
   for (const Test& test : tests()) {
     try {
       test.body();
+      if (after_each()) after_each()();
     } catch (const std::exception& error) {
       ++failed;
       std::printf("FAILED: %s\n  %s\n", test.sentence, error.what());

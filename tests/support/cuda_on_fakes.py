@@ -64,14 +64,18 @@ def _run_inside(file: str, tests: tuple[str, ...], marks: str) -> tuple[dict[str
         report = Path(folder) / "report.xml"
         names = [f"{file}::{test}" for test in tests]
         plugins = ("-p", "no:cacheprovider", "-p", "pytest_timeout")  # the others take longer to import than most tests
+        misused = Path(folder) / "misused.txt"
+        inside = {_INSIDE: "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CUDA_FAKE_REPORT": str(misused)}
         run = subprocess.run(
             [sys.executable, "-m", "pytest", *names, "-m", marks, f"--junit-xml={report}", *plugins, "-q"],
-            env={**environment_with_fakes(), _INSIDE: "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            env={**environment_with_fakes(), **inside},
             cwd=_ROOT,
             capture_output=True,
             text=True,
             check=False,
         )
+        if misused.exists() and (uses := [line for line in misused.read_text().splitlines() if " used " in line]):
+            return dict.fromkeys(tests, f"failure: {'; '.join(dict.fromkeys(uses))}"), run.stdout + run.stderr
         cases = ElementTree.parse(report).getroot().iter("testcase") if report.exists() else ()
         return {case.attrib["name"]: _failure_of(case) for case in cases}, run.stdout + run.stderr
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,6 +75,38 @@ def test_an_extra_takes_a_newer_minor_version_than_the_one_that_the_tests_instal
     if pinned := pins().get(requirement.name):
         assert requirement.specifier.contains(pinned)
         assert requirement.specifier.contains(f"{pinned.major}.{pinned.minor + 1}.0")
+
+
+CUDA_OF = {("tensorflow", "and-cuda"): "12", ("jax", "cuda13"): "13"}
+
+
+def majors_of(extra: str) -> set[str]:
+    """Return the major versions of CUDA whose libraries an extra installs."""
+    found = set()
+    for requirement in map(Requirement, EXTRAS[extra]):
+        if requirement.name == "fairlap":
+            found |= set().union(*map(majors_of, requirement.extras))
+        found |= {CUDA_OF[requirement.name, each] for each in requirement.extras if (requirement.name, each) in CUDA_OF}
+        if requirement.name.startswith("nvidia-cuda-"):
+            found.add("12" if requirement.name.endswith("-cu12") else "13")
+    return found
+
+
+def test_no_extra_installs_libraries_of_two_major_versions_of_cuda() -> None:
+    """The wheels of nvidia-cudnn-cu12 and -cu13 both hold nvidia/cudnn/lib/libcudnn.so.9: the last one wins."""
+    by_extra = {extra: majors_of(extra) for extra in EXTRAS}
+    assert [extra for extra, majors in by_extra.items() if len(majors) > 1] == []
+    assert (by_extra["cuda13-frameworks"], by_extra["cuda12-frameworks"]) == ({"13"}, {"12"})
+
+
+@pytest.mark.parametrize(("package", "extra"), CUDA_OF)
+def test_a_frameworks_own_extra_installs_that_major_version_of_cuda(package: str, extra: str) -> None:
+    try:
+        wanted = [Requirement(each) for each in metadata.requires(package) or ()]
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{package} is not installed; `make test` installs it and runs this")
+    own = [each.name for each in wanted if each.marker is not None and each.marker.evaluate({"extra": extra})]
+    assert any(re.search(rf"cu(da)?{CUDA_OF[package, extra]}\b", name) for name in own), own
 
 
 @pytest.mark.parametrize("framework", ["torch", "executorch"])

@@ -1,6 +1,7 @@
 #include "cuda/activity/activity_trace.hpp"
 
 #include <array>
+#include <ctime>
 
 #include "cuda/driver/current_context.hpp"
 
@@ -13,6 +14,25 @@ constexpr std::array<CUpti_ActivityKind, 4> kKinds = {CUPTI_ACTIVITY_KIND_CONCUR
 
 // We subscribe to be the only one, and enable no callback.
 void on_callback(void*, int, std::uint32_t, const void*) {}
+
+std::uint64_t read_ns(clockid_t clock) noexcept {
+  std::timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t wall_clock_ns() { return read_ns(CLOCK_REALTIME); }
+
+#ifdef __linux__
+constexpr clockid_t kClockUnderWsl = CLOCK_MONOTONIC_RAW;
+#else
+constexpr clockid_t kClockUnderWsl = CLOCK_MONOTONIC;
+#endif
+
+// Cycle counters, which others may have registered, are never this near to a system clock.
+constexpr std::uint64_t kNearNs = 1'000'000'000;
+
+bool is_near(std::uint64_t a, std::uint64_t b) { return (a > b ? a - b : b - a) < kNearNs; }
 
 }  // namespace
 
@@ -39,7 +59,23 @@ void ActivityTrace::start() {
   }
 }
 
+// PyTorch's profiler registers a callback that counts cycles, and leaves it behind. Registering ours always
+// would be simpler, but from CUDA 12.6 Update 2 to 13.0 a callback costs kernels their times (pytorch issue
+// 192021).
+void ActivityTrace::count_in_nanoseconds() const {
+  const std::uint64_t now = now_ns();
+  if (is_near(now, wall_clock_ns()) || is_near(now, read_ns(kClockUnderWsl))) return;
+  const CUptiResult result = cupti_.cuptiActivityRegisterTimestampCallback(&wall_clock_ns);
+  if (result != CUPTI_SUCCESS) {
+    throw Unavailable(
+        "activity records are not in nanoseconds: another profiler in this process, such as PyTorch's, set "
+        "their clock, and CUPTI keeps it (" +
+        std::to_string(result) + "); time in a process without it");
+  }
+}
+
 void ActivityTrace::enable() {
+  count_in_nanoseconds();
   cupti_.check("cuptiActivityRegisterCallbacks",
                cupti_.cuptiActivityRegisterCallbacks(&ActivityStore::on_buffer_wanted,
                                                      &ActivityStore::on_buffer_full));

@@ -40,6 +40,7 @@ class ActivityTrace {
   [[nodiscard]] std::optional<std::uint32_t> stream_id() const noexcept { return stream_id_; }
 
  private:
+  void count_in_nanoseconds() const;
   void enable();
 
   const Cupti& cupti_;

@@ -10,20 +10,21 @@
 namespace fairlap::cuda {
 
 // The functions of CUPTI that are used. FORM(name)
-#define FAIRLAP_CUPTI_FUNCTIONS(FORM)  \
-  FORM(cuptiGetVersion)                \
-  FORM(cuptiGetResultString)           \
-  FORM(cuptiGetTimestamp)              \
-  FORM(cuptiGetContextId)              \
-  FORM(cuptiGetStreamIdEx)             \
-  FORM(cuptiSubscribe)                 \
-  FORM(cuptiEnableDomain)              \
-  FORM(cuptiUnsubscribe)               \
-  FORM(cuptiActivityRegisterCallbacks) \
-  FORM(cuptiActivityEnable)            \
-  FORM(cuptiActivityDisable)           \
-  FORM(cuptiActivityFlushAll)          \
-  FORM(cuptiActivityGetNextRecord)     \
+#define FAIRLAP_CUPTI_FUNCTIONS(FORM)          \
+  FORM(cuptiGetVersion)                        \
+  FORM(cuptiGetResultString)                   \
+  FORM(cuptiGetTimestamp)                      \
+  FORM(cuptiGetContextId)                      \
+  FORM(cuptiGetStreamIdEx)                     \
+  FORM(cuptiSubscribe)                         \
+  FORM(cuptiEnableDomain)                      \
+  FORM(cuptiUnsubscribe)                       \
+  FORM(cuptiActivityRegisterCallbacks)         \
+  FORM(cuptiActivityRegisterTimestampCallback) \
+  FORM(cuptiActivityEnable)                    \
+  FORM(cuptiActivityDisable)                   \
+  FORM(cuptiActivityFlushAll)                  \
+  FORM(cuptiActivityGetNextRecord)             \
   FORM(cuptiActivityGetNumDroppedRecords)
 
 // NVIDIA's profiling library, opened at run time. It does not come with the driver.

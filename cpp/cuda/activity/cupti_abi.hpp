@@ -155,6 +155,7 @@ using CUpti_CallbackFunc = void (*)(void*, int, std::uint32_t, const void*);
 using CUpti_BuffersCallbackRequestFunc = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
 using CUpti_BuffersCallbackCompleteFunc = void (*)(CUcontext, std::uint32_t, std::uint8_t*, std::size_t,
                                                    std::size_t);
+using CUpti_TimestampCallbackFunc = std::uint64_t (*)();
 
 using PFN_cuptiGetVersion = CUptiResult (*)(std::uint32_t*);
 using PFN_cuptiGetResultString = CUptiResult (*)(CUptiResult, const char**);
@@ -166,6 +167,7 @@ using PFN_cuptiEnableDomain = CUptiResult (*)(std::uint32_t, CUpti_SubscriberHan
 using PFN_cuptiUnsubscribe = CUptiResult (*)(CUpti_SubscriberHandle);
 using PFN_cuptiActivityRegisterCallbacks = CUptiResult (*)(CUpti_BuffersCallbackRequestFunc,
                                                            CUpti_BuffersCallbackCompleteFunc);
+using PFN_cuptiActivityRegisterTimestampCallback = CUptiResult (*)(CUpti_TimestampCallbackFunc);
 using PFN_cuptiActivityEnable = CUptiResult (*)(CUpti_ActivityKind);
 using PFN_cuptiActivityDisable = CUptiResult (*)(CUpti_ActivityKind);
 using PFN_cuptiActivityFlushAll = CUptiResult (*)(std::uint32_t);

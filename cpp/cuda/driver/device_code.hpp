@@ -6,6 +6,7 @@ constexpr const char* kEmptyKernel = "fairlap_empty";
 constexpr const char* kSpinGateKernel = "fairlap_spin_gate";
 constexpr const char* kSpinNsKernel = "fairlap_spin_ns";
 constexpr const char* kSpinCyclesKernel = "fairlap_spin_cycles";
+constexpr const char* kClockRateKernel = "fairlap_clock_rate";
 constexpr const char* kTimerStepsKernel = "fairlap_timer_steps";
 constexpr const char* kLongestPauseKernel = "fairlap_longest_pause";
 
@@ -19,6 +20,10 @@ constexpr const char* kLongestPauseKernel = "fairlap_longest_pause";
 //       spins for ns of %globaltimer; stamps, when not 0, gets the first and the last reading
 //   fairlap_spin_cycles(u64 cycles, u64 stamps)
 //       the same by %clock64
+//   fairlap_clock_rate(u64 ns, u64 readings)
+//       waits until %globaltimer steps and spins for ns of it; readings gets %globaltimer and %clock64 at its
+//       first step and at its last. A reading between steps may be old by one, which is a microsecond on some
+//       devices.
 //   fairlap_timer_steps(u64 readings, u32 count)
 //       writes count successive different readings of %globaltimer
 //   fairlap_longest_pause(u64 ns, u64 longest)
@@ -93,6 +98,31 @@ SPIN:
     st.volatile.global.u64 [%out], %begin;
     st.volatile.global.u64 [%out + 8], %now;
 END:
+    ret;
+}
+
+.visible .entry fairlap_clock_rate(.param .u64 ns, .param .u64 readings)
+{
+    .reg .pred %same, %more;
+    .reg .b64 %length, %out, %last, %begin, %first, %now, %cycles, %spent;
+    ld.param.u64 %length, [ns];
+    ld.param.u64 %out, [readings];
+    mov.u64 %last, %globaltimer;
+EDGE:
+    mov.u64 %begin, %globaltimer;
+    mov.u64 %first, %clock64;
+    setp.eq.u64 %same, %begin, %last;
+    @%same bra EDGE;
+SPIN:
+    mov.u64 %now, %globaltimer;
+    mov.u64 %cycles, %clock64;
+    sub.u64 %spent, %now, %begin;
+    setp.lt.u64 %more, %spent, %length;
+    @%more bra SPIN;
+    st.volatile.global.u64 [%out], %begin;
+    st.volatile.global.u64 [%out + 8], %first;
+    st.volatile.global.u64 [%out + 16], %now;
+    st.volatile.global.u64 [%out + 24], %cycles;
     ret;
 }
 

@@ -196,6 +196,18 @@ int64_t fake_cuda_outstanding(const char* kind) {
   return -1;
 }
 
+int64_t fake_cuda_misuses(void) {
+  const Lock lock = locked();
+  return static_cast<std::int64_t>(world().misuses.size());
+}
+
+const char* fake_cuda_misuse(int64_t number) {
+  const Lock lock = locked();
+  const auto& misuses = world().misuses;
+  const auto place = static_cast<std::size_t>(number);
+  return place < misuses.size() ? intern(misuses[place]) : nullptr;
+}
+
 uint32_t fake_cuda_stream_id(uint64_t context, uint64_t stream, int per_thread) {
   const Lock lock = locked();
   const ContextPtr found = find_context(world(), context);

@@ -6,6 +6,7 @@
 #include "cuda/driver/driver_abi.hpp"
 #include "fakes/cuda/board.hpp"
 #include "fakes/cuda/costs.hpp"
+#include "fakes/cuda/misuse.hpp"
 #include "fakes/cuda/world.hpp"
 
 // What every driver function does before its own work: lock, look at the gates, pay the cost of the
@@ -32,6 +33,7 @@ template <class Body>
 CUresult entry(const char* function, Needs needs, Body body) {
   World& w = world();
   Lock lock(w.mutex);
+  set_call(function);
   if (!std::string_view(function).ends_with("Query")) w.look_ns = 0;
   w.timeline.observe();
   w.timeline.advance_by(cost_ns(w.costs_ns, function));

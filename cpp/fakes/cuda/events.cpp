@@ -65,6 +65,7 @@ FAKE_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
     Event* found = nullptr;
     if (const CUresult error = find_event(w, event, found); error != CUDA_SUCCESS) return error;
     w.events.erase(number(event));
+    gave_back(w, "event", number(event));
     return CUDA_SUCCESS;
   });
 }

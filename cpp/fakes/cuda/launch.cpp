@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "cuda/driver/device_code.hpp"
 #include "cuda/roofs/roof_kernel.hpp"
@@ -30,11 +32,11 @@ T* memory_at(std::uint64_t address) {
   return reinterpret_cast<T*>(address);
 }
 
-CUresult spin_gate(const World& w, Task& task, void** parameters) {
+CUresult spin_gate(World& w, Task& task, void** parameters) {
   const auto flag = parameter<std::uint64_t>(parameters, 0);
   const auto ticket = parameter<std::uint32_t>(parameters, 1);
   const auto bound_ns = parameter<std::uint64_t>(parameters, 2);
-  if (allocation_at(w, flag, 2 * sizeof(std::uint32_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (memory_used(w, flag, 2 * sizeof(std::uint32_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
   auto gate = std::make_shared<Gate>();
   gate->word = memory_at<const std::uint32_t>(flag);
   gate->open = [ticket](std::uint32_t seen) { return static_cast<std::int32_t>(seen - ticket) >= 0; };
@@ -46,25 +48,61 @@ CUresult spin_gate(const World& w, Task& task, void** parameters) {
   return CUDA_SUCCESS;
 }
 
+using Counter = std::function<std::uint64_t(std::int64_t)>;  // what it shows at a time
+
+Counter globaltimer(const World& w) {
+  return [step_ns = w.globaltimer_step_ns](std::int64_t time_ns) {
+    return static_cast<std::uint64_t>(time_ns / step_ns * step_ns);
+  };
+}
+
+double cycles_per_ns(World& w, const Stream& stream) {
+  const auto device = static_cast<std::size_t>(find_context(w, stream.context)->device);
+  return w.devices[device].attributes[CU_DEVICE_ATTRIBUTE_CLOCK_RATE] / 1e6;
+}
+
+Counter clock64(World& w, const Stream& stream) {
+  return [rate = cycles_per_ns(w, stream)](std::int64_t time_ns) {
+    return static_cast<std::uint64_t>(static_cast<double>(time_ns) * rate);
+  };
+}
+
 // Spins for a length and leaves the first and the last reading of the counter that it spun on.
-CUresult spin(const World& w, Task& task, std::uint64_t stamps, std::int64_t duration_ns,
-              double readings_per_ns) {
-  if (stamps != 0 && allocation_at(w, stamps, 2 * sizeof(std::uint64_t)) == nullptr)
+CUresult spin(World& w, Task& task, std::uint64_t stamps, std::int64_t duration_ns, Counter counter) {
+  if (stamps != 0 && memory_used(w, stamps, 2 * sizeof(std::uint64_t)) == nullptr)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   task.duration_ns = duration_ns;
   if (stamps == 0) return CUDA_SUCCESS;
-  task.effect = [stamps, readings_per_ns](const Op& ended) {
+  task.effect = [stamps, read = std::move(counter)](const Op& ended) {
     auto* out = memory_at<std::uint64_t>(stamps);
-    out[0] = static_cast<std::uint64_t>(static_cast<double>(ended.start_ns) * readings_per_ns);
-    out[1] = static_cast<std::uint64_t>(static_cast<double>(ended.end_ns) * readings_per_ns);
+    out[0] = read(ended.start_ns);
+    out[1] = read(ended.end_ns);
   };
   return CUDA_SUCCESS;
 }
 
-CUresult timer_steps(const World& w, Task& task, void** parameters) {
+CUresult clock_rate(World& w, const Stream& stream, Task& task, void** parameters) {
+  const auto readings = parameter<std::uint64_t>(parameters, 1);
+  if (memory_used(w, readings, 4 * sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  const auto asked_ns = static_cast<std::int64_t>(parameter<std::uint64_t>(parameters, 0));
+  const std::int64_t step_ns = w.globaltimer_step_ns;
+  const std::int64_t length_ns = (asked_ns + step_ns - 1) / step_ns * step_ns;
+  task.duration_ns = length_ns + step_ns;
+  task.effect = [readings, length_ns, timer = globaltimer(w), cycles = clock64(w, stream)](const Op& ended) {
+    const auto last_ns = static_cast<std::int64_t>(timer(ended.end_ns));
+    auto* out = memory_at<std::uint64_t>(readings);
+    for (const std::int64_t time_ns : {last_ns - length_ns, last_ns}) {
+      *out++ = timer(time_ns);
+      *out++ = cycles(time_ns);
+    }
+  };
+  return CUDA_SUCCESS;
+}
+
+CUresult timer_steps(World& w, Task& task, void** parameters) {
   const auto readings = parameter<std::uint64_t>(parameters, 0);
   const auto count = parameter<std::uint32_t>(parameters, 1);
-  if (allocation_at(w, readings, count * sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (memory_used(w, readings, count * sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const std::int64_t step_ns = w.globaltimer_step_ns;
   task.duration_ns = static_cast<std::int64_t>(count) * step_ns;
   task.effect = [readings, count, step_ns](const Op& ended) {
@@ -78,9 +116,9 @@ CUresult timer_steps(const World& w, Task& task, void** parameters) {
 
 // As long as its instructions take at the device's rates; those without a rate of their own that compute
 // nothing, such as a branch, take no time.
-CUresult arithmetic(const World& w, Task& task, const Round& round, double threads, void** parameters) {
+CUresult arithmetic(World& w, Task& task, const Round& round, double threads, void** parameters) {
   constexpr double kUsualRate = 1e13;
-  if (allocation_at(w, parameter<std::uint64_t>(parameters, 2), sizeof(std::uint32_t)) == nullptr)
+  if (memory_used(w, parameter<std::uint64_t>(parameters, 2), sizeof(std::uint32_t)) == nullptr)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   double round_s = 0.0;
   for (const auto& [operation, times] : round) {
@@ -97,11 +135,11 @@ CUresult arithmetic(const World& w, Task& task, const Round& round, double threa
   return CUDA_SUCCESS;
 }
 
-CUresult triad(const World& w, const Device& device, Task& task, void** parameters) {
+CUresult triad(World& w, const Device& device, Task& task, void** parameters) {
   constexpr std::uint64_t kVectorBytes = 16;
   const std::uint64_t array_bytes = kVectorBytes * parameter<std::uint32_t>(parameters, 3);
   for (const std::size_t array : {0, 1, 2}) {
-    if (allocation_at(w, parameter<std::uint64_t>(parameters, array), array_bytes) == nullptr)
+    if (memory_used(w, parameter<std::uint64_t>(parameters, array), array_bytes) == nullptr)
       return CUDA_ERROR_ILLEGAL_ADDRESS;
   }
   const auto cache = device.attributes.find(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
@@ -114,10 +152,10 @@ CUresult triad(const World& w, const Device& device, Task& task, void** paramete
 }
 
 // A kernel of another process runs for a while before this one goes on.
-CUresult longest_pause(const World& w, Task& task, void** parameters) {
+CUresult longest_pause(World& w, Task& task, void** parameters) {
   constexpr std::int64_t kTurnNs = 2'000'000;
   const auto longest = parameter<std::uint64_t>(parameters, 1);
-  if (allocation_at(w, longest, sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (memory_used(w, longest, sizeof(std::uint64_t)) == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const std::int64_t pause_ns = busy_others() > 0 ? kTurnNs : w.globaltimer_step_ns;
   task.duration_ns = static_cast<std::int64_t>(parameter<std::uint64_t>(parameters, 0)) + pause_ns;
   task.effect = [longest, pause_ns](const Op&) {
@@ -130,15 +168,14 @@ CUresult make_task(World& w, const Stream& stream, std::string_view name, void**
   if (name == kSpinGateKernel) return spin_gate(w, task, parameters);
   if (name == kSpinNsKernel) {
     const auto ns = static_cast<std::int64_t>(parameter<std::uint64_t>(parameters, 0));
-    return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, 1.0);
+    return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, globaltimer(w));
   }
   if (name == kSpinCyclesKernel) {
-    const auto device = static_cast<std::size_t>(find_context(w, stream.context)->device);
-    const double cycles_per_ns = w.devices[device].attributes[CU_DEVICE_ATTRIBUTE_CLOCK_RATE] / 1e6;
     const auto cycles = static_cast<double>(parameter<std::uint64_t>(parameters, 0));
-    const auto ns = static_cast<std::int64_t>(cycles / cycles_per_ns);
-    return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, cycles_per_ns);
+    const auto ns = static_cast<std::int64_t>(cycles / cycles_per_ns(w, stream));
+    return spin(w, task, parameter<std::uint64_t>(parameters, 1), ns, clock64(w, stream));
   }
+  if (name == kClockRateKernel) return clock_rate(w, stream, task, parameters);
   if (name == kTimerStepsKernel) return timer_steps(w, task, parameters);
   if (name == kLongestPauseKernel) return longest_pause(w, task, parameters);
   if (name == kTriadRoofEntry) {
@@ -176,7 +213,10 @@ FAKE_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, un
     announce_launch(w, "cuLaunchKernel", number(hStream));
     if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
     const auto found = w.functions.find(number(function));
-    if (found == w.functions.end()) return CUDA_ERROR_INVALID_HANDLE;
+    if (found == w.functions.end()) {
+      note_use(w, number(function));
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
     StreamPtr stream;
     if (const CUresult error = find_stream(w, hStream, stream); error != CUDA_SUCCESS) return error;
     for (const unsigned int extent : {grid_x, grid_y, grid_z, block_x, block_y, block_z}) {

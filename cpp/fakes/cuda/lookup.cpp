@@ -52,12 +52,16 @@ CUresult find_stream(World& w, CUstream stream, StreamPtr& found) {
     found = match->second;
     return CUDA_SUCCESS;
   }
+  note_use(w, handle);
   return CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult find_event(World& w, CUevent event, Event*& found) {
   const auto match = w.events.find(number(event));
-  if (match == w.events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (match == w.events.end()) {
+    note_use(w, number(event));
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   if (!find_context(w, match->second.context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   found = &match->second;
   return CUDA_SUCCESS;

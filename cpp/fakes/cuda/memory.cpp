@@ -50,13 +50,16 @@ CUresult release(World& w, Lock& lock, std::uint64_t address, Allocation::Kind k
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (const CUresult error = check_unsafe_call(w); error != CUDA_SUCCESS) return error;
   const auto found = w.allocations.find(address);
-  if (found == w.allocations.end() || found->second.kind != kind || found->second.opened_as != 0)
+  if (found == w.allocations.end() || found->second.kind != kind || found->second.opened_as != 0) {
+    if (found == w.allocations.end()) note_use_of_memory(w, address);
     return unknown;
+  }
   // The real driver leaves undefined what happens then; here the memory stays, for tests to see.
   if (found->second.is_on_board && is_opened_elsewhere(address)) return CUDA_ERROR_ILLEGAL_STATE;
   if (const CUresult error = wait_for(w, lock, pending_of(w, *context)); error != CUDA_SUCCESS) return error;
   const auto still = w.allocations.find(address);
   if (still == w.allocations.end()) return unknown;
+  gave_back_memory(w, address, still->second.bytes);
   forget(w, still);
   return CUDA_SUCCESS;
 }
@@ -69,6 +72,12 @@ const Allocation* allocation_at(const World& w, std::uint64_t address, std::uint
   const auto& [start, allocation] = *--next;
   return address - start <= allocation.bytes && bytes <= allocation.bytes - (address - start) ? &allocation
                                                                                               : nullptr;
+}
+
+const Allocation* memory_used(World& w, std::uint64_t address, std::uint64_t bytes) {
+  const Allocation* found = allocation_at(w, address, bytes);
+  if (found == nullptr) note_use_of_memory(w, address);
+  return found;
 }
 
 void free_all_memory(World& w) {
@@ -87,6 +96,7 @@ FAKE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, std::size_t bytes) {
         has_board() ? allocate_on_board(bytes) : std::optional(address_of(map_pages(bytes)));
     if (address.value_or(0) == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     device.memory_used += bytes;
+    took_memory(w, *address, bytes);
     w.allocations[*address] = {Allocation::Kind::device, bytes, context->device, has_board()};
     *out = *address;
     return CUDA_SUCCESS;
@@ -121,6 +131,7 @@ FAKE_EXPORT CUresult cuMemHostAlloc(void** out, std::size_t bytes, unsigned int 
     if (out == nullptr || bytes == 0 || (flags & ~kKnownFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
     *out = map_pages(bytes);
     if (*out == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    took_memory(w, address_of(*out), bytes);
     w.allocations[address_of(*out)] = {Allocation::Kind::host, bytes, context->device};
     return CUDA_SUCCESS;
   });
@@ -144,6 +155,7 @@ FAKE_EXPORT CUresult cuMemHostRegister_v2(void* memory, std::size_t bytes, unsig
       return there->kind == Allocation::Kind::registered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
                                                          : CUDA_ERROR_INVALID_VALUE;
     }
+    took_memory(w, address_of(memory), bytes);
     w.allocations[address_of(memory)] = {Allocation::Kind::registered, bytes, context->device};
     return CUDA_SUCCESS;
   });

@@ -90,12 +90,17 @@ FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
   return entry("cuModuleUnload", [&](World& w, Lock&) -> CUresult {
     if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
     const auto found = w.modules.find(number(module));
-    if (found == w.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    if (found == w.modules.end()) {
+      note_use(w, number(module));
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
     for (const auto& [name, function] : found->second.functions) {
       w.functions.erase(function);
       w.rounds.erase(function);
+      gave_back(w, "function", function);
     }
     w.modules.erase(found);
+    gave_back(w, "module", number(module));
     return CUDA_SUCCESS;
   });
 }
@@ -104,7 +109,10 @@ FAKE_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const
   return entry("cuModuleGetFunction", [&](World& w, Lock&) -> CUresult {
     if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
     const auto found = w.modules.find(number(module));
-    if (found == w.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    if (found == w.modules.end()) {
+      note_use(w, number(module));
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
     if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const auto function = found->second.functions.find(name);
     if (function == found->second.functions.end()) return CUDA_ERROR_NOT_FOUND;

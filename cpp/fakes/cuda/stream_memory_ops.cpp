@@ -23,9 +23,9 @@ bool holds(unsigned int condition, std::uint32_t seen, std::uint32_t value) {
 }
 
 // The address must be an aligned word of memory that the device can see.
-CUresult check_word(const World& w, CUdeviceptr address) {
+CUresult check_word(World& w, CUdeviceptr address) {
   const bool valid =
-      address % sizeof(std::uint32_t) == 0 && allocation_at(w, address, sizeof(std::uint32_t)) != nullptr;
+      address % sizeof(std::uint32_t) == 0 && memory_used(w, address, sizeof(std::uint32_t)) != nullptr;
   return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

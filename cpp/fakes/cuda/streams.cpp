@@ -27,6 +27,7 @@ FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream hStream) {
     // Its work still runs to the end.
     if (pending_count(w, *stream) > 0) context->orphans.push_back(stream->last());
     context->streams.erase(stream->handle);
+    gave_back(w, "stream", stream->handle);
     return CUDA_SUCCESS;
   });
 }

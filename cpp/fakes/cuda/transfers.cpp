@@ -34,7 +34,7 @@ CUresult fill(World& w, CUstream hStream, CUdeviceptr address, std::uint32_t val
   if (!current_context(w)) return CUDA_ERROR_INVALID_CONTEXT;
   if (const CUresult error = find_stream(w, hStream, stream); error != CUDA_SUCCESS) return error;
   const std::uint64_t bytes = width * count;
-  if (address % width != 0 || allocation_at(w, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (address % width != 0 || memory_used(w, address, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Task task;
   task.duration_ns = span_ns(bytes, kDeviceBytesPerUs);
   if (bytes <= kTruthfulBytes) {
@@ -72,8 +72,7 @@ CUresult copy(World& w, Lock* blocking, CUdeviceptr to, CUdeviceptr from, std::s
 CUresult checked_copy(World& w, Lock* blocking, CUdeviceptr to, bool to_device, CUdeviceptr from,
                       bool from_device, std::size_t bytes, CUstream stream) {
   const auto bad = [&w, bytes](CUdeviceptr address, bool must_be_on_device) {
-    const Allocation* allocation = allocation_at(w, address, bytes);
-    return must_be_on_device && allocation == nullptr;
+    return must_be_on_device && memory_used(w, address, bytes) == nullptr;
   };
   if (bad(to, to_device) || bad(from, from_device)) return CUDA_ERROR_INVALID_VALUE;
   return copy(w, blocking, to, from, bytes, stream);

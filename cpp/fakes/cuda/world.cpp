@@ -81,6 +81,9 @@ void reset_world(World& w) {
   w.functions.clear();
   w.rounds.clear();
   w.captures.clear();
+  w.given_back.clear();
+  w.memory_given_back.clear();
+  w.misuses.clear();
   w.launch_function = "cuLaunchKernel";
 }
 

@@ -110,6 +110,16 @@ struct Module {
   std::map<std::string, Handle> functions;
 };
 
+// What a client gave back, and by which call.
+struct GivenBack {
+  const char* kind = "";
+  const char* by = "";
+};
+struct MemoryGivenBack {
+  std::uint64_t bytes = 0;
+  const char* by = "";
+};
+
 struct Device {
   int slot = 0;      // where it sits, which gives its PCI address and the end of its UUID
   std::string uuid;  // hexadecimal digits, when it is not the one of its slot: an instance of a MIG device
@@ -163,6 +173,10 @@ struct World {
   std::map<Handle, const char*> functions;  // names, which live as long as the library
   std::map<Handle, Round> rounds;           // of functions that repeat one
   std::vector<CapturePtr> captures;
+  std::map<Handle, GivenBack> given_back;
+  std::map<std::uint64_t, MemoryGivenBack>
+      memory_given_back;  // by address, as long as no new memory is there
+  std::vector<std::string> misuses;
 
   fake_cuda_activity_listener listener = nullptr;
   void* listener_user = nullptr;

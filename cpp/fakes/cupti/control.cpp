@@ -20,12 +20,19 @@ void fake_cupti_reset(void) {
   p.subscribed = false;
   p.driver_calls = false;
   p.enabled.clear();
+  p.epoch_ns = wall_clock_ns();
+  p.counts_cycles = false;
   p.request = nullptr;
   p.complete = nullptr;
   p.records.clear();
   p.to_drop = 0;
   p.spoil_in = 0;
   p.dropped = 0;
+}
+
+int64_t fake_cupti_epoch_ns(void) {
+  const std::lock_guard lock(profiler().mutex);
+  return profiler().epoch_ns;
 }
 
 void fake_cupti_set_version(uint32_t version) {

@@ -16,6 +16,7 @@ CUptiResult cuptiEnableDomain(std::uint32_t, CUpti_SubscriberHandle, CUpti_Callb
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle);
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc,
                                            CUpti_BuffersCallbackCompleteFunc);
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc);
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind);
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind);
 CUptiResult cuptiActivityFlushAll(std::uint32_t);

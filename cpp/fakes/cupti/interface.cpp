@@ -22,6 +22,7 @@ FAKE_SAME_TYPE(cuptiSubscribe);
 FAKE_SAME_TYPE(cuptiEnableDomain);
 FAKE_SAME_TYPE(cuptiUnsubscribe);
 FAKE_SAME_TYPE(cuptiActivityRegisterCallbacks);
+FAKE_SAME_TYPE(cuptiActivityRegisterTimestampCallback);
 FAKE_SAME_TYPE(cuptiActivityEnable);
 FAKE_SAME_TYPE(cuptiActivityDisable);
 FAKE_SAME_TYPE(cuptiActivityFlushAll);
@@ -89,9 +90,9 @@ CUptiResult cuptiGetResultString(CUptiResult code, const char** text) {
 
 CUptiResult cuptiGetTimestamp(std::uint64_t* timestamp) {
   const std::int64_t now_ns = fake_cuda_now_ns();
-  return entry("cuptiGetTimestamp", [&](Profiler&) -> CUptiResult {
+  return entry("cuptiGetTimestamp", [&](Profiler& p) -> CUptiResult {
     if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    *timestamp = static_cast<std::uint64_t>(now_ns + FAKE_CUPTI_EPOCH_NS);
+    *timestamp = stamp(p, now_ns);
     return CUPTI_SUCCESS;
   });
 }
@@ -158,6 +159,15 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
     if (request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
     p.request = request;
     p.complete = complete;
+    return CUPTI_SUCCESS;
+  });
+}
+
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc callback) {
+  return entry("cuptiActivityRegisterTimestampCallback", [&](Profiler& p) -> CUptiResult {
+    if (callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+    const auto apart_ns = static_cast<std::int64_t>(callback()) - wall_clock_ns();
+    p.counts_cycles = apart_ns < -1'000'000'000 || apart_ns > 1'000'000'000;
     return CUPTI_SUCCESS;
   });
 }

@@ -86,7 +86,7 @@ void deliver(Profiler& p) {
           continue;
         }
         std::memset(buffer + used, 0, needed);
-        write_record(record, buffer + used);
+        write_record(p, record, buffer + used);
         const bool is_kernel = record.kind == cuda::CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
         if (is_kernel && p.spoil_in > 0 && --p.spoil_in == 0) spoil_record(p.spoiling, buffer + used);
         used += needed;

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <ctime>
 
 #include "fakes/cupti/profiler.hpp"
 
@@ -19,16 +20,12 @@ constexpr std::size_t kPeerCopyBytes = 96;
 constexpr Sizes kSizes[] = {
     {0, 200, 88, 88}, {23, 208, 88, 88}, {28, 208, 96, 88}, {130001, 216, 96, 88}, {130500, 248, 112, 104}};
 
-std::uint64_t stamp(std::int64_t time_ns) {
-  return static_cast<std::uint64_t>(time_ns + FAKE_CUPTI_EPOCH_NS);
-}
-
 template <class Record>
-Record place(const fake_cuda_activity& activity) {
+Record place(const Profiler& p, const fake_cuda_activity& activity) {
   Record record{};
   record.kind = activity.kind;
-  record.start = stamp(activity.start_ns);
-  record.end = stamp(activity.end_ns);
+  record.start = stamp(p, activity.start_ns);
+  record.end = stamp(p, activity.end_ns);
   record.deviceId = activity.device;
   record.contextId = activity.context;
   record.streamId = activity.stream;
@@ -41,6 +38,17 @@ void put(const Record& record, std::uint8_t* out) {
 }
 
 }  // namespace
+
+std::int64_t wall_clock_ns() {
+  std::timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::uint64_t stamp(const Profiler& p, std::int64_t time_ns) {
+  const auto ns = static_cast<std::uint64_t>(time_ns + p.epoch_ns);
+  return p.counts_cycles ? ns * FAKE_CUPTI_CYCLES_PER_NS : ns;
+}
 
 std::size_t record_bytes(std::uint32_t version, int kind) {
   Sizes sizes = kSizes[0];
@@ -61,26 +69,26 @@ std::size_t record_bytes(std::uint32_t version, int kind) {
   }
 }
 
-void write_record(const fake_cuda_activity& activity, std::uint8_t* out) {
+void write_record(const Profiler& p, const fake_cuda_activity& activity, std::uint8_t* out) {
   if (activity.kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
-    auto record = place<ActivityMemcpyPrefix>(activity);
+    auto record = place<ActivityMemcpyPrefix>(p, activity);
     record.copyKind = static_cast<std::uint8_t>(activity.copy_kind);
     record.bytes = activity.bytes;
     record.correlationId = activity.correlation;
     put(record, out);
   } else if (activity.kind == CUPTI_ACTIVITY_KIND_MEMCPY2) {
-    auto record = place<ActivityPeerCopyPrefix>(activity);
+    auto record = place<ActivityPeerCopyPrefix>(p, activity);
     record.copyKind = static_cast<std::uint8_t>(activity.copy_kind);
     record.bytes = activity.bytes;
     put(record, out);
   } else if (activity.kind == CUPTI_ACTIVITY_KIND_MEMSET) {
-    auto record = place<ActivityMemsetPrefix>(activity);
+    auto record = place<ActivityMemsetPrefix>(p, activity);
     record.value = activity.fill_value;
     record.bytes = activity.bytes;
     record.correlationId = activity.correlation;
     put(record, out);
   } else {
-    auto record = place<ActivityKernelPrefix>(activity);
+    auto record = place<ActivityKernelPrefix>(p, activity);
     record.correlationId = activity.correlation;
     record.gridId = activity.correlation;
     record.name = activity.name;

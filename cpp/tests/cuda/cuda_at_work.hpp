@@ -25,6 +25,14 @@ inline std::unique_ptr<const cuda::Driver> open_fake_driver() {
   return std::move(opened.driver);
 }
 
+// What the engine gave back it never uses again, not even where it ignores the error.
+inline const bool misuse_fails = [] {
+  after_each() = [] {
+    if (fake_cuda_misuses() > 0) fail(__FILE__, __LINE__, fake_cuda_misuse(0));
+  };
+  return true;
+}();
+
 struct EngineAtWork : FrameworkAtWork {
   std::unique_ptr<const cuda::Driver> driver = open_fake_driver();
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "fakes/cupti/exports.hpp"
 #include "fakes/fake_cupti.h"
 #include "tests/check.hpp"
 #include "tests/cuda/cuda_at_work.hpp"
@@ -25,6 +26,14 @@ StreamSettings traced_plan(std::size_t samples) {
   StreamSettings settings = quick_settings(samples);
   settings.method = Method::kernel_sum;
   return settings;
+}
+
+std::uint64_t cycles() { return 3; }
+
+// As PyTorch's profiler does at the start of every session (libkineto's CuptiTimestamp.cpp): it registers the
+// processor's counter as CUPTI's clock, and leaves it registered.
+void session_of_another_profiler() {
+  CHECK_EQUAL(cuptiActivityRegisterTimestampCallback(&cycles), CUPTI_SUCCESS);
 }
 
 }  // namespace
@@ -236,6 +245,45 @@ TEST("a framework's profiler that starts in the first call is a clear refusal, a
   CHECK(
       contains(message_of([&] { time_it(at_work, work, traced_plan(10)); }), "Another profiler holds CUPTI"));
   CHECK_EQUAL(fake_cupti_outstanding("enabled_kinds"), 0);
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("kernel time is in nanoseconds after a profiler that made CUPTI count cycles") {
+  const Traced at_work;
+  session_of_another_profiler();
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  CHECK(all_equal(time_it(at_work, work, traced_plan(10))->table->column(Quantity::kernel_sum_ns), 900));
+}
+
+TEST("a profiler that begins after us has the clock that it registers") {
+  const Traced at_work;
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  for (int order = 0; order < 2; ++order) {
+    CHECK(all_equal(time_it(at_work, work, traced_plan(10))->table->column(Quantity::kernel_sum_ns), 900));
+    session_of_another_profiler();
+    std::uint64_t stamp = 0;
+    CHECK_EQUAL(cuptiGetTimestamp(&stamp), CUPTI_SUCCESS);
+    CHECK_EQUAL(stamp, static_cast<std::uint64_t>(fake_cuda_now_ns() + fake_cupti_epoch_ns()) *
+                           FAKE_CUPTI_CYCLES_PER_NS);
+  }
+}
+
+// From CUDA 12.6 Update 2 to 13.0 a callback costs kernels their times (notes of CUPTI 13.1).
+TEST("CUPTI's own clock is left alone") {
+  const Traced at_work;
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  time_it(at_work, work, traced_plan(10));
+  CHECK_EQUAL(fake_cupti_call_count("cuptiActivityRegisterTimestampCallback"), 0);
+}
+
+TEST("a clock in cycles that CUPTI keeps is a refusal, and nothing is left behind") {
+  const Traced at_work;
+  session_of_another_profiler();
+  fake_cupti_fail("cuptiActivityRegisterTimestampCallback", 1,
+                  CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+  ScriptedWork work(kernel_of(at_work.stream, 900));
+  CHECK(contains(message_of([&] { time_it(at_work, work, traced_plan(10)); }), "not in nanoseconds"));
+  CHECK_EQUAL(fake_cupti_outstanding("subscribers"), 0);
   CHECK_EQUAL(outstanding_objects(), 0);
 }
 

@@ -188,6 +188,7 @@ TEST("a spin by the clock lasts its parameter and leaves its stamps") {
   CUdeviceptr address = device_address(stamps);
   void* parameters[] = {&length_ns, &address};
   fake_cuda_advance_host(1000);
+  fake_cuda_set_globaltimer_step(1);
   CHECK_EQUAL(
       cuLaunchKernel(load_kernel(kSpinNsKernel), 1, 1, 1, 1, 1, 1, 0, at_work.s(), parameters, nullptr),
       CUDA_SUCCESS);
@@ -195,6 +196,31 @@ TEST("a spin by the clock lasts its parameter and leaves its stamps") {
   CHECK_EQUAL(fake_cuda_now_ns(), 13'345);
   CHECK_EQUAL(stamps[0], 1000U);
   CHECK_EQUAL(stamps[1], 13'345U);
+}
+
+// %globaltimer steps by 1024 ns on an A100 and an RTX 4090; %clock64 counts every cycle.
+TEST("a kernel's own clock shows what its timer is too coarse for, and the two agree between steps") {
+  const FrameworkAtWork at_work;
+  fake_cuda_set_globaltimer_step(1024);
+  auto* readings = reinterpret_cast<std::uint64_t*>(new_flag());
+  CUdeviceptr address = device_address(readings);
+  std::uint64_t length = 990;  // cycles at 1.98 GHz, or nanoseconds
+  void* parameters[] = {&length, &address};
+  fake_cuda_advance_host(1100);
+  const auto run = [&](const char* kernel) {
+    CHECK_EQUAL(cuLaunchKernel(load_kernel(kernel), 1, 1, 1, 1, 1, 1, 0, at_work.s(), parameters, nullptr),
+                CUDA_SUCCESS);
+    cuStreamSynchronize(at_work.s());
+  };
+  run(kSpinNsKernel);
+  CHECK_EQUAL(readings[1] - readings[0], 1024U);
+  run(kSpinCyclesKernel);
+  CHECK_EQUAL(readings[1] - readings[0], 990U);
+  length = 100'000;
+  run(kClockRateKernel);
+  CHECK_EQUAL(readings[2] - readings[0], 100'352U);
+  const auto cycles = static_cast<double>(readings[3] - readings[1]);
+  CHECK_NEAR(cycles / static_cast<double>(readings[2] - readings[0]), 1.98, 0.0001);
 }
 
 TEST("a driver may refuse waits on values or take them and not hold the stream") {

@@ -68,7 +68,7 @@ class Profiling {
   CUpti_SubscriberHandle subscriber = nullptr;
 };
 
-std::int64_t time_of(std::uint64_t stamp) { return static_cast<std::int64_t>(stamp) - FAKE_CUPTI_EPOCH_NS; }
+std::int64_t time_of(std::uint64_t stamp) { return static_cast<std::int64_t>(stamp) - fake_cupti_epoch_ns(); }
 
 }  // namespace
 
@@ -116,6 +116,22 @@ TEST("copies and fills are recorded apart from kernels") {
   CHECK_EQUAL(client.copies[0].start, client.fills[0].end);
   CHECK_EQUAL(client.peer_copies.size(), 1U);
   CHECK_EQUAL(time_of(client.peer_copies[0].end) - time_of(client.peer_copies[0].start), 400);
+}
+
+// libkineto registers the processor's counter as CUPTI's clock; cupti_activity.h says that times of a device
+// are converted by the callback of the moment at which they are processed.
+TEST("a clock that a client registers is that of all that is delivered from then on") {
+  const FrameworkAtWork at_work;
+  const Profiling profiling;
+  fake_cuda_kernel(at_work.stream, "work", 900);
+  cuCtxSynchronize();
+  CHECK_EQUAL(cuptiActivityRegisterTimestampCallback(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
+  CHECK_EQUAL(cuptiActivityRegisterTimestampCallback([] { return std::uint64_t{5}; }), CUPTI_SUCCESS);
+  cuptiActivityFlushAll(1);
+  CHECK_EQUAL(client.kernels[0].end - client.kernels[0].start, 900U * FAKE_CUPTI_CYCLES_PER_NS);
+  std::uint64_t stamp = 0;
+  cuptiGetTimestamp(&stamp);
+  CHECK(stamp >= client.kernels[0].end);
 }
 
 TEST("work that has not ended is not recorded yet") {

@@ -8,8 +8,8 @@ from __future__ import annotations
 import operator
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,8 +19,12 @@ import numpy as np
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
     CUDA,
+    RECORD_PLACES,
+    described_nodes,
+    nodes_by_provider,
     provider_of,
-    provider_options,
+    providers_for,
+    refuse_work_on_cpu,
     run_options,
     why_not_loaded,
 )
@@ -129,6 +133,7 @@ class OnnxRuntime(Framework):
         if session.get_providers()[0] != place.provider:
             why = f": {why_not_loaded(onnxruntime, place.provider)}" if place.stream is not None else ""
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
+        where = _nodes(session, wanted) if place.stream is not None else {}
         if work.spec.continuation:
             return _generating(work, session, encoder, place, graph)
         # All bindings write to the same memory, so the outputs are those of the last call.
@@ -156,7 +161,7 @@ class OnnxRuntime(Framework):
             done=None,
             outputs=partial(_answers, work, held),
             weights=partial(dict, {} if made else weights_in(graph, work.weights)),
-            in_force=_in_force(session) | (_integers_in(onnxruntime, made.file, options) if made else {}),
+            in_force=_in_force(session) | where | (_integers_in(onnxruntime, made.file, options) if made else {}),
             quantization=made.quantization if made else None,
             fed=Fed(operator.attrgetter("pointer"), runner_on_slots(work, session, held))
             if place.stream is None
@@ -172,9 +177,13 @@ class OnnxRuntime(Framework):
 
 
 def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: _Place) -> Any:
-    return onnxruntime.InferenceSession(
-        graph, options, providers=[place.provider], provider_options=[place.provider_options]
-    )
+    return onnxruntime.InferenceSession(graph, options, providers=list(place.providers))
+
+
+def _nodes(session: Any, wanted: Settings) -> dict[str, str]:
+    nodes = nodes_by_provider(session, OnnxRuntime.packages_on["cuda"][0])
+    refuse_work_on_cpu(nodes, wanted.device)
+    return {"nodes": described_nodes(nodes)}
 
 
 def _places_of_outputs(onnxruntime: Any, work: Workload, place: _Place) -> dict[str, Any]:
@@ -222,9 +231,7 @@ def _compilation(
     def session(graph: bytes | str, optimized: Path) -> Any:
         options = _session_options(onnxruntime, wanted)
         options.optimized_model_filepath = str(optimized)
-        return onnxruntime.InferenceSession(
-            graph, options, providers=[place.provider], provider_options=[place.provider_options]
-        )
+        return _session(onnxruntime, graph, options, place)
 
     graph = graph_of(work, work.weights) if made is None else str(made.file)
     open_sizes = takes_other_sizes(work) and place.stream is None and made is None
@@ -244,6 +251,8 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
     options.add_session_config_entry(_SPINNING_KEY, spinning)
     options.log_severity_level = 3  # errors
+    if wanted.device != "cpu":
+        options.add_session_config_entry(RECORD_PLACES, "1")
     return options
 
 
@@ -251,30 +260,34 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
 class _Place:
     """Where a session runs, and where its inputs and outputs are bound. ``stream`` is None on the CPU."""
 
-    provider: str
+    providers: Sequence[tuple[str, Mapping[str, str]]]  # in order of preference
     kind: str
     number: int = 0
-    provider_options: Mapping[str, str] = field(default_factory=dict)
     run_options: Any = None
     stream: Any = None
+
+    @property
+    def provider(self) -> str:
+        return self.providers[0][0]
 
     @classmethod
     def of(cls, onnxruntime: Any, wanted: Settings, precision: Precision) -> _Place:
         if wanted.device == "cpu":
             here = onnxruntime.get_available_providers()
             known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
-            return cls(_one_of(known, "provider", wanted.options.get("provider", next(iter(known)))), "cpu")
+            chosen = _one_of(known, "provider", wanted.options.get("provider", next(iter(known))))
+            return cls([(chosen, {})], "cpu")
         if "provider" in wanted.options:
             raise Unsupported("on a GPU the provider is CUDA's; onnxruntime:tensorrt takes TensorRT's")
-        provider = provider_of(onnxruntime, wanted, OnnxRuntime.packages_on["cuda"][0])
+        provider_of(onnxruntime, wanted, OnnxRuntime.packages_on["cuda"][0])
         from fairlap.engine.cuda.device_completion import own_stream
 
         number = device_number(wanted.device)
         stream = own_stream(number)
         if precision == "tf32" and wanted.variant:
             raise Unsupported("onnxruntime:tensorrt has no tf32 here: ONNX Runtime cannot switch it on or off")
-        options = provider_options(provider, wanted, stream.address, tf32=precision == "tf32")
-        return cls(provider, "cuda", number, options, run_options(onnxruntime), stream)
+        providers = providers_for(wanted, stream.address, tf32=precision == "tf32")
+        return cls(providers, "cuda", number, run_options(onnxruntime), stream)
 
 
 def _one_of(known: Mapping[str, str], option: str, value: str) -> str:

@@ -99,7 +99,7 @@ def _board(device: str, sources: Sequence[TelemetrySource], its_board: Board | s
         )
     board = boards[f"nvml:{its_board.index}"]
     present = {field.name for field in board.fields if not field.absent_because}
-    fields = tuple(name for name in (_INSTANT, _ENERGY) if name in present)
+    fields = tuple(name for name in (_ENERGY, _INSTANT) if name in present)
     if not fields:
         reasons = {field.name: field.absent_because for field in board.fields}
         return [], f"{board.name} reports neither power nor energy: {reasons.get(_INSTANT) or board.absent_because}"

@@ -33,6 +33,7 @@ def merged(device: str, facts: dict[str, Any], work: Path, before: Json | None) 
         **facts,
         "parts": parts,
         "disagreements": disagreements,
+        "pictures": (before or {}).get("pictures", []),
     }
 
 

@@ -14,6 +14,7 @@ from fairlap.engine import _native
 
 _KEPT = 65_536  # launches whose stamps are kept; older ones are written over
 _STAMPS_BYTES = 16
+_RATE_NS = 10_000_000  # two steps of a microsecond are 0.02 % of it
 MIB = 1 << 20
 _BYTES_OF_A_ROUND = 1 << 30
 _MOST_COPIES = 256
@@ -107,7 +108,8 @@ class PrimaryContext:
 class Spinner:
     """Spins on one thread of the device. A context must be current on this thread.
 
-    Stamps go to device memory: a store to the host would make the kernel about a microsecond longer at its end.
+    Stamps go to device memory: a store to the host would make the kernel about a microsecond longer at its end. They
+    are in cycles of %clock64, since %globaltimer steps by a microsecond on some devices until a profiler raises it.
     """
 
     def __init__(self) -> None:
@@ -117,29 +119,42 @@ class Spinner:
         self._check("cuModuleLoadData", ctypes.byref(self._module), _native.cuda_device_code().encode())
         self._by_ns = self._function("fairlap_spin_ns")
         self._by_cycles = self._function("fairlap_spin_cycles")
+        self._rate = self._function("fairlap_clock_rate")
         self._empty = self._function("fairlap_empty")
         self._memory = ctypes.c_uint64()
         self._check("cuMemAlloc_v2", ctypes.byref(self._memory), ctypes.c_size_t(_KEPT * _STAMPS_BYTES))
 
     def spin_ns(self, stream: int, length_ns: int) -> None:
-        """Spins for a time of the device's %globaltimer, and keeps when it began and ended."""
-        place = self._launches % _KEPT
-        self._launches += 1
-        self._launch(self._by_ns, stream, length_ns, self._memory.value + place * _STAMPS_BYTES)
+        """Spin for a time of the device's %globaltimer, to which the first and the last step may lack."""
+        self._launch(self._by_ns, stream, length_ns, 0)
 
     def spin_cycles(self, stream: int, cycles: int) -> None:
-        self._launch(self._by_cycles, stream, cycles, 0)
+        """Spin for cycles of %clock64, and keep its readings at the start and the end."""
+        place = self._launches % _KEPT
+        self._launches += 1
+        self._launch(self._by_cycles, stream, cycles, self._memory.value + place * _STAMPS_BYTES)
+
+    def cycles_per_ns(self, stream: int) -> float:
+        """Return the rate of %clock64 against %globaltimer, between two steps of the latter 10 ms apart."""
+        self._launch(self._rate, stream, _RATE_NS, self._memory.value)
+        self._check("cuStreamSynchronize", ctypes.c_void_p(stream))
+        begin_ns, first, end_ns, last = self._read(4)
+        return (last - first) / (end_ns - begin_ns)
 
     def empty(self, stream: int) -> None:
         self._launch(self._empty, stream)
 
-    def lengths_ns(self) -> list[int]:
-        """Read what each spin_ns() since the last call really took by the device's own timer; they must be done."""
+    def lengths_cycles(self) -> list[int]:
+        """Read what each spin_cycles() since the last call really took; they must be done."""
         count = min(self._launches, _KEPT)
-        stamps = (ctypes.c_uint64 * (2 * max(1, count)))()
-        self._check("cuMemcpyDtoH_v2", stamps, self._memory, ctypes.c_size_t(count * _STAMPS_BYTES))
+        stamps = self._read(2 * count)
         self._launches = 0
-        return [int(stamps[2 * place + 1] - stamps[2 * place]) for place in range(count)]
+        return [last - first for first, last in zip(stamps[::2], stamps[1::2], strict=True)]
+
+    def _read(self, count: int) -> list[int]:
+        values = (ctypes.c_uint64 * max(1, count))()
+        self._check("cuMemcpyDtoH_v2", values, self._memory, ctypes.c_size_t(count * ctypes.sizeof(ctypes.c_uint64)))
+        return list(values)[:count]
 
     def close(self) -> None:
         self._check("cuMemFree_v2", self._memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 from importlib import metadata
@@ -55,6 +56,20 @@ def device_name() -> str:
 def file_name(device: str) -> str:
     """Return the file name for a device, such as ``nvidia-h100-80gb-hbm3``."""
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") or "device"
+
+
+def source_hash() -> str:
+    """Return a hash of what is measured and of what measures it: figures of other sources are measured again."""
+    files = [
+        file
+        for folder, endings in (("cpp", (".cpp", ".hpp", ".h")), ("python", (".py",)), ("tests/gpu", (".py",)))
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in endings
+    ]
+    found = hashlib.sha256()
+    for file in sorted(files):
+        found.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def facts() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .record import FINISHED, Json, read
+from .record import FINISHED, LATER, Json, read
 from .selection import selected
 
 _BEGIN, _END = "<!-- runs: written by tests.gpu.proof.page -->", "<!-- end of runs -->"
@@ -40,6 +40,7 @@ def page_of(document: Json, file_name: str) -> str:
         f"Packages: {_cell(packages) or 'none'}.",
         "## Goals",
         _goals(document),
+        *(f"![Each goal, and how far its figure is from its limit]({name})" for name in document.get("pictures", ())),
     ]
     return "\n\n".join([*beginning, *(_part(part) for part in document["parts"]), _disagreements(document)]) + "\n"
 
@@ -122,9 +123,11 @@ def _left_out(part: Json) -> str:
     left_out = part.get("left_out", [])
     if not left_out:
         return f" {_cell(part['reason'])}" if part["reason"] else ""
-    late = [each["step"] for each in left_out if each["for_want_of_time"]]
+    late = [each["step"] for each in left_out if each["for_want_of_time"] and each["reason"] != LATER]
+    later = [each["step"] for each in left_out if each["reason"] == LATER]
     others = [f"{each['step']}: {each['reason']}" for each in left_out if not each["for_want_of_time"]]
     sentences = [*others, *([f"No time was left for: {'; '.join(late)}"] if late else [])]
+    sentences += [f"Left for another call: {'; '.join(later)}"] if later else []
     return "".join(f" {_cell(sentence)}." for sentence in sentences)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,24 @@ INCOMPLETE = "incomplete"  # there was no time for some steps; they can be done 
 FAILED = "failed"  # a step failed, or what it needs is not on the machine
 TIMED_OUT = "timed out"
 RUNNING = "running"
+LATER = "left for another call"
 
 Json = dict[str, Any]
 
 
 @dataclass
 class Deadline:
-    """The time that a part may take, on its own clock."""
+    """The time that a part may take, on a clock that a rehearsal replaces."""
 
     seconds: float
-    begun: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.clock()
 
     def left_s(self) -> float:
-        return self.seconds - (time.monotonic() - self.begun)
+        return self.seconds - (self.clock() - self.begun)
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class Step:
     run: Callable[[], None]
 
 
+SOURCE = "FAIRLAP_PROOF_SOURCE"  # a hash of what is measured
 WITHOUT = "FAIRLAP_PROOF_WITHOUT"  # packages that a person decided to do without, separated by commas
 
 
@@ -57,8 +64,13 @@ class NotHere(Exception):
 
 
 class PartRecord:
-    def __init__(self, path: Path, number: int, title: str, *, resume: bool = False) -> None:
+    """``only`` names the steps that are taken now, as patterns; others are left for later, except those that sum up."""
+
+    def __init__(
+        self, path: Path, number: int, title: str, *, resume: bool = False, only: Sequence[str] = ("*",)
+    ) -> None:
         self._path = path
+        self._only = only
         self._step = ""
         before = read(path) if resume else None
         self._content: Json = before or {
@@ -68,7 +80,10 @@ class PartRecord:
             "goals": [],
             "tables": {},
             "notes": [],
+            "took_s": {},
+            "source": os.environ.get(SOURCE, ""),
         }
+        self._content.setdefault("took_s", {})
         self._content |= {"status": RUNNING, "reason": "", "left_out": [], "began_at": now()}
         self._forget_what_was_not_done()
         self._seconds_before = float(self._content.get("seconds", 0.0))
@@ -104,14 +119,18 @@ class PartRecord:
                     continue
                 self._content["done"].remove(step.name)  # what it sums up may have grown
                 self._forget_what_was_not_done()
+            if step.needs_s > 0 and not any(fnmatchcase(step.name, pattern) for pattern in self._only):
+                self._leave_out(step.name, LATER, for_want_of_time=True)
+                continue
             if deadline.left_s() < step.needs_s:
                 reason = f"no time left: it needs {step.needs_s:.0f} s; continue with --resume"
                 self._leave_out(step.name, reason, for_want_of_time=True)
                 continue
             self._step = step.name
             print(f"{now()} {step.name}", flush=True)
+            begun = deadline.clock()
             try:
-                step.run()
+                self.run_step(step)
             except NotHere as absent:
                 if absent.is_accepted:
                     self.note(f"done without {absent.package}: {absent}")
@@ -123,14 +142,19 @@ class PartRecord:
                 self._leave_out(step.name, described(error))
             else:
                 self._content["done"].append(step.name)
+            self._content["took_s"][step.name] = round(deadline.clock() - begun, 1)
             self._step = ""
             self.save()
+
+    def run_step(self, step: Step) -> None:
+        """Do the step; a rehearsal lets its clock advance instead."""
+        step.run()
 
     def end(self) -> None:
         left_out = self._content["left_out"]
         lacks_time_only = all(each["for_want_of_time"] for each in left_out)
         self._content["status"] = (INCOMPLETE if lacks_time_only else FAILED) if left_out else FINISHED
-        self._content["reason"] = "; ".join(f"{each['step']}: {each['reason']}" for each in left_out)
+        self._content["reason"] = "; ".join(undone_now(self._content)) or (LATER if left_out else "")
         self.save()
 
     def save(self) -> None:
@@ -148,6 +172,11 @@ class PartRecord:
         self._content["tables"] = {name: rows for name, rows in kept.items() if rows}
         for kind in ("goals", "notes"):
             self._content[kind] = [each for each in self._content[kind] if each["step"] in done]
+
+
+def undone_now(content: Json) -> list[str]:
+    """List the steps of this run that were not done, with the reason; not those that were left for another call."""
+    return [f"{each['step']}: {each['reason']}" for each in content.get("left_out", ()) if each["reason"] != LATER]
 
 
 def read(path: Path) -> Json | None:
@@ -170,6 +199,7 @@ def write(path: Path, content: Json) -> None:
 def write_end(path: Path, number: int, title: str, status: str, reason: str) -> None:
     """Record how a part ended whose process cannot do so any more."""
     empty: Json = {"part": number, "title": title, "done": [], "goals": [], "tables": {}, "notes": [], "left_out": []}
+    empty["took_s"] = {}
     write(path, (read(path) or empty) | {"status": status, "reason": reason})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +11,14 @@ from typing import Any
 import pytest
 from fairlap.engine import _native
 from fairlap.errors import NotAvailable
+from fairlap.frameworks.adapter_parts import jax_settings
 from fairlap.frameworks.adapter_parts.devices import onnxruntime_on_device as ort
 from fairlap.frameworks.adapter_parts.devices.missing_device import missing_device
 from fairlap.frameworks.contract import Settings, Unsupported, device_number
 from fairlap.frameworks.onnxruntime import OnnxRuntime
 
 ON_CUDA = Settings(1, device="cuda:1", device_memory_limit_bytes=2**30, cache_folder="/caches")
+ON_CUDA_WITHOUT_LIMIT = Settings(1, device="cuda:0")
 TENSORRT = Settings(1, variant="tensorrt", device="cuda:1", cache_folder="/caches")
 
 
@@ -55,6 +58,63 @@ def test_tensorrt_keeps_its_engines_where_the_race_keeps_what_was_compiled() -> 
     assert options["user_compute_stream"] == "7"
     assert OnnxRuntime.environment_for(TENSORRT)["NVIDIA_TF32_OVERRIDE"] == "0"
     assert "NVIDIA_TF32_OVERRIDE" not in OnnxRuntime.environment_for(ON_CUDA)
+
+
+def test_what_tensorrt_rejects_goes_to_cuda_on_the_same_stream() -> None:
+    """By ONNX Runtime's documentation of TensorRT's provider, which names CUDA's after it; the rest goes to the CPU."""
+    (first, of_first), (second, of_second) = ort.providers_for(TENSORRT, 7)
+    assert (first, second) == (ort.TENSORRT, ort.CUDA)
+    assert of_first["user_compute_stream"] == of_second["user_compute_stream"] == "7"
+    assert of_second["use_tf32"] == "0"
+    assert [name for name, _ in ort.providers_for(ON_CUDA, 7)] == [ort.CUDA]
+
+
+def test_a_real_session_reports_where_its_nodes_run() -> None:
+    """The names are those that onnxruntime 1.32 itself gives, on the CPU."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    helper = pytest.importorskip("onnx", reason="`make test` installs it and runs this").helper
+    x, y = (helper.make_tensor_value_info(name, 1, ["n", "n"]) for name in "xy")
+    nodes = [helper.make_node(*each) for each in (("Shape", ["x"], ["s"]), ("MatMul", ["x", "x"], ["m"]))]
+    graph = helper.make_graph([*nodes, helper.make_node("Reshape", ["m", "s"], ["y"])], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry(ort.RECORD_PLACES, "1")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found = ort.nodes_by_provider(session, "onnxruntime-gpu")
+    assert found == {"CPUExecutionProvider": {"Shape": 1, "MatMul": 1, "Reshape": 1}}
+    with pytest.raises(Unsupported, match="1 of 3 nodes on the CPU instead of cuda:1: 1 MatMul"):
+        ort.refuse_work_on_cpu(found, "cuda:1")
+
+
+def session_with(**types_by_provider: list[str]) -> Any:
+    parts = [
+        SimpleNamespace(
+            ep_name=f"{provider}ExecutionProvider",
+            get_nodes=lambda types=types: [SimpleNamespace(op_type=each) for each in types],
+        )
+        for provider, types in types_by_provider.items()
+    ]
+    return SimpleNamespace(get_provider_graph_assignment_info=lambda: parts)
+
+
+def test_shapes_may_be_computed_on_the_cpu_and_are_shown() -> None:
+    nodes = ort.nodes_by_provider(session_with(Tensorrt=["Conv"] * 5, CUDA=["NonZero"], CPU=["Shape", "Gather"]), "")
+    ort.refuse_work_on_cpu(nodes, "cuda:0")
+    assert ort.described_nodes(nodes) == "Tensorrt 5, CUDA 1, CPU 2 (Gather, Shape)"
+
+
+def test_a_session_that_does_not_report_its_nodes_is_refused() -> None:
+    with pytest.raises(Unsupported, match="install onnxruntime-gpu"):
+        ort.nodes_by_provider(object(), "onnxruntime-gpu")
+
+
+def test_jax_enqueues_within_the_call() -> None:
+    """With 1 a thread for each device launches; the name is the one that jaxlib 0.10 reads (xla_client.py)."""
+    name = "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT"
+    assert jax_settings.environment_for(ON_CUDA_WITHOUT_LIMIT)[name] == "0"
+    found = importlib.util.find_spec("jaxlib")
+    if found is not None and found.origin is not None:
+        assert name in (Path(found.origin).parent / "xla_client.py").read_text()
 
 
 def test_a_run_of_onnx_runtime_returns_when_its_work_is_enqueued() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cuda_on_fakes import environment_with_fakes
+from cuda_on_fakes import Machine, environment_with_fakes, on_fakes
+from gpu.proof.driver import PrimaryContext, Spinner
 from gpu.proof.machine import ROOT
-from gpu.proof.parts import framework_work, frameworks, other_timers
+from gpu.proof.parts import framework_work, frameworks, other_timers, truth
 from gpu.proof.record import PartRecord, read
 
 
@@ -58,6 +61,23 @@ def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_rig
     assert "part 2, Truth: kernels of known length: finished before" in again.stdout
     assert (read(file) or {})["parts"][1] == content
     assert {row["figure"] for row in content["tables"]["floor"]} >= {"event_quantum_ns", "timer_step_ns", "gate"}
+
+
+@on_fakes
+def test_the_truth_does_not_depend_on_the_step_of_the_devices_timer() -> None:
+    """%globaltimer steps by 1024 ns on an A100 and an RTX 4090, and read between steps it is old by up to one."""
+    machine = Machine()
+    machine.cuda.fake_cuda_set_globaltimer_step.argtypes = (ctypes.c_int64,)
+    machine.cuda.fake_cuda_set_globaltimer_step(1024)
+    truth.LENGTHS_NS, truth.TURNS, truth.SECONDS_FOR_ONE = (500, 5_000, 100_000), 1, 0.002
+    with tempfile.TemporaryDirectory() as folder:
+        record = PartRecord(Path(folder) / "part.json", 2, "made up")
+        context = PrimaryContext()
+        bench = truth._Bench(context, Spinner(), context.new_stream(), record)
+        bench.truth(truth.WAYS[0])
+        rows = record.rows("truth")
+    assert [row["truth_ns"] for row in rows] == pytest.approx(truth.LENGTHS_NS, abs=2)
+    assert all(abs(row["error_ns"]) <= 2 for row in rows)
 
 
 def probed(name: str) -> list[dict[str, Any]]:

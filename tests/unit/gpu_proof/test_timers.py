@@ -23,7 +23,7 @@ import pytest
 from cuda_on_fakes import Machine, on_fakes
 from fairlap.errors import NotAvailable
 from gpu.proof.json_lines import run_and_collect
-from gpu.proof.parts import framework_work, frameworks
+from gpu.proof.parts import beside_profiler, framework_work, frameworks
 from gpu.proof.parts.timers import cases, with_jax, with_torch
 from gpu.proof.parts.timers.cases import EMPTY, Case
 from gpu.proof.record import Deadline, NotHere, PartRecord, read
@@ -211,6 +211,15 @@ def test_a_stream_that_is_not_found_is_a_row_and_the_other_methods_are_tried() -
     assert not any(method.startswith("device_span") for method in by_method)
 
 
+def kernel_times_around_another_profiler(machine: Machine) -> None:
+    """Register a clock of cycles between, as libkineto does at the start of every session of PyTorch's profiler."""
+    cycles = ctypes.CFUNCTYPE(ctypes.c_uint64)(lambda: 3)
+    work = work_on(machine, machine.stream)
+    beside_profiler._ours(work, "before")
+    assert machine.cupti.cuptiActivityRegisterTimestampCallback(cycles) == 0
+    beside_profiler._ours(work, "after one session")
+
+
 @on_fakes
 def test_the_part_on_methods_records_what_its_programs_report() -> None:
     """The probes are the real ones on the fakes; a program of known kernels stands in for those of the frameworks."""
@@ -218,11 +227,12 @@ def test_the_part_on_methods_records_what_its_programs_report() -> None:
     rows = lines_of(lambda: framework_work.report_all(work_on(machine, 0)))
     without_stream = framework_work.HIDDEN
     failed = lines_of(lambda: framework_work.report_all(work_on(machine, without_stream, find=none_found)))
+    in_turns = lines_of(partial(kernel_times_around_another_profiler, machine))
 
     def collect(module: str, *names: str, limit_s: float, each: Callable[[dict[str, Any]], None]) -> None:
-        if not names:
+        if "probes" in module:
             return run_and_collect(module, limit_s=limit_s, each=each)
-        for row in failed if names == ("tensorflow",) else rows:
+        for row in in_turns if not names else failed if names == ("tensorflow",) else rows:
             each(row)
         return None
 
@@ -236,7 +246,8 @@ def test_the_part_on_methods_records_what_its_programs_report() -> None:
     assert content["status"] == "finished", content["reason"]
     assert {"probe event_quantum", "probe context_events", "methods"} <= set(content["tables"])
     goals = {goal["goal"]: goal["reached"] for goal in content["goals"]}
-    assert len(goals) == 2 * len(framework_work.FRAMEWORKS) + len(("jax", "tensorflow"))
+    assert len(goals) == 2 * len(framework_work.FRAMEWORKS) + len(("jax", "tensorflow")) + len(("beside a profiler",))
+    assert [row["ns"] for row in content["tables"]["records beside PyTorch's profiler"]] == [KERNEL_NS] * 2
     unknown = sorted(name for name, reached in goals.items() if reached is None)
     assert [name.partition(" ")[:1] for name in unknown] == [("tensorflow:",)] * 2  # its span, and its stream
     assert False not in goals.values()

@@ -84,7 +84,7 @@ def test_work_on_a_board_counts_the_board_and_the_processor_where_it_can_be_read
     assert names("cuda:0", NO_NVML, powercap) == "no driver"
     assert names("cpu", board, powercap) == ["powercap intel-rapl:0 package-0"]
     [sensor] = sensors_for("cuda:0", [board], Board(0))[0]
-    assert sensor.fields == ("power_instant_w", "energy_j")
+    assert sensor.fields == ("energy_j", "power_instant_w")
 
 
 def test_one_of_several_boards_is_read_only_when_it_can_be_identified() -> None:

@@ -16,6 +16,7 @@ def environment_for(settings: Settings) -> dict[str, str]:
     return {
         "JAX_PLATFORMS": "cpu" if settings.device == "cpu" else "cuda,cpu",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # of a GPU's memory: a peak would always be three quarters of it
+        "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT": "0",  # its calls return before their work is on the stream
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "NPROC": threads,
         "PJRT_NPROC": threads,

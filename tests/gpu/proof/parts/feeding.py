@@ -18,7 +18,7 @@ from ..record import Deadline, NotHere, PartRecord, Step, described
 BATCHES_MIB: tuple[int, ...] = (1, 4, 16, 64)
 WANTED_SHARE = {1: 0.90, 4: 0.97, 16: 0.97, 64: 0.97}  # of the machine's own rate
 FEED_S = 1.5
-TURNS = 3  # of the machine's own rate and the feeder's
+TURNS = 2  # of the machine's own rate and the feeder's
 OVERLAP_MIB, OVERLAP_BATCHES = 16, 400
 SLOTS = 6
 _WORKERS = (0, 2, 4)
@@ -28,10 +28,10 @@ _SAMPLE_BYTES = 64 * 1024
 
 def run(record: PartRecord, deadline: Deadline) -> None:
     steps = (
-        Step("the machine's own rate", 20, partial(_own_rate, record)),
+        Step("the machine's own rate", 8, partial(_own_rate, record)),
         Step("the feeder", 2 * len(BATCHES_MIB) * TURNS * (FEED_S + 1), partial(_feeder, record)),
-        Step("copies while the device works", 20, partial(_overlap, record)),
-        Step("DataLoader with pin_memory", 60, partial(_data_loader, record)),
+        Step("copies while the device works", 15, partial(_overlap, record)),
+        Step("DataLoader with pin_memory", 45, partial(_data_loader, record)),
     )
     record.take(steps, deadline)
 

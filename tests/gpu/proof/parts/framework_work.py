@@ -81,20 +81,25 @@ def tensorflow_work() -> Work:
     return Work(lambda: multiply(a), lambda _: sync(), HIDDEN, lambda call: stream_used_by(call, 0))
 
 
-def onnxruntime_work() -> Work:
+def onnxruntime_work(*before: str) -> Work:
+    """``before`` are providers that are asked before CUDA's."""
     onnxruntime, torch = _imported("onnxruntime"), _imported("torch")
-    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-        raise NotHere("this ONNX Runtime has no CUDA provider", "onnxruntime")
+    onnxruntime.preload_dlls()
+    for provider in (*before, "CUDAExecutionProvider"):
+        if provider not in onnxruntime.get_available_providers():
+            raise NotHere(f"this ONNX Runtime has no {provider}", "tensorrt" if provider in before else "onnxruntime")
     helper, proto = _imported("onnx.helper"), _imported("onnx").TensorProto
     shape = [SIZE, SIZE]
     x, y = (helper.make_tensor_value_info(name, proto.FLOAT, shape) for name in "xy")
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "x"], ["y"])], "g", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     stream = torch.cuda.Stream()
-    options = {"user_compute_stream": str(stream.cuda_stream), "device_id": "0", "use_tf32": "0"}
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=[("CUDAExecutionProvider", options), "CPUExecutionProvider"]
-    )
+    options = {"user_compute_stream": str(stream.cuda_stream), "device_id": "0"}
+    providers = [*((name, options) for name in before), ("CUDAExecutionProvider", {**options, "use_tf32": "0"})]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=providers)
+    first = (*before, "CUDAExecutionProvider")[0]
+    if session.get_providers()[0] != first:
+        raise NotHere(f"{first} could not be loaded", "tensorrt" if before else "onnxruntime")
     a, out = torch.randn(SIZE, SIZE, device="cuda"), torch.empty(SIZE, SIZE, device="cuda")
     torch.cuda.synchronize()
     binding = session.io_binding()
@@ -105,12 +110,13 @@ def onnxruntime_work() -> Work:
     return Work(lambda: session.run_with_iobinding(binding, run), lambda _: stream.synchronize(), stream)
 
 
-FRAMEWORKS = {
+FRAMEWORKS: dict[str, Callable[[], Work]] = {
     "torch": torch_work,
     "cupy": cupy_work,
     "jax": jax_work,
     "tensorflow": tensorflow_work,
     "onnxruntime": onnxruntime_work,
+    "onnxruntime-tensorrt": partial(onnxruntime_work, "TensorrtExecutionProvider"),
 }
 
 

@@ -10,6 +10,7 @@ from ..record import Deadline, PartRecord, Step
 from .framework_work import FRAMEWORKS, SEARCH
 
 _LONGEST_S = 120.0
+_NEEDS_S = {"torch": 12.0, "cupy": 12.0, "onnxruntime-tensorrt": 50.0}  # which builds an engine
 _PROBES = ("event_quantum", "context_events")
 OFF_BY = 0.05
 OFF_BY_NS = 100_000  # dispatching the call and waking the host take 30 to 60 us, which a span of the context contains
@@ -17,8 +18,9 @@ _HIDE_THEIR_STREAMS = ("jax", "tensorflow")  # they are found as their adapters 
 
 
 def run(record: PartRecord, deadline: Deadline) -> None:
-    steps = [Step(f"probe {name}", 20, partial(_probe, record, deadline, name)) for name in _PROBES]
-    steps += [Step(name, 30, partial(_framework, record, deadline, name)) for name in FRAMEWORKS]
+    steps = [Step(f"probe {name}", 8, partial(_probe, record, deadline, name)) for name in _PROBES]
+    steps += [Step(name, _NEEDS_S.get(name, 30.0), partial(_framework, record, deadline, name)) for name in FRAMEWORKS]
+    steps += [Step("records beside PyTorch's profiler", 20, partial(_beside_profiler, record, deadline))]
     record.take([*steps, Step("goals", 0, partial(_goals, record))], deadline)
 
 
@@ -48,6 +50,26 @@ def _framework(record: PartRecord, deadline: Deadline, name: str) -> None:
                 reference_ns=busy_ns if spans else None,
                 difference_share=row["ns"] / busy_ns - 1 if spans and busy_ns else None,
             )
+
+
+def _beside_profiler(record: PartRecord, deadline: Deadline) -> None:
+    """Take kernel times before, between and after sessions of PyTorch's profiler, which sets CUPTI's clock."""
+    run_and_collect(
+        "tests.gpu.proof.parts.beside_profiler",
+        limit_s=min(_LONGEST_S, deadline.left_s()),
+        each=lambda figures: record.row("records beside PyTorch's profiler", **figures),
+    )
+    rows = record.rows("records beside PyTorch's profiler")
+    lengths = [row["ns"] for row in rows if row["ns"]]
+    spread = max(lengths) / min(lengths) - 1 if len(lengths) > 1 else None
+    record.goal(
+        "kernel times before and after sessions of PyTorch's profiler: spread",
+        f"<= {OFF_BY:.0%}",
+        spread,
+        "",
+        reached=None if spread is None else spread <= OFF_BY,
+        why="; ".join(f"{row['when']}: {row['note']}" for row in rows if row["note"]),
+    )
 
 
 def _goals(record: PartRecord) -> None:

@@ -15,6 +15,15 @@ from ..machine import ROOT
 from ..record import Deadline, NotHere, PartRecord, Step
 
 _LAST = "test_race_on_device.py"  # as long as all the others together
+# Of a file on an H100, with what it imports.
+_NEEDS_S = {
+    "test_cache_and_graphs.py": 20.0,
+    "test_failures.py": 25.0,
+    "test_feeding_on_device.py": 20.0,
+    "test_hidden_streams.py": 35.0,
+    "test_precisions_on_device.py": 45.0,
+    "test_untrusted_callables.py": 60.0,
+}
 _LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0
 _SANITIZER_FOUND = 86
 _PACKAGES = ("torch", "jax", "cupy", "tensorflow", "onnxruntime", "msgspec", "scipy")
@@ -23,7 +32,11 @@ _REST_S = 5.0
 
 def run(record: PartRecord, deadline: Deadline) -> None:
     files = sorted((ROOT / "tests/gpu").glob("test_*.py"), key=lambda file: (file.name == _LAST, file.name))
-    steps = [Step(file.name, 20, partial(_tested, record, deadline, file)) for file in files if file.name != _LAST]
+    steps = [
+        Step(file.name, _NEEDS_S.get(file.name, 12.0), partial(_tested, record, deadline, file))
+        for file in files
+        if file.name != _LAST
+    ]
     steps += [Step(f"compute-sanitizer {tool}", 60, partial(_sanitized, record, deadline, tool)) for tool in _TOOLS]
     steps += [Step(file.name, 30, partial(_tested, record, deadline, file)) for file in files if file.name == _LAST]
     steps += [Step(f"tests that need {name}", 0, partial(_not_skipped, record, name)) for name in _PACKAGES]

@@ -15,10 +15,12 @@ from ..machine import CACHE, ROOT
 from ..record import WITHOUT, Deadline, NotHere, PartRecord, Step
 
 DEVICE = "cuda:0"
+NEIGHBOUR = "tests.gpu.proof.parts.neighbour"
 CONTESTANTS = ("torch", "torch:compile", "jax", "tensorflow:graph", "onnxruntime")
 BLOCKS, MEASURED_S = 4, 0.4
-LONGEST_S, NEEDS_S, REST_S = 170.0, 75.0, 12.0
-AA_BLOCKS = 8
+LONGEST_S, NEEDS_S, REST_S = 120.0, 110.0, 12.0
+AA_BLOCKS, AA_NEEDS_S = 6, 75.0
+TRAINED, TRAINED_BATCH, TRAINING_NEEDS_S = "mlp", 64, 70.0
 AGREES_WITHIN = 0.25
 COMPILED, EAGER = "torch:compile", "torch"
 RACED = "finished"  # the outcome of a contestant that was timed and answered right
@@ -51,7 +53,11 @@ PUBLISHED = RaceWork("resnet50", 64, "bf16")
 def run(record: PartRecord, deadline: Deadline) -> None:
     steps = [Step(f"contestant {name}", 0, partial(_is_here, name)) for name in CONTESTANTS]
     steps += [Step(RACES[0].name, NEEDS_S, partial(_raced, record, deadline, RACES[0]))]
-    steps += [Step("A/A", 90, partial(_against_itself, record, deadline))]
+    steps += [
+        Step("A/A", AA_NEEDS_S, partial(_against_itself, record, deadline)),
+        Step("A/A beside a busy neighbour", AA_NEEDS_S, partial(_beside_a_neighbour, record, deadline)),
+        Step("training", TRAINING_NEEDS_S, partial(_trained, record, deadline)),
+    ]
     steps += [Step(work.name, NEEDS_S, partial(_raced, record, deadline, work)) for work in RACES[1:]]
     steps += [Step("precisions", 0, partial(_precisions, record)), Step("ratios", 0, partial(_ratios, record))]
     record.take(steps, deadline)
@@ -69,7 +75,7 @@ def _is_here(contestant: str) -> None:
         raise NotHere(f"{package} is not installed, so {contestant} does not race", package)
 
 
-def _file(name: str) -> Path:
+def file_for(name: str) -> Path:
     """Return the path of a result file, without the file of an earlier race."""
     CACHE.mkdir(parents=True, exist_ok=True)
     (CACHE / name).unlink(missing_ok=True)
@@ -87,13 +93,13 @@ def _here(record: PartRecord) -> list[str]:
 
 def _raced(record: PartRecord, deadline: Deadline, work: RaceWork) -> None:
     _needed()
-    file = _file(f"race-{work.name}.json")
+    file = file_for(f"race-{work.name}.json")
     budget_s = min(LONGEST_S, deadline.left_s() - REST_S)
     command = [sys.executable, "-m", "fairlap", "compare", work.model, "--on", ",".join(_here(record))]
     command += ["--device", DEVICE, "--batch", str(work.batch), "--precision", work.precision]
     command += ["--blocks", str(BLOCKS), "--seconds", str(MEASURED_S), "--conditions", "as-found"]
     command += ["--data-seed", "0"]  # each seed costs a float64 reference, minutes of CPU for a large batch
-    output = _run([*command, "--budget", f"{budget_s:.0f}s", "-o", str(file)], deadline)
+    output = run_fairlap([*command, "--budget", f"{budget_s:.0f}s", "-o", str(file)], deadline)
     if not file.exists():
         raise RuntimeError(f"the race left no file: {output}")
     keep_race(record, work, file)
@@ -139,12 +145,46 @@ def keep_race(record: PartRecord, work: RaceWork, file: Path) -> None:
     )
 
 
-def _against_itself(record: PartRecord, deadline: Deadline) -> None:
+def _beside_a_neighbour(record: PartRecord, deadline: Deadline) -> None:
+    """While another process multiplies matrices on the device, in turns with those that race."""
+    with subprocess.Popen([sys.executable, "-m", NEIGHBOUR], cwd=ROOT, stdout=subprocess.PIPE, text=True) as neighbour:
+        try:
+            assert neighbour.stdout is not None
+            if neighbour.stdout.readline().strip() != "busy":
+                raise RuntimeError("the neighbour did not start")
+            _against_itself(record, deadline, " beside a busy neighbour")
+        finally:
+            neighbour.kill()
+
+
+def _trained(record: PartRecord, deadline: Deadline) -> None:
     _needed()
-    file = _file("race-aa.json")
+    file = file_for("race-training.json")
+    command = [sys.executable, "-m", "fairlap", "compare", TRAINED, "--mode", "train", "--on", ",".join(_here(record))]
+    command += [
+        "--device",
+        DEVICE,
+        "--batch",
+        str(TRAINED_BATCH),
+        "--blocks",
+        "2",
+        "--seconds",
+        "0.2",
+        "--conditions",
+        "as-found",
+    ]
+    output = run_fairlap([*command, "--data-seed", "0", "-o", str(file)], deadline)
+    if not file.exists():
+        raise RuntimeError(f"the race left no file: {output}")
+    keep_race(record, RaceWork(f"{TRAINED}-train", TRAINED_BATCH, "fp32"), file)
+
+
+def _against_itself(record: PartRecord, deadline: Deadline, where: str = "") -> None:
+    _needed()
+    file = file_for("race-aa.json")
     command = [sys.executable, "-m", "fairlap", "self-test", "layernorm", "--on", EAGER, "--device", DEVICE]
     command += ["--runs", "1", "--blocks", str(AA_BLOCKS), "--seconds", "0.3", "--conditions", "as-found"]
-    output = _run([*command, "-o", str(file)], deadline)
+    output = run_fairlap([*command, "-o", str(file)], deadline)
     if not file.exists():
         raise RuntimeError(f"the self-test left no file: {output}")
     verdicts = json.loads(file.read_bytes())["verdicts"]
@@ -152,10 +192,9 @@ def _against_itself(record: PartRecord, deadline: Deadline) -> None:
         raise RuntimeError("the self-test reached no verdict")
     claimed = sum(each["verdict"] in ("faster", "slower") for each in verdicts)
     for each in verdicts:
-        record.row(
-            "A/A", verdict=each["verdict"], ratio=each["ratio"], interval=each["interval"], blocks=each["blocks"]
-        )
-    record.goal(f"A/A of {EAGER}: differences claimed", "0 of 1", claimed, "", reached=claimed == 0)
+        figures = {name: each[name] for name in ("verdict", "ratio", "interval", "blocks")}
+        record.row("A/A", **figures, where=where.strip())
+    record.goal(f"A/A of {EAGER}{where}: differences claimed", "0 of 1", claimed, "", reached=claimed == 0)
 
 
 def _precisions(record: PartRecord) -> None:
@@ -189,7 +228,7 @@ def _ratios(record: PartRecord) -> None:
     )
 
 
-def _run(command: list[str], deadline: Deadline) -> str:
+def run_fairlap(command: list[str], deadline: Deadline) -> str:
     """Run a race; interrupted before the deadline, it keeps what is finished."""
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True

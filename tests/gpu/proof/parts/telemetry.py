@@ -33,15 +33,19 @@ COUNTER, INSTANT, AVERAGE = "energy_j", "power_instant_w", "power_average_w"
 
 def run(record: PartRecord, deadline: Deadline) -> None:
     steps = (
-        Step("probe energy_counter", 60, partial(_probe, record, deadline)),
-        Step("the cost of each field", 20, partial(_calibrated, record)),
-        Step("power at rest", 10, partial(_at_rest, record)),
+        Step("probe energy_counter", 30, partial(_probe, record, deadline)),
+        Step("the cost of each field", 12, partial(_calibrated, record)),
+        Step("power at rest", 8, partial(_at_rest, record)),
         *(
-            Step(f"energy of {seconds:g} s of a steady load", 3 * seconds + 20, partial(_energy, record, seconds, most))
+            Step(
+                f"energy of {seconds:g} s of a steady load",
+                TRIALS_OF_EACH * (seconds + 2) + 3,
+                partial(_energy, record, seconds, most),
+            )
             for seconds, most in AGREEMENT
         ),
         Step("the sampler's share of a core", CORE_SHARE_S + 5, partial(_share_of_a_core, record)),
-        Step("disturbance of a loop of 100 us", 2 * ROUNDS * SECONDS_OF_A_ROUND + 15, partial(_disturbance, record)),
+        Step("disturbance of a loop of 100 us", 2 * ROUNDS * SECONDS_OF_A_ROUND + 10, partial(_disturbance, record)),
     )
     record.take(steps, deadline)
 

@@ -1,4 +1,4 @@
-"""Truth: spin kernels measure their length with the device's timer, and each method is compared with that.
+"""Truth: spin kernels measure their length in cycles of the device, and each method is compared with that.
 
 No framework takes part. A method's reading includes the start and end of a kernel, which the kernel cannot see; its
 reading of a kernel that does not spin is therefore its floor, and errors are given with and without it. All lengths and
@@ -15,7 +15,19 @@ from typing import Any
 from ..driver import PrimaryContext, Spinner
 from ..record import Deadline, NotHere, PartRecord, Step
 
-LENGTHS_NS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 1_000_000, 10_000_000)
+LENGTHS_NS: tuple[int, ...] = (
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    500_000,
+    1_000_000,
+    10_000_000,
+)
 IN_ONE_INTERVAL = 32
 LONGEST_IN_ONE_INTERVAL_NS = 100_000
 ABOVE_NS = 5_000  # a single pair of events resolves no less
@@ -75,11 +87,11 @@ def run(record: PartRecord, deadline: Deadline) -> None:
     context = PrimaryContext()
     bench = _Bench(context, Spinner(), context.new_stream(), record)
     *others, in_one, by_records, by_context = WAYS
-    steps = [Step(f"truth by {way.name}", 12, _with(bench.truth, way)) for way in (*others, in_one)]
-    steps += [Step("100 ns in 2 us, many in one interval", 8, _with(bench.difference, in_one))]
-    steps += [Step(f"truth by {by_records.name}", 12, _with(bench.truth, by_records))]
-    steps += [Step("100 ns in 2 us, records", 8, _with(bench.difference, by_records))]
-    steps += [Step(f"truth by {by_context.name}", 12, _with(bench.truth, by_context))]
+    steps = [Step(f"truth by {way.name}", 8, _with(bench.truth, way)) for way in (*others, in_one)]
+    steps += [Step("100 ns in 2 us, many in one interval", 6, _with(bench.difference, in_one))]
+    steps += [Step(f"truth by {by_records.name}", 8, _with(bench.truth, by_records))]
+    steps += [Step("100 ns in 2 us, records", 6, _with(bench.difference, by_records))]
+    steps += [Step(f"truth by {by_context.name}", 8, _with(bench.truth, by_context))]
     record.take([*steps, Step("goals", 0, bench.goals)], deadline)
     context.synchronize()
 
@@ -123,7 +135,7 @@ class _Bench:
 
     def difference(self, way: Way) -> None:
         """Time two kernels of about 2 us in turns, one of them 100 ns longer by the device's timer."""
-        first = self._cycles_per_ns(way)
+        first = self._spinner.cycles_per_ns(self._stream)
         short, longer = round(2_000 * first), round(2_100 * first)
         found = []
         for _ in range(DIFFERENCE_ROUNDS):
@@ -179,15 +191,20 @@ class _Bench:
         )
 
     def _spun(self, way: Way, length_ns: int) -> Spun:
+        """Measure the clock before and after, since it may change with the load."""
         wanted = round(SECONDS_FOR_ONE * 1e9 / (length_ns * way.calls + 20_000))
-        self._spinner.lengths_ns()
+        before = self._spinner.cycles_per_ns(self._stream)
+        cycles = round(length_ns * before)
+        self._spinner.lengths_cycles()
         result = self._timed(
             way,
-            lambda: self._spinner.spin_ns(self._stream, length_ns),
+            lambda: self._spinner.spin_cycles(self._stream, cycles),
             min(MOST_SAMPLES, max(LEAST_SAMPLES, wanted)),
         )
         self._context.synchronize()
-        return Spun(result.median_ns, float(median(self._spinner.lengths_ns())), result)
+        lengths = self._spinner.lengths_cycles()
+        cycles_per_ns = (before + self._spinner.cycles_per_ns(self._stream)) / 2
+        return Spun(result.median_ns, float(median(lengths)) / cycles_per_ns, result)
 
     def _timed(self, way: Way, work: Callable[[], None], samples: int) -> Any:
         from fairlap.engine.cuda.stream_calls import time_on_stream
@@ -201,7 +218,7 @@ class _Bench:
         except NotAvailable as absent:
             raise NotHere(str(absent)) from None
 
-    def _cycles_per_ns(self, way: Way, few: int = 1_000_000) -> float:
+    def _cycles_per_ns(self, way: Way, few: int) -> float:
         """Return the rate from the difference of two long spins, which contains neither start nor end."""
         return 2 * few / (self._cycles_ns(way, 3 * few, 10) - self._cycles_ns(way, few, 10))
 

@@ -1,8 +1,9 @@
-"""ONNX Runtime on a GPU: its provider, the stream that it is given, and runs that return when all is enqueued."""
+"""ONNX Runtime on a GPU: its providers, where its nodes run, its stream, and runs that return when all is enqueued."""
 
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,18 @@ TENSORRT = "TensorrtExecutionProvider"
 _LIBRARIES = {CUDA: "libonnxruntime_providers_cuda.so", TENSORRT: "libonnxruntime_providers_tensorrt.so"}
 _SHARED = "libonnxruntime_providers_shared.so"
 _RETURN_WHEN_ENQUEUED = "disable_synchronize_execution_providers"
+_CPU = "CPUExecutionProvider"
+RECORD_PLACES = "session.record_ep_graph_assignment_info"
+
+# ONNX Runtime prefers the CPU for what computes shapes (GetCpuPreferredNodes of its fallback_cpu_capability.cc): a few
+# integers, which the host needs. All other nodes are on the CPU because no kernel of the device takes them.
+_OF_SHAPES = frozenset(
+    {
+        *("Shape", "Size", "Constant", "ConstantOfShape", "Range", "Gather", "Slice", "Concat", "Split"),
+        *("Squeeze", "Unsqueeze", "Reshape", "Cast", "Identity", "Add", "Sub", "Mul", "Div", "Mod", "Min", "Max"),
+        *("Equal", "Less", "Greater", "Not", "And", "Or", "Where", "ReduceProd", "ReduceMax", "ReduceMin", "Expand"),
+    }
+)
 
 
 def provider_of(onnxruntime: Any, wanted: Settings, install: str) -> str:
@@ -53,6 +66,42 @@ def provider_options(provider: str, wanted: Settings, stream: int, *, tf32: bool
         return {**options, **caches}
     limited = {} if limit_bytes is None else {"gpu_mem_limit": str(limit_bytes)}
     return {**options, "use_tf32": str(int(tf32)), **limited}
+
+
+def providers_for(wanted: Settings, stream: int, *, tf32: bool = False) -> list[tuple[str, dict[str, str]]]:
+    """In order of preference. CUDA takes what TensorRT rejects, which would otherwise go to the CPU."""
+    names = (TENSORRT, CUDA) if wanted.variant == "tensorrt" else (CUDA,)
+    return [(name, provider_options(name, wanted, stream, tf32=tf32)) for name in names]
+
+
+def nodes_by_provider(session: Any, install: str) -> dict[str, Counter[str]]:
+    """Count the operations that each provider has, by type. The session must have been asked to record them."""
+    if not hasattr(session, "get_provider_graph_assignment_info"):
+        raise Unsupported(f"this onnxruntime does not report on which device its nodes run; install {install}")
+    found: dict[str, Counter[str]] = {}
+    for part in session.get_provider_graph_assignment_info():
+        found.setdefault(str(part.ep_name), Counter()).update(str(node.op_type) for node in part.get_nodes())
+    return found
+
+
+def refuse_work_on_cpu(nodes: dict[str, Counter[str]], device: str) -> None:
+    """Accept on the CPU only what computes shapes."""
+    on_cpu = {kind: count for kind, count in nodes.get(_CPU, Counter()).items() if kind not in _OF_SHAPES}
+    if on_cpu:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(on_cpu.items()))
+        whole = sum(counts.total() for counts in nodes.values())
+        raise Unsupported(
+            f"onnxruntime would run {sum(on_cpu.values())} of {whole} nodes on the CPU instead of {device}: {kinds}"
+        )
+
+
+def described_nodes(nodes: dict[str, Counter[str]]) -> str:
+    """Such as "Tensorrt 52, CUDA 3, CPU 4 (Concat, Gather, Shape)"."""
+    found = [
+        f"{name.removesuffix('ExecutionProvider')} {counts.total()}" for name, counts in nodes.items() if name != _CPU
+    ]
+    on_cpu = nodes.get(_CPU, Counter())
+    return ", ".join([*found, *([f"CPU {on_cpu.total()} ({', '.join(sorted(on_cpu))})"] if on_cpu else [])])
 
 
 def run_options(onnxruntime: Any) -> Any:

@@ -1,0 +1,64 @@
+"""The energy of a board whose power sensor looks during a quarter of the time.
+
+On A100 and H100 it publishes every 100 ms the mean of the last 25 ms (arXiv 2312.02741, on part-time measurements).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import pytest
+from fairlap.machine.hardware.cuda_devices import Board
+from fairlap.meters import energy
+from watched_machine import fake_nvml_path, fresh_fake_nvml
+
+MS = 1_000_000
+SEEN_W, UNSEEN_W, SEEN_MS = 100.0, 400.0, 30
+TRUE_W = (UNSEEN_W * (100 - SEEN_MS) + SEEN_W * SEEN_MS) / 100
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
+    """Draw 400 W while the sensor does not look, and 100 W while it does."""
+    fake = fresh_fake_nvml()
+    fake.fake_nvml_now_ns.restype = ctypes.c_int64
+    number, integer = ctypes.c_double, ctypes.c_int64
+    fake.fake_nvml_power_point.argtypes = [ctypes.c_int, integer, number, ctypes.c_int]
+    fake.fake_nvml_power_sensor.argtypes = [ctypes.c_int, integer, integer, integer, integer]
+    fake.fake_nvml_energy_counter.argtypes = [ctypes.c_int, ctypes.c_uint64, integer, ctypes.c_uint64]
+    fake.fake_nvml_use_real_clock(1)
+    fake.fake_nvml_power_sensor(0, 100 * MS, 0, 25 * MS, 1000 * MS)
+    first = fake.fake_nvml_now_ns() // (100 * MS)
+    for period in range(first, first + 60):
+        fake.fake_nvml_power_point(0, period * 100 * MS, UNSEEN_W * 1e3, 0)
+        fake.fake_nvml_power_point(0, (period * 100 + 100 - SEEN_MS) * MS, SEEN_W * 1e3, 0)
+    monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
+    monkeypatch.setattr(energy, "board_of", lambda device: Board(0))
+    return fake
+
+
+def energy_of(seconds: float) -> energy.EnergyRead:
+    """Read it of the first seconds, however much longer a busy machine sleeps."""
+    meter = energy.EnergyMeter("cuda:0")
+    begin_ns = meter.begin()
+    time.sleep(seconds)
+    meter.end()
+    read = meter.read(begin_ns, begin_ns + round(seconds * 1e9))
+    return next(each for each in read if each.sensor == "nvml:0")
+
+
+def test_the_counter_has_what_the_power_sensor_does_not_see(board: ctypes.CDLL) -> None:
+    board.fake_nvml_energy_counter(0, 0, 20 * MS, 0)
+    read = energy_of(0.6)
+    assert read.joules == pytest.approx(TRUE_W * 0.6, rel=0.25)  # and not 100 W
+    assert read.low_j is not None
+    assert read.high_j is not None
+    assert read.low_j <= TRUE_W * 0.6 <= read.high_j
+
+
+def test_a_region_that_the_sensor_may_have_slept_through_has_no_figure(board: ctypes.CDLL) -> None:
+    board.fake_nvml_energy_counter(0, 0, 60_000 * MS, 0)
+    read = energy_of(0.03)
+    assert read.joules is None
+    assert "may have seen none of it" in read.why
