@@ -1,4 +1,4 @@
-"""How many calls a sample of each callable has, so that what a sample costs besides its calls tells none apart.
+"""How many calls a sample of each callable has, so that what it costs besides them is the same for equal callables.
 
 The warm-up chooses by five samples. Where one of them loses its core for longer than all five may take, it seems long
 enough, and for the whole comparison this one callable then has too few calls in a sample: what reading the clock costs
