@@ -197,7 +197,7 @@ class Measurement:
         in_force = ", ".join(f"{key} {value}" for key, value in self.settings.items())
         paused = "garbage collector paused" if self.collector_paused else "garbage collector as found"
         lines.append(f"  {'in force':<12} {in_force}, {paused}")
-        lines += [f"  ! {notice.text}" for notice in self.warnings]
+        lines += [f"  ! {notice.text} [{notice.code}]" for notice in self.warnings]
         return "\n".join(lines)
 
 

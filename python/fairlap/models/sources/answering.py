@@ -18,6 +18,7 @@ import msgspec
 from fairlap.errors import FairlapError, described
 from fairlap.machine.programs.guardian import guarded
 from fairlap.models.array_files import safetensors
+from fairlap.models.sources.allowances import widened
 from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Opened
 from fairlap.models.sources.opening import hashes_of
@@ -26,7 +27,6 @@ from fairlap.models.sources.proof import (
     plain_outputs,
     require_usable,
     tolerances,
-    widened_by_long_sums,
 )
 from fairlap.models.sources.registry import require_kind
 from fairlap.models.spec import Tolerance
@@ -57,7 +57,7 @@ def _answered(found: Opened, file: Path) -> Answered:
     require_usable(answers)
     plain = plain_outputs(found.in_float32, found.weights, inputs)
     allowed = tolerances(found.forward, found.weights, inputs, answers, plain)
-    allowed = widened_by_long_sums(allowed, found.forward, found.weights, inputs, answers)
+    allowed = widened(allowed, found, inputs, answers)
     safetensors.write(answers_beside(file), answers)
     return Answered(allowed["fp32"])
 

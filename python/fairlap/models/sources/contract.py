@@ -8,7 +8,7 @@ that it names.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -100,6 +100,9 @@ class Bundle(msgspec.Struct, frozen=True):
 
 
 Forward = Callable[[Arrays, Arrays], Mapping[str, npt.NDArray[Any]]]
+RoundingsInside = Callable[[Arrays, Arrays, Arrays, int], Sequence[Arrays] | None]
+"""Of weights and inputs in float64, their exact answers and a number of draws: how far each draw of what float32 may
+lose moves each element of the answers. None where the graph is not known."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ class Opened:
     routes: Mapping[str, Route]
     reference: str
     in_float32: Forward | None = None  # as a right framework computes it, whatever it is given
+    roundings_inside: RoundingsInside | None = None
     right_answers: RightAnswers | None = None  # of a model of few bits: they set its tolerances
     example: Arrays | None = None  # inputs that come with the model
     dims: tuple[str, ...] = ()  # those of the source that the file has names for

@@ -8,22 +8,25 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fairlap.errors import FairlapError
 from fairlap.models.arrays import Arrays
 from fairlap.models.onnx_import.build import ImportedModel, build, in_type_of_file
 from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Array, Graph
+from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
 from fairlap.models.onnx_import.libraries.rounding_library import InTypesOfFile, OnOtherEdges, WithRoundings
 from fairlap.models.onnx_import.operators.layers.recurrent import DYNAMIC_STEPS
 from fairlap.models.onnx_import.operators.quantization import LIMITS, ROUNDING
 from fairlap.models.onnx_import.operators.table import EXACT
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
-from fairlap.models.sources.contract import Forward, RightAnswers
+from fairlap.models.sources.contract import Forward, RightAnswers, RoundingsInside
 from fairlap.models.sources.onnx_graphs.graphs_by_size import GraphsBySize, OtherSizes
 from fairlap.request.work import Precision
 
@@ -42,6 +45,51 @@ def imported_reference(file: Path) -> tuple[Graph, Forward]:
 def imported_in_float32(graph: Graph) -> Forward:
     """As a right framework computes it, one operation after the other."""
     return of_file(ImportedModel(graph, NumPyLibrary(wide=False)))
+
+
+def roundings_inside(graph: Graph) -> RoundingsInside:
+    """Move answers by what float32 may lose in each operation of a graph."""
+
+    @cache
+    def built() -> tuple[LossySums, Forward]:
+        library = LossySums()
+        return library, of_file(ImportedModel(graph, library))
+
+    def movements(weights: Arrays, inputs: Arrays, exact: Arrays, draws: int) -> Sequence[Arrays]:
+        library, forward = built()
+        found = []
+        for seed in range(draws):
+            library.seed = seed
+            moved = _in_float64(forward(weights, inputs))
+            same = [name for name, each in exact.items() if moved[name].shape == each.shape]
+            found.append({name: np.abs(moved[name] - exact[name]) for name in same})
+        return found
+
+    return movements
+
+
+def roundings_inside_export(file: Path) -> RoundingsInside:
+    """Move the answers of the graph that a module was exported to, with its own weights."""
+
+    @cache
+    def read() -> tuple[Arrays, Forward, RoundingsInside] | None:
+        try:
+            graph = load_graph(file) if file.is_file() else None
+        except FairlapError:
+            return None
+        return None if graph is None else (graph.weights, of_file(build(graph, "numpy")), roundings_inside(graph))
+
+    def movements(_weights: Arrays, inputs: Arrays, _exact: Arrays, draws: int) -> Sequence[Arrays] | None:
+        if (found := read()) is None:
+            return None
+        weights, forward, inside = found
+        return inside(weights, inputs, _in_float64(forward(weights, inputs)), draws)
+
+    return movements
+
+
+def _in_float64(answers: Mapping[str, Any]) -> dict[str, Array]:
+    return {name: np.asarray(each).astype(np.float64) for name, each in answers.items()}
 
 
 class InFloat32(Mapping[str, Array]):

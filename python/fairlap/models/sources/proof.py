@@ -9,7 +9,6 @@ as many times as large as they round more; there the multiple is smaller, since 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.checks.answer_check import output_errors, quantized_errors
-from fairlap.models.checks.long_sums import widened_by_sums
 from fairlap.models.sources.contract import Forward, SourceError
 from fairlap.models.spec import UNIT_ROUNDOFF, Tensor, Tolerance
 from fairlap.request.work import Precision
@@ -134,41 +132,6 @@ def tolerances(
                 relative,
             )
     return found
-
-
-def widened_by_long_sums(
-    allowed: dict[Precision, dict[str, Tolerance]],
-    forward: Forward,
-    weights: Arrays,
-    inputs: Arrays,
-    reference: Outputs,
-) -> dict[Precision, dict[str, Tolerance]]:
-    """Widen tolerances to what sums over the largest input, such as a plain photo, may be off by in float32.
-
-    In every precision: products of fewer bits are summed in it as well.
-    """
-    floats = {name: array for name, array in inputs.items() if array.dtype.kind == "f"}
-    if not floats:
-        return allowed
-    largest = max(floats, key=lambda name: floats[name].size)
-
-    def answers_to(values: npt.NDArray[np.generic]) -> Outputs:
-        return outputs_of(forward, weights, {**inputs, largest: values})
-
-    widened = widened_by_sums(allowed["fp32"], floats[largest], ROUNDING, reference, answers_to)
-    return {precision: _no_narrower(each, widened) for precision, each in allowed.items()}
-
-
-def _no_narrower(allowed: Mapping[str, Tolerance], least: Mapping[str, Tolerance]) -> dict[str, Tolerance]:
-    return {
-        name: replace(
-            each,
-            cosine=min(each.cosine, least[name].cosine),
-            absolute=max(each.absolute, least[name].absolute),
-            relative=max(each.relative, least[name].relative),
-        )
-        for name, each in allowed.items()
-    }
 
 
 def _cosine(relative: float) -> float:

@@ -93,7 +93,8 @@ class InProcessComparison:
             place, figure, times, relations = self.cells(row)
             line = f"  {place or '-':>3} {row.name:<{width}}  {figure}  {times}  {relations}"
             lines.append(line.rstrip())
-            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings if warning not in of_all]
+            own = [warning for warning in row.warnings if warning not in of_all]
+            lines += [f"      {' ' * width} ! {warning.text} [{warning.code}]" for warning in own]
         lines += [f"  ! {warning.text} [{warning.code}]" for warning in of_all]
         first = self.baseline or (self.standing.places[0].contestant if self.standing else "")
         lines += [f"  {verdict.sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]

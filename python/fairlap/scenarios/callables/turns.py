@@ -13,11 +13,13 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
+from fairlap.engine.clocks import clock_named
 from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.scenarios.callables.sample_sizes import calls_instead, even_calls
 from fairlap.verdict.carry_over import CarryOver, carry_over
 
 INTERRUPTED = "interrupted"
@@ -161,6 +163,10 @@ class Turns:
             if arm.done is None and self._options["stream"] is None and not self._answers.are_compared:
                 on = self._answers.in_turn(self.arms.index(arm)).on[0]
                 require_started(arm.fn, on.args, on.kwargs, first)
+        if self._chooses_calls:
+            even = even_calls([arm.calls_per_sample for arm in self.arms], [arm.first_ns for arm in self.arms])
+            for arm, calls in zip(self.arms, even, strict=True):
+                arm.calls_per_sample = calls
         late_s = max(arm.late_s for arm in self.arms)
         if not self._fixed:
             self.seconds = max(self.seconds, min(LONGEST_TURN_S, _TURN_OVER_LATE_WORK * late_s))
@@ -190,9 +196,18 @@ class Turns:
 
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
-        if math.isinf(self._warm_up_s):
-            return self._timed(arm, "auto", self._calls_per_sample, self.seconds)
-        return self._timed(arm, 1, self._calls_per_sample, self._warm_up_s)
+        until_steady = math.isinf(self._warm_up_s)
+        seconds = self.seconds if until_steady else self._warm_up_s
+        first = self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
+        if not self._chooses_calls or first.interrupted:
+            return first
+        clock = clock_named(self._options.get("clock", "auto"))
+        calls = calls_instead(first.calls_per_sample, first.median_ns, clock)
+        return first if calls is None else self._timed(arm, 1, calls, seconds)
+
+    @property
+    def _chooses_calls(self) -> bool:
+        return self._calls_per_sample == "auto" and self._options["stream"] is None
 
     def _one_after_the_other(self, order: Sequence[int]) -> bool:
         """Whether the block was not interrupted."""
@@ -216,7 +231,7 @@ class Turns:
             return None
         calls = CallsInTurns(**options)
         calls_per_sample = [arm.calls_per_sample for arm in self.arms]
-        round_ns = sum(first.median_ns * (1 + first.calls_per_sample) for first in firsts)
+        round_ns = sum(arm.first_ns * (1 + arm.calls_per_sample) for arm in self.arms)
 
         def block(order: Sequence[int], rng: random.Random) -> bool:
             count = max(1, min(int(self.seconds * len(self.arms) * 1e9 / max(round_ns, 1.0)), _MOST_ROUNDS))

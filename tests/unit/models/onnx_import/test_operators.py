@@ -9,9 +9,12 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fairlap.errors import FairlapError
-from fairlap.models.onnx_import.build import LibraryName
+from fairlap.models.onnx_import.build import ImportedModel, LibraryName
+from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
+from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary
 from fairlap.models.onnx_import.operators.table import claimed
 from onnx_cases import LIBRARIES, Case, check, claimed_cases, loaded, reason_to_exclude
 
@@ -37,6 +40,27 @@ def test_every_case_of_the_claimed_operators_passes(cases: list[Case], library: 
             except Exception as error:
                 failed[case.name] = str(error)[:200]
     assert failed == {}
+
+
+@pytest.mark.slow
+def test_what_float32_loses_in_an_operator_moves_its_answers_by_little(cases: list[Case]) -> None:
+    """Whole numbers stay; an attention that caps its scores and a loss of few numbers amplify roundings the most."""
+    far = {}
+    for case in (each for each in cases if reason_to_exclude(each.name, "numpy") is None):
+        graph = loaded(case)
+        with np.errstate(all="ignore"):
+            exact, moved = (
+                ImportedModel(graph, library)(graph.weights, case.inputs) for library in (NumPyLibrary(), LossySums(1))
+            )
+        for name, array in exact.items():
+            if array.dtype.kind == "f":
+                largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
+                same = np.allclose(moved[name], array, rtol=0, atol=5e-5 * largest, equal_nan=True)
+            else:
+                same = np.array_equal(moved[name], array)
+            if not same or moved[name].shape != array.shape:
+                far[case.name] = name
+    assert far == {}
 
 
 @pytest.mark.slow

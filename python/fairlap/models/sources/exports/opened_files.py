@@ -181,6 +181,7 @@ def _proven(
         forward=judge.as_first(held.forward),
         weights=held.weights,
         in_float32=None if held.in_float32 is None else judge.as_first(held.in_float32),
+        roundings_inside=first.roundings_inside if judge is files[0] else None,
         right_answers=None
         if right is None
         else RightAnswers(tuple(map(judge.as_first, right.rounded)), tuple(map(judge.as_first, right.on_other_edges))),

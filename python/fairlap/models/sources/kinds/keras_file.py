@@ -16,7 +16,7 @@ from fairlap.engine.measurement import Notice
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.archives import require_archive
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind, known_dtype
-from fairlap.models.sources.imported import OnnxOnDisk
+from fairlap.models.sources.imported import OnnxOnDisk, roundings_inside_export
 from fairlap.models.sources.inputs import given_inputs, input_sets, shapes_of
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
 from fairlap.models.sources.named_axes import with_sizes
@@ -104,6 +104,10 @@ def opened_keras(
     double = _Named(in_double(file, trust=trust))
     exact = all(each.dtype != np.float32 for each in double(model.weights(), zeros).values())
     how = _IN_FLOAT64 if exact else _IN_FLOAT32
+    routes = {
+        **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
+        **_elsewhere(model, file, tensors, folder, source, trust=trust),
+    }
     return Opened(
         inputs=tuple(tensors),
         outputs=tuple(model.outputs),
@@ -111,10 +115,8 @@ def opened_keras(
         weights=model.weights(),
         forward=double if exact else _Named(model),
         in_float32=_Named(model) if exact else None,
-        routes={
-            **{name: Route(f"native, {_ON[name]}", precisions=_PRECISIONS) for name in BACKENDS},
-            **_elsewhere(model, file, tensors, folder, source, trust=trust),
-        },
+        roundings_inside=roundings_inside_export(folder / FILES["onnx"]),
+        routes=routes,
         reference=how,
         example=own,
         notices=(*([] if exact else [Notice("W_NO_REFERENCE", how)]), *([] if scaled is None else [scaled])),

@@ -16,7 +16,16 @@ from fairlap.models.onnx_import.errors import ModelFileInvalid, OperatorsUnsuppo
 from fairlap.models.onnx_import.files.model_file import read_model
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.subgraphs import graphs_in, graphs_under
-from fairlap.models.sources.contract import Bundle, Forward, Opened, RightAnswers, Route, SourceKind, known_dtype
+from fairlap.models.sources.contract import (
+    Bundle,
+    Forward,
+    Opened,
+    RightAnswers,
+    RoundingsInside,
+    Route,
+    SourceKind,
+    known_dtype,
+)
 from fairlap.models.sources.imported import (
     IMPORTED,
     Imported,
@@ -27,6 +36,7 @@ from fairlap.models.sources.imported import (
     imported_reference,
     own_types,
     right_answers,
+    roundings_inside,
 )
 from fairlap.models.sources.inputs import given_inputs, input_sets
 from fairlap.models.sources.learning.learner import Learner, kind_of_loss
@@ -152,6 +162,7 @@ def opened_graph(model: Any, source: Source, folder: Path, native: Route, declar
         weights=found.weights,
         forward=found.forward,
         in_float32=found.in_float32,
+        roundings_inside=found.roundings_inside,
         right_answers=found.right_answers,
         precisions=found.precisions,
         own_types=found.own_types,
@@ -194,6 +205,7 @@ class _Reference:
     forward: Forward
     how: str
     in_float32: Forward | None = None
+    roundings_inside: RoundingsInside | None = None
     notices: tuple[Notice, ...] = ()
     right_answers: RightAnswers | None = None
     precisions: tuple[Precision, ...] = get_args(Precision)
@@ -218,10 +230,10 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
         if types := computes_in(graph):
             right = right_answers(graph, types)
             notices = (_of_few_bits(types),)
-            return _Reference(weights, forward, how, None, notices, right, ("fp32",), own), ""
+            return _Reference(weights, forward, how, None, None, notices, right, ("fp32",), own), ""
         precisions = get_args(Precision) if _is_float32(graph) else ("fp32",)
-        plain = imported_in_float32(graph)
-        return _Reference(weights, forward, how, plain, precisions=precisions, own_types=own), ""
+        plain, inside = imported_in_float32(graph), roundings_inside(graph)
+        return _Reference(weights, forward, how, plain, inside, precisions=precisions, own_types=own), ""
     require_room(most_elements(model), source.text)
     model = with_arrays_inside(model, file.parent)
     weights = float_weights(model)
@@ -236,7 +248,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
     if runtime is not None:
         why = why_no_double.rstrip(".")
         how = f"no float64 reference: compared with ONNX Runtime in float32, not optimised, since onnx.reference {why}"
-        return _Reference(weights, runtime, how, None, (Notice("W_NO_REFERENCE", f"{how} ({missing})"),)), missing
+        return _Reference(weights, runtime, how, None, None, (Notice("W_NO_REFERENCE", f"{how} ({missing})"),)), missing
     reasons = f"onnx.reference {why_no_double}; ONNX Runtime {why_no_runtime}"
     raise OperatorsUnsupported(f"{missing}; and there is nothing to compare with: {reasons}")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Forward, Opened, SourceError, known_dtype
-from fairlap.models.sources.imported import Imported, OnnxOnDisk
+from fairlap.models.sources.imported import Imported, OnnxOnDisk, roundings_inside_export
 from fairlap.models.sources.python_models.double_modules import DoubleModule, called_in_float32
 from fairlap.models.sources.python_models.torch_exports import (
     ONNX_FILE,
@@ -61,6 +61,7 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
         routes=routes,
         reference="the PyTorch module in float64",
         in_float32=_in_float32(found, outputs),
+        roundings_inside=roundings_inside_export(folder / ONNX_FILE),
         example=None if found.fills else {name: each.detach().cpu().numpy() for name, each in found.example.items()},
         batch_axes=axes,
         multiplications=counted.multiplications if counted else None,

@@ -97,7 +97,7 @@ class UntrustedComparison:
             relations = verdict.relations(self.standing, self.comparisons, row.name)
             line = f"  {places.get(row.name, '-'):>3} {row.name:<{width}}  {_figure(row)}  {times}, {checked} right"
             lines.append(f"{line}  {relations}".rstrip())
-            lines += [f"      {' ' * width} ! {warning.text}" for warning in row.warnings]
+            lines += [f"      {' ' * width} ! {warning.text} [{warning.code}]" for warning in row.warnings]
         for name, why in self.excluded.items():
             lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
         first = self.standing.places[0].contestant if self.standing else ""

@@ -1,0 +1,98 @@
+"""Equal callables get equally many calls in a sample, however other programs disturb the warm-up of one of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import fairlap
+import pytest
+from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
+from fairlap.engine.measurement import Measurement
+from fairlap.scenarios.callables import turns
+from fairlap.scenarios.callables.sample_sizes import calls_instead, even_calls
+from fairlap.verdict import Verdict
+
+SINE = "libm.so.6:sin"
+
+
+CLOCK: Any = SimpleNamespace(quantum_ns=5.0, overhead_ns=15.0)  # a sample is to last for 1 us
+
+
+@pytest.mark.parametrize(
+    ("calls", "median_ns", "instead"),
+    [(1, 9.0, 128), (16, 9.0, 128), (64, 9.0, None), (128, 9.0, None), (1, 5e6, None), (1, float("nan"), None)],
+)
+def test_samples_that_are_much_too_short_get_more_calls(calls: int, median_ns: float, instead: int | None) -> None:
+    assert calls_instead(calls, median_ns, CLOCK) == instead
+
+
+@pytest.mark.parametrize(
+    ("calls", "medians_ns", "even"),
+    [
+        ((128, 128), (9.0, 9.2), [128, 128]),
+        ((128, 64), (9.0, 11.0), [128, 128]),
+        ((128, 1), (9.0, 5e6), [128, 1]),
+        ((256, 16, 8), (4.0, 100.0, 120.0), [256, 16, 16]),
+        ((4, 128), (float("nan"), 9.0), [4, 128]),
+    ],
+    ids=["alike", "at a power of two", "a long one", "three", "no sample"],
+)
+def test_callables_that_take_about_as_long_get_as_many_calls(
+    calls: Sequence[int], medians_ns: Sequence[float], even: list[int]
+) -> None:
+    assert even_calls(calls, medians_ns) == even
+
+
+@pytest.fixture
+def calls_in_rounds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Of each block; the warm-up of the callable ``interrupted`` finds that one call makes a sample."""
+    timed, rounds, found = turns.timed, CallsInTurns.rounds, list[tuple[int, ...]]()
+
+    def interrupted(fn: object, *, name: str, calls_per_sample: Any, **asked: Any) -> Measurement:
+        calls = 1 if name == "interrupted" and calls_per_sample == "auto" else calls_per_sample
+        return timed(fn, name=name, calls_per_sample=calls, **asked)
+
+    def recorded(self: CallsInTurns, calls: Any, count: int, order: Any, calls_per_sample: Any, *more: Any) -> Rounds:
+        found.append(tuple(calls_per_sample))
+        return rounds(self, calls, count, order, calls_per_sample, *more)
+
+    monkeypatch.setattr(turns, "timed", interrupted)
+    monkeypatch.setattr(CallsInTurns, "rounds", recorded)
+    return found
+
+
+def test_an_interrupted_warm_up_makes_no_difference(calls_in_rounds: list[tuple[int, ...]]) -> None:
+    equal = {name: fairlap.c_function(SINE, "f64:0.5") for name in ("interrupted", "left alone")}
+    fairlap.compare(equal, blocks=2, seconds=0.005, any_answers=True, wait=False)
+    assert len(calls_in_rounds) == 2
+    for first, second in calls_in_rounds:
+        assert first == second > 1
+
+
+def test_a_number_of_calls_that_is_given_stays(calls_in_rounds: list[tuple[int, ...]]) -> None:
+    equal = {name: fairlap.c_function(SINE, "f64:0.5") for name in ("one", "other")}
+    fairlap.compare(equal, blocks=2, seconds=0.005, any_answers=True, wait=False, calls_per_sample=3)
+    assert calls_in_rounds == [(3, 3)] * 2
+
+
+@pytest.mark.slow
+def test_equal_functions_are_seldom_called_different_beside_load() -> None:
+    """Of 20 at a level of 5 %, more than four are so in 0.3 % of all cases."""
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(command) for _ in range(2 * (os.cpu_count() or 1))]
+    different = 0
+    try:
+        for seed in range(20):
+            equal = {name: fairlap.c_function(SINE, "f64:0.5") for name in ("one", "other")}
+            found = fairlap.compare(equal, budget=0.5, seed=seed, any_answers=True, wait=False)
+            different += any(each.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in found.comparisons)
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+    assert different <= 4
