@@ -15,8 +15,12 @@ import pytest
 from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap import quantity_text
+from fairlap.meters.device_slowdown import SLOWED
+from fairlap.meters.stolen_time import E_GPU_THROTTLED
 from fairlap.race.planning.plan import Measuring, Plan
+from fairlap.race.processes import repeated_processes
 from fairlap.race.run import Run
+from fairlap.race.stolen_time import stolen_time
 from fairlap.render.outputs import read_rows
 from fairlap.request.work import Work
 from fairlap.results.results import results_of
@@ -220,3 +224,31 @@ def test_a_region_that_no_counter_bounds_is_absent_and_not_0(machine: Path) -> N
     [row] = results_of(Run(plan, [raced(plan)], {}, {})).rows
     assert row.energy_per_item_j is None
     assert row.absent["energy_per_item_j"].startswith("unresolved: ")
+
+
+_HOT = """
+import ctypes, os
+ctypes.CDLL(os.environ["FAIRLAP_LIBNVML"]).fake_nvml_set_reading(0, b"throttle_reasons", ctypes.c_uint64(0x40))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("board")
+@pytest.mark.parametrize("seen_by", ["fairlap", "the worker's sampler"])
+def test_a_board_that_stays_hot_is_tried_again_and_then_no_ratio_is_claimed(
+    seen_by: str, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process has a fake of its own: hot is that of this one, or that of the workers alone."""
+    monkeypatch.setattr(repeated_processes, "_FIRST_PAUSE_S", 0.0)
+    if seen_by == "fairlap":
+        fresh_fake_nvml().fake_nvml_set_reading(0, b"throttle_reasons", 0x40)
+    else:
+        (machine / "at_start" / "sitecustomize.py").write_text(_IN_USE + _HOT)
+    plan = plan_on("cuda:0", seconds=0.4)
+    process = raced(plan)
+    assert (process.repeats, process.machine[SLOWED]) == (repeated_processes.MOST_REPEATS, 1.0)
+    assert process.energy is not None
+    assert process.energy.device_slowed_share == (0.0 if seen_by == "fairlap" else 1.0)
+    assert len(process.device_states) == 2
+    stolen = stolen_time([process])
+    assert stolen.refusal_on_device()[1] == E_GPU_THROTTLED

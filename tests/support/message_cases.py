@@ -28,6 +28,7 @@ from fairlap.machine.doctor import examination
 from fairlap.machine.files.private_files import make_cache_folder
 from fairlap.machine.race_lock import lock
 from fairlap.machine.root import THIS_MACHINE
+from fairlap.meters.device_slowdown import DeviceState, full_memory
 from fairlap.meters.stolen_time import StolenTime
 from fairlap.models.sources.opening import _require_unchanged
 from fairlap.models.sources.proof import loose
@@ -96,6 +97,18 @@ def failure(failed: Failed) -> Made:
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     text, code = StolenTime({"torch": 1.3, "jax": 1.0}, least=1.0, blocks=8).refusal(threads=2)
     return code, text
+
+
+@case("E_GPU_THROTTLED")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    text, code = StolenTime(device_slowed=(0.0, 0.31), blocks=2).refusal_on_device()
+    return code, text
+
+
+@case("W_GPU_MEMORY")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    [notice] = full_memory([DeviceState(), DeviceState(used_bytes=79 * 2**30, total_bytes=80 * 2**30)])
+    return notice.code, notice.text
 
 
 @case("E_THROTTLED")

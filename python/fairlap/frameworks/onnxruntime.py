@@ -8,18 +8,19 @@ from __future__ import annotations
 import operator
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
 
 from fairlap.frameworks.adapter_parts.answers import Answers, named_outputs
 from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
     CUDA,
+    GRAPH,
     RECORD_PLACES,
+    TENSORRT,
     described_nodes,
     nodes_by_provider,
     provider_of,
@@ -30,10 +31,18 @@ from fairlap.frameworks.adapter_parts.devices.onnxruntime_on_device import (
 )
 from fairlap.frameworks.adapter_parts.onnx_graph import encoder_of, files_of, graph_of, takes_other_sizes, weights_in
 from fairlap.frameworks.adapter_parts.onnxruntime_bindings import answers_in, bind_any_size, runner_on_slots
+from fairlap.frameworks.adapter_parts.precisions.onnx_in_16_bits import NAMES, in_16_bits
+from fairlap.frameworks.adapter_parts.precisions.onnxruntime_memory import SessionMemory, call_of
 from fairlap.frameworks.adapter_parts.profiles.rebuilt_model import RebuiltModel, profiler_of_rebuilt
-from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import operations_in, quantized
+from fairlap.frameworks.adapter_parts.quantized.onnxruntime_quantized import (
+    operations_in,
+    quantized,
+    quantized_for_gpu,
+    quantized_products_in,
+)
 from fairlap.frameworks.adapter_parts.quantized.quantized_files import QuantizedFile
 from fairlap.frameworks.contract import (
+    UNKNOWN,
     Contestant,
     DeviceStream,
     Fed,
@@ -67,6 +76,7 @@ _PROVIDERS = {  # on the CPU; the first is the default
 _SPINNING = {"on": "1", "off": "0"}
 _SPINNING_KEY = "session.intra_op.allow_spinning"
 
+_ON_CPU = "its kernels there compute in float32 or in integers"
 _NO_MEMORY = "ONNX Runtime's Python interface reports no statistics of its arena"
 
 
@@ -78,7 +88,7 @@ class OnnxRuntime(Framework):
     module = "onnxruntime"
     implementation = "onnx"
     generates = True
-    variants = ("", "tensorrt")
+    variants = ("", "tensorrt", GRAPH)
     options: ClassVar = {
         "provider": tuple(_PROVIDERS),
         "optimization": tuple(_LEVELS),
@@ -93,11 +103,9 @@ class OnnxRuntime(Framework):
         "optimization": ("extended", "basic"),
         "provider": ("dnnl", "xnnpack", "openvino"),  # those that this build lacks are refused
     }
-    tunable_on: ClassVar = {"cuda": {"variant": ("tensorrt",), "optimization": ("extended",)}}
-    precisions = ("fp32", "tf32", "int8")
-    no_precision: ClassVar = dict.fromkeys(
-        ("fp16", "bf16", "autocast"), "its kernels on the CPU compute in float32 or in integers"
-    )
+    tunable_on: ClassVar = {"cuda": {"variant": ("tensorrt", GRAPH), "optimization": ("extended",)}}
+    precisions = ("fp32", "fp16", "bf16", "tf32", "int8")
+    no_precision: ClassVar = {"autocast": "a graph declares the type of each value"}
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
 
     @classmethod
@@ -111,21 +119,15 @@ class OnnxRuntime(Framework):
         return files_of(work)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        devices = ("cuda",) if wanted.variant == "tensorrt" else ("cpu", "cuda")
-        refuse_what_is_unknown(type(self), work, wanted, devices=devices)
+        _refuse(work, wanted)
         with phase("import"):
             import onnxruntime
         self._version = str(onnxruntime.__version__)
         options, place = _session_options(onnxruntime, wanted), _Place.of(onnxruntime, wanted, work.precision)
         with phase("build"):
-            graph = graph_of(work, work.weights)
-        made: QuantizedFile | None = None
-        if work.precision == "int8":
-            if place.stream is not None or wanted.options:
-                raise Unsupported("onnxruntime is raced in int8 on the CPU, with its default options")
-            with phase("convert"):
-                made = quantized(work, graph, self._version)
-            graph = str(made.file)
+            built = graph_of(work, work.weights)
+        given = _given(work, built, place, phase, self._version)
+        graph = given.graph
         with phase("compile"):  # making the session is what optimizes the graph, and what builds TensorRT's engines
             session = _session(onnxruntime, graph, options, place)
             of_prompt = encoder_of(work)
@@ -135,17 +137,20 @@ class OnnxRuntime(Framework):
             raise Unsupported(f"onnxruntime replaced {place.provider} by {session.get_providers()[0]}{why}")
         where = _nodes(session, wanted) if place.stream is not None else {}
         if work.spec.continuation:
-            return _generating(work, session, encoder, place, graph)
+            return _generating(work, session, encoder, graph)
         # All bindings write to the same memory, so the outputs are those of the last call.
-        held = _places_of_outputs(onnxruntime, work, place)
+        held = place.memory.outputs(onnxruntime, work)
+        found = {**_in_force(session), **where, **given.in_force}
+        if given.quantized:
+            found |= _integers_in(onnxruntime, given.quantized.file, options, place)
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
-            return _bind(session, held, place, inputs)
+            return _bind(session, work, held, place, inputs)
 
         def deal() -> None:
             nonlocal session
             session = _session(onnxruntime, graph, options, place)
-            held.update(_places_of_outputs(onnxruntime, work, place))
+            held.update(place.memory.outputs(onnxruntime, work))
 
         def any_size(inputs: Arrays) -> Callable[[], Any]:
             return bind_any_size(work, session, inputs)
@@ -157,27 +162,66 @@ class OnnxRuntime(Framework):
 
         return Contestant(
             bind=bind,
-            deal=deal if place.stream is None and made is None else None,
+            deal=deal if place.stream is None and given.quantized is None else None,
             done=None,
-            outputs=partial(_answers, work, held),
-            weights=partial(dict, {} if made else weights_in(graph, work.weights)),
-            in_force=_in_force(session) | where | (_integers_in(onnxruntime, made.file, options) if made else {}),
-            quantization=made.quantization if made else None,
+            outputs=partial(_answers, work, held, place),
+            weights=partial(dict, given.weights),
+            in_force=found,
+            quantization=given.quantized.quantization if given.quantized else None,
             fed=Fed(operator.attrgetter("pointer"), runner_on_slots(work, session, held))
             if place.stream is None
             else None,
             stream=None if place.stream is None else DeviceStream("user_compute_stream", lambda _call: place.stream),
-            profiler=None if place.stream is not None else _profiler(profiled_session, held, place),
+            profiler=None if place.stream is not None else _profiler(profiled_session, work, held, place),
             no_memory_because=_NO_MEMORY,
-            compilation=partial(_compilation, onnxruntime, work, made, wanted, place, bind, any_size),
+            compilation=partial(_compilation, onnxruntime, work, graph, wanted, place, bind, any_size),
         )
 
     def version(self) -> str:
         return self._version
 
 
+def _refuse(work: Workload, wanted: Settings) -> None:
+    devices = ("cuda",) if wanted.variant else ("cpu", "cuda")
+    refuse_what_is_unknown(OnnxRuntime, work, wanted, devices=devices)
+    if wanted.device == "cpu":
+        if work.precision in NAMES:
+            raise Unsupported(f"onnxruntime has no {work.precision} on a CPU: {_ON_CPU}")
+    elif work.spec.continuation:
+        raise Unsupported("onnxruntime answers token by token on the CPU only here")
+    elif "provider" in wanted.options:
+        raise Unsupported("on a GPU the provider is CUDA's; onnxruntime:tensorrt takes TensorRT's")
+    if work.precision == "int8" and wanted.options:
+        raise Unsupported("onnxruntime is raced in int8 with its default options")
+    if work.precision == "tf32" and wanted.variant == "tensorrt":
+        raise Unsupported("onnxruntime:tensorrt has no tf32 here: ONNX Runtime cannot switch it on or off")
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The graph that a session is made of, in the precision that is raced."""
+
+    graph: bytes | str
+    weights: Answers  # read from it; none of a quantized one
+    in_force: Mapping[str, str] = field(default_factory=dict)
+    quantized: QuantizedFile | None = None
+
+
+def _given(work: Workload, graph: bytes | str, place: _Place, phase: Phase, version: str) -> _Given:
+    if work.precision in NAMES:
+        with phase("convert"):
+            narrow = in_16_bits(graph, work.precision)
+            return _Given(narrow.graph, narrow.weights(work.weights), narrow.in_force())
+    if work.precision == "int8":
+        with phase("convert"):
+            made = (quantized if place.stream is None else quantized_for_gpu)(work, graph, version)
+        return _Given(str(made.file), {}, quantized=made)
+    return _Given(graph, weights_in(graph, work.weights))
+
+
 def _session(onnxruntime: Any, graph: bytes | str, options: Any, place: _Place) -> Any:
-    return onnxruntime.InferenceSession(graph, options, providers=list(place.providers))
+    names, settings = zip(*place.providers, strict=True)
+    return onnxruntime.InferenceSession(graph, options, providers=list(names), provider_options=list(settings))
 
 
 def _nodes(session: Any, wanted: Settings) -> dict[str, str]:
@@ -186,20 +230,9 @@ def _nodes(session: Any, wanted: Settings) -> dict[str, str]:
     return {"nodes": described_nodes(nodes)}
 
 
-def _places_of_outputs(onnxruntime: Any, work: Workload, place: _Place) -> dict[str, Any]:
-    return {
-        tensor.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(
-            tensor.sized(work.batch), np.dtype(tensor.dtype).type, place.kind, place.number
-        )
-        for tensor in work.spec.outputs
-    }
-
-
-def _generating(work: Workload, session: Any, encoder: Any, place: _Place, graph: bytes | str) -> Contestant:
+def _generating(work: Workload, session: Any, encoder: Any, graph: bytes | str) -> Contestant:
     from fairlap.frameworks.adapter_parts.generation.onnxruntime_generation import generation
 
-    if place.stream is not None:
-        raise Unsupported("onnxruntime answers token by token on the CPU only here")
     return Contestant(
         **answer_calls(work, generation(session, encoder)),
         weights=partial(dict, weights_in(graph, work.weights)),
@@ -208,11 +241,11 @@ def _generating(work: Workload, session: Any, encoder: Any, place: _Place, graph
     )
 
 
-def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: _Place) -> Profiler:
+def _profiler(session_of: Callable[[str], Any], work: Workload, held: Mapping[str, Any], place: _Place) -> Profiler:
     def session_profiler() -> RebuiltModel:
         from fairlap.frameworks.adapter_parts.profiles.onnxruntime_profile import SessionProfiler
 
-        return SessionProfiler(session_of, lambda session, arrays: _bind(session, held, place, arrays))
+        return SessionProfiler(session_of, lambda session, arrays: _bind(session, work, held, place, arrays))
 
     return profiler_of_rebuilt("onnxruntime", session_profiler)
 
@@ -220,7 +253,7 @@ def _profiler(session_of: Callable[[str], Any], held: Mapping[str, Any], place: 
 def _compilation(
     onnxruntime: Any,
     work: Workload,
-    made: QuantizedFile | None,
+    graph: bytes | str,
     wanted: Settings,
     place: _Place,
     bind: Callable[[Arrays], Callable[[], Any]],
@@ -233,8 +266,7 @@ def _compilation(
         options.optimized_model_filepath = str(optimized)
         return _session(onnxruntime, graph, options, place)
 
-    graph = graph_of(work, work.weights) if made is None else str(made.file)
-    open_sizes = takes_other_sizes(work) and place.stream is None and made is None
+    open_sizes = takes_other_sizes(work) and place.stream is None and work.precision != "int8"
     return compilation_of_session(graph, session, bind, any_size if open_sizes else None)
 
 
@@ -260,34 +292,31 @@ def _session_options(onnxruntime: Any, wanted: Settings) -> Any:
 class _Place:
     """Where a session runs, and where its inputs and outputs are bound. ``stream`` is None on the CPU."""
 
-    providers: Sequence[tuple[str, Mapping[str, str]]]  # in order of preference
-    kind: str
-    number: int = 0
+    providers: Sequence[tuple[str, Mapping[str, str]]]  # with their options, the one that is raced first
+    memory: SessionMemory
     run_options: Any = None
     stream: Any = None
-
-    @property
-    def provider(self) -> str:
-        return self.providers[0][0]
+    graphs: Iterator[int] | None = None  # numbers for CUDA graphs, one for each binding
 
     @classmethod
     def of(cls, onnxruntime: Any, wanted: Settings, precision: Precision) -> _Place:
         if wanted.device == "cpu":
             here = onnxruntime.get_available_providers()
             known = {name: provider for name, provider in _PROVIDERS.items() if provider in here}
-            chosen = _one_of(known, "provider", wanted.options.get("provider", next(iter(known))))
-            return cls([(chosen, {})], "cpu")
-        if "provider" in wanted.options:
-            raise Unsupported("on a GPU the provider is CUDA's; onnxruntime:tensorrt takes TensorRT's")
-        provider_of(onnxruntime, wanted, OnnxRuntime.packages_on["cuda"][0])
+            provider = _one_of(known, "provider", wanted.options.get("provider", next(iter(known))))
+            return cls([(provider, {})], SessionMemory("cpu", 0, precision))
+        provider = provider_of(onnxruntime, wanted, OnnxRuntime.packages_on["cuda"][0])
         from fairlap.engine.cuda.device_completion import own_stream
 
         number = device_number(wanted.device)
         stream = own_stream(number)
-        if precision == "tf32" and wanted.variant:
-            raise Unsupported("onnxruntime:tensorrt has no tf32 here: ONNX Runtime cannot switch it on or off")
-        providers = providers_for(wanted, stream.address, tf32=precision == "tf32")
-        return cls(providers, "cuda", number, run_options(onnxruntime), stream)
+        providers = providers_for(wanted, stream.address, precision)
+        graphs = count(1) if wanted.variant == GRAPH else None
+        return cls(providers, SessionMemory("cuda", number, precision), run_options(onnxruntime), stream, graphs)
+
+    @property
+    def provider(self) -> str:
+        return self.providers[0][0]
 
 
 def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
@@ -296,49 +325,64 @@ def _one_of(known: Mapping[str, str], option: str, value: str) -> str:
     return known[value]
 
 
-def _bind(session: Any, held: Mapping[str, Any], place: _Place, inputs: Arrays) -> Callable[[], Any]:
+def _bind(session: Any, work: Workload, held: Mapping[str, Any], place: _Place, inputs: Arrays) -> Callable[[], Any]:
     import onnxruntime
 
-    binding = session.io_binding()
-    for name, array in inputs.items():
-        # On the CPU it shares the array's memory; to a GPU it is copied once.
-        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, place.kind, place.number))
-    for name, value in held.items():
-        binding.bind_ortvalue_output(name, value)
+    binding, values = place.memory.bound(session, work, inputs, held)
     if place.stream is None:
-        return partial(session.run_with_iobinding, binding)
+        return call_of(session, binding, values)
     from fairlap.engine.cuda.device_completion import device_completion
 
-    device_completion(place.number)(None)  # copies to the device do not wait for our stream, nor it for them
-    return partial(session.run_with_iobinding, binding, place.run_options)
+    wait = device_completion(place.memory.number)
+    wait(None)  # copies to the device do not wait for our stream, nor it for them
+    if place.graphs is None:
+        return call_of(session, binding, values, place.run_options)
+    call = call_of(session, binding, values, run_options(onnxruntime, next(place.graphs)))
+    call()  # which captures the graph of this binding's addresses
+    wait(None)
+    return call
 
 
-def _answers(work: Workload, held: Mapping[str, Any], binding: Any) -> Answers:
+def _answers(work: Workload, held: Mapping[str, Any], place: _Place, binding: Any) -> Answers:
     if binding is not None:  # of any size
         return answers_in(work, binding)
-    return named_outputs(work.spec, [held[tensor.name].numpy().copy() for tensor in work.spec.outputs])
+    return named_outputs(work.spec, [place.memory.read(tensor, held[tensor.name]) for tensor in work.spec.outputs])
 
 
-def _integers_in(onnxruntime: Any, file: Path, options: Any) -> dict[str, str]:
-    """Count the products in integers, in a graph that a second session writes: a session does not show its own."""
+def _integers_in(onnxruntime: Any, file: Path, options: Any, place: _Place) -> dict[str, str]:
+    """Count the products in integers, in a graph that a second session writes: a session does not show its own.
+
+    TensorRT's engines are no graphs: of them only what was asked for can be counted.
+    """
+    weights = "quantized; the answers alone prove that they are the same"
+    if place.provider == TENSORRT:
+        asked, floats = quantized_products_in(file)
+        return {
+            "precision": f"{UNKNOWN}: ONNX Runtime does not report the types of TensorRT's layers",
+            "quantized": f"{asked} of {asked + floats} products have quantized operands",
+            "weights": weights,
+        }
     with tempfile.TemporaryDirectory() as scratch:
         options.optimized_model_filepath = str(Path(scratch) / "optimized.onnx")
-        onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        _session(onnxruntime, str(file), options, place)
         integers, floats = operations_in(Path(options.optimized_model_filepath))
+    if place.provider == CUDA and not integers:
+        raise Unsupported(
+            f"onnxruntime computes all {floats} products of the quantized graph in float with {CUDA}; race "
+            "onnxruntime:tensorrt in int8"
+        )
     products = f"{integers} of {integers + floats} products in integers"
-    return {
-        "precision": "int8" if integers else "fp32",
-        "quantized": products,
-        "weights": "quantized; the answers alone prove that they are the same",
-    }
+    return {"precision": "int8" if integers else "fp32", "quantized": products, "weights": weights}
 
 
 def _in_force(session: Any) -> dict[str, str]:
     options = session.get_session_options()
-    tf32 = session.get_provider_options().get(CUDA, {}).get("use_tf32", "0")
+    declared = {each.type for each in (*session.get_inputs(), *session.get_outputs())}
+    narrow = [precision for precision, name in NAMES.items() if f"tensor({name})" in declared]
+    tf32 = session.get_provider_options().get(CUDA, {}).get("use_tf32", "0") == "1"
     return {
         "threads": str(options.intra_op_num_threads),
-        "precision": "tf32" if tf32 == "1" else "fp32",
+        "precision": narrow[0] if narrow else "tf32" if tf32 else "fp32",
         "providers": ", ".join(session.get_providers()),
         "optimization": options.graph_optimization_level.name,
         "interop_threads": str(options.inter_op_num_threads),

@@ -27,6 +27,7 @@ _BUILT_IN = {
     "http": "fairlap.frameworks.programs.http_server:HttpServer",
     "benchmark": "fairlap.frameworks.suites.suite_benchmark:SuiteBenchmark",
     "executorch": "fairlap.frameworks.executorch:ExecuTorch",
+    "tensorrt": "fairlap.frameworks.tensorrt:TensorRt",
     "mpi": "fairlap.frameworks.mpi:Mpi",
     "loop": "fairlap.frameworks.pipelines.loop:Loop",
     "dataloader": "fairlap.frameworks.pipelines.dataloader:DataLoader",

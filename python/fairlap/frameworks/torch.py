@@ -15,6 +15,7 @@ from fairlap.frameworks.adapter_parts.answers import (
     batch_of,
     trained_names,
 )
+from fairlap.frameworks.adapter_parts.devices.torch_graphs import GRAPH, GraphedCalls
 from fairlap.frameworks.adapter_parts.devices.torch_on_device import on_device, prepare_device
 from fairlap.frameworks.adapter_parts.losses.torch_losses import loss_and_gradients, loss_of_batch, loss_with
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import quantized
@@ -67,7 +68,7 @@ class Torch(Framework):
     packages = ("torch==2.13.0",)  # on Linux the package index has the build with CUDA under the same name
     packages_in: ClassVar = {"int8": ("torchao==0.18.0",)}
     module = "torch"
-    variants = ("", "compile", FSDP)
+    variants = ("", "compile", GRAPH, FSDP)
     rank_launcher = "torchrun"
     options: ClassVar = {
         "memory_format": ("contiguous", "channels_last"),
@@ -80,13 +81,13 @@ class Torch(Framework):
         "memory_format": ("channels_last",),
         "onednn": ("off",),
     }
-    tunable_on: ClassVar = {"cuda": {"variant": ("compile",), "memory_format": ("channels_last",)}}
+    tunable_on: ClassVar = {"cuda": {"variant": ("compile", GRAPH), "memory_format": ("channels_last",)}}
     not_tuned: ClassVar = {
         "interop_threads": "models here run one operation after the other, so no second one could run alongside",
         "xnnpack": "PyTorch's builds for servers use it for no operation of a float model; race executorch",
     }
     modes = ("infer", "grad", "train")
-    modes_of: ClassVar = {FSDP: ("train",)}  # what it divides is kept from step to step
+    modes_of: ClassVar = {FSDP: ("train",), GRAPH: ("infer",)}  # what FSDP divides is kept from step to step
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32", "int8")
     device_memory_limit = "torch.cuda.set_per_process_memory_fraction"
@@ -179,7 +180,12 @@ class Torch(Framework):
             with phase("compile"):
                 forward = compiled_by_torch(forward, wanted.options)
                 bind_in_mode(held, forward, work.inputs)()  # the first call compiles
-        bind = partial(bind_in_mode, held, forward)
+        bind: Callable[..., Callable[[], Any]] = partial(bind_in_mode, held, forward)
+        graphed = wanted.variant == GRAPH
+        if graphed:
+            bind = GraphedCalls(bind)
+            with phase("compile"):
+                bind(work.inputs)
         return Contestant(
             bind=bind,
             done=None,
@@ -189,13 +195,15 @@ class Torch(Framework):
             quantization=made.quantization if made else None,
             no_memory_because="on the CPU PyTorch takes memory from the C library and counts none",
             **on_device(wanted.device),
-            fed=fed_to(runner(forward, self._places), wanted.device),
-            profiler=Profiler(
+            fed=None if graphed else fed_to(runner(forward, self._places), wanted.device),
+            profiler=None
+            if graphed
+            else Profiler(
                 "torch.profiler", _record, partial(self._bind_to_profile, wanted, bind_in_mode, held, uncompiled)
             ),
             compilation=partial(_compilation, bind, wanted),
             in_thread=partial(modes_of_a_thread, work, wanted.device),
-            shared_by_threads=True,
+            shared_by_threads=not graphed,
             # Compiled with its weights as constants, or quantized, it has copies of its own.
             deal=None if made or "freezing" in wanted.options or wanted.device != "cpu" else partial(_deal, model),
         )

@@ -77,7 +77,7 @@ def _with_one_gpu(facts: Mapping[str, str], device: str) -> dict[str, str]:
     if device == "cpu":
         return found
     own = f"gpu {device.partition(':')[2] or '0'}"
-    found |= {name: facts[name] for name in ("driver", "cuda") if name in facts}
+    found |= {name: facts[name] for name in ("driver", "cuda", "gpu mps") if name in facts}
     mine = {name: value for name, value in facts.items() if name == own or name.startswith(f"{own} ")}
     return found | {"gpu" + name.removeprefix(own): value for name, value in mine.items()}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairlap.machine.git_revision import revision_facts
 from fairlap.machine.hardware.gpu import Gpus, gpu_facts, gpus
 from fairlap.machine.hardware.kernel import kernel_facts, memory_facts
+from fairlap.machine.hardware.mps import service_facts
 from fairlap.machine.hardware.processor import frequency_facts, processor_facts
 from fairlap.machine.hardware.virtualisation import container_facts, virtualisation_facts
 from fairlap.machine.root import THIS_MACHINE, Root
@@ -32,7 +33,7 @@ def machine_facts(
         lambda: memory_facts(root),
         lambda: kernel_facts(root),
         lambda: container_facts(root, variables),
-        lambda: gpu_facts(gpus() if gpus_found is None else gpus_found),
+        lambda: _of_gpus(gpus() if gpus_found is None else gpus_found, root, variables),
         software_facts,
         lambda: variable_facts(variables),
         lambda: revision_facts(folder or Path.cwd()),
@@ -45,3 +46,7 @@ def machine_facts(
             continue
         found |= {name: without_secrets(value) for name, value in facts.items() if value}
     return found
+
+
+def _of_gpus(found: Gpus, root: Root, variables: Mapping[str, str]) -> dict[str, str]:
+    return gpu_facts(found) | (service_facts(root, variables) if found.devices else {})

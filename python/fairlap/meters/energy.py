@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlap.machine.hardware.cuda_devices import board_of
+from fairlap.machine.hardware.gpu import SLOWED_BY_HEAT, SLOWED_BY_POWER
 from fairlap.meters.energy_sensors import Sensor, sensors_for
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _BOARD_GAIN_SHARE = 0.05
 _BOARD_PERIOD_NS = 100_000_000
 _BOARD_WINDOW_NS = 25_000_000
 _BUSY = "utilisation_percent"
+_REASONS = "throttle_reasons_bits"
 _SHORTEST_STEP_NS = 50_000_000  # counters step in milliseconds: over less, a step is mostly rounding
 
 
@@ -59,6 +61,7 @@ class EnergyOfBlock(msgspec.Struct, frozen=True):
     calls: int
     read: list[EnergyRead]
     device_busy_share: float | None = None  # of a GPU: how much of the time a kernel was running, by NVML's samples
+    device_slowed_share: float | None = None  # of a GPU: in how many samples temperature or power slowed it down
 
 
 class IdlePower(msgspec.Struct, frozen=True):
@@ -88,6 +91,7 @@ class EnergyMeter:
         board = "" if on_cpu else board_of(device)
         self.sensors, self.absent = sensors_for(device, self._sampler.sources, board)
         self.device_busy_share: float | None = None  # of the region that was read last
+        self.device_slowed_share: float | None = None
         boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
@@ -127,6 +131,7 @@ class EnergyMeter:
             self._read(readings, at_ns, at_ns + length_ns) for at_ns in ((first_ns + last_ns) // 2, first_ns, last_ns)
         ]
         self._note_busy_share(readings, begin_ns, end_ns)
+        self._note_slowed_share(readings, begin_ns, end_ns)
         peaks = [self._peak_w(readings, sensor, begin_ns, end_ns) for sensor in self.sensors]
         return [
             msgspec.structs.replace(_widened(*each), peak_w=peak) for *each, peak in zip(*positions, peaks, strict=True)
@@ -141,6 +146,14 @@ class EnergyMeter:
             if peak is not None:
                 return peak
         return None
+
+    def _note_slowed_share(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
+        for number, source in enumerate(self._sampler.sources):
+            names = [field.name for field in source.fields]
+            if source.name in {sensor.source for sensor in self.sensors} and _REASONS in names:
+                _, reasons = readings_of(readings, number, names.index(_REASONS), begin_ns, end_ns)
+                slowed = (reasons.astype("u8") & (SLOWED_BY_HEAT | SLOWED_BY_POWER)) > 0
+                self.device_slowed_share = float(slowed.mean()) if slowed.size else None
 
     def _note_busy_share(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
         for number, source in enumerate(self._sampler.sources):

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fairlap import quantity_text
-from fairlap.meters import disturbances
+from fairlap.meters import device_slowdown, disturbances
 
 E_BUSY_MACHINE = "E_BUSY_MACHINE"
+E_GPU_THROTTLED = "E_GPU_THROTTLED"
 E_THROTTLED = "E_THROTTLED"
 _WORTH_SAYING = 0.1
 _STARVED = 0.5  # measured: docs/explanation/verdict.md has the ratios by load
@@ -42,11 +43,12 @@ class StolenTime:
     meets_barriers: bool = True  # a contestant that computes on more than one thread
     holding_device: float = 0.0  # processes of others with memory on the GPU
     computing_on_device: float = 0.0  # those of them that computed there
+    device_slowed: tuple[float, ...] = ()  # by block, the share of the time in which the GPU was slowed
 
     @property
     def is_worth_saying(self) -> bool:
         of_cores = self.least >= _WORTH_SAYING or self.hypervisor >= _WORTH_SAYING
-        return of_cores or self.is_throttled or self.holding_device > 0
+        return of_cores or self.is_throttled or self.holding_device > 0 or bool(self._slowed_blocks)
 
     @property
     def is_throttled(self) -> bool:
@@ -69,7 +71,9 @@ class StolenTime:
         return "", ""
 
     def refusal_on_device(self) -> tuple[str, str]:
-        """Likewise of a race on a GPU, where other processes computed meanwhile."""
+        """Likewise of a race on a GPU that was slowed down, or on which other processes computed."""
+        if self._slowed_blocks:
+            return f"{self.what}; let it cool down, or lock a clock that it can sustain", E_GPU_THROTTLED
         if self.computing_on_device > 0:
             return f"{self.what}; end them, or race on another device", E_BUSY_MACHINE
         return "", ""
@@ -87,9 +91,21 @@ class StolenTime:
             parts.append(f"{took}threads waited for a core, in each second: {each}")
         if self.hypervisor >= _WORTH_SAYING:
             parts.append(f"the hypervisor took {quantity_text.share(self.hypervisor)} of the CPU time from all")
+        if self._slowed_blocks:
+            parts.append(self._by_device)
         if self.holding_device > 0:
             parts.append(self._on_device)
         return "; ".join(parts)
+
+    @property
+    def _slowed_blocks(self) -> list[float]:
+        return [share for share in self.device_slowed if share > device_slowdown.MOST_SLOWED]
+
+    @property
+    def _by_device(self) -> str:
+        slowed = self._slowed_blocks
+        blocks = f"{len(slowed)} of {quantity_text.count(len(self.device_slowed), 'block')}"
+        return f"temperature or power slowed the GPU down in {blocks}, for up to {quantity_text.share(max(slowed))}"
 
     @property
     def _on_device(self) -> str:

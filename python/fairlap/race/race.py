@@ -12,6 +12,7 @@ from pathlib import Path
 from fairlap.interrupts import signals_wait
 from fairlap.launch.runners import Runner, runners_for
 from fairlap.machine.files.scratch_folder import ScratchFolder, remove_abandoned
+from fairlap.machine.hardware.locked_clocks import locked_clocks
 from fairlap.machine.hardware.matrix_threads import one_thread_for_matrices
 from fairlap.meters.energy import idle_power
 from fairlap.models.array_files.safetensors import NotWritten
@@ -29,6 +30,7 @@ from fairlap.race.processes.bench import Bench
 from fairlap.race.processes.chosen_rounds import rounds_of
 from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.race.processes.one_process import ProcessRun
+from fairlap.race.processes.repeated_processes import RepeatedProcesses
 from fairlap.race.processes.turns import NoRoom, run_alone, run_in_rounds
 from fairlap.race.progress import Messages, Progress
 from fairlap.race.scenario_side import race_sides
@@ -79,6 +81,7 @@ class Race:
         self._in_frameworks_s = 0.0
         self._materials: dict[tuple[Work, int], Materials] = {}
         self._compiled: set[tuple[str, str]] = set()  # contestants and works whose caches on disk are filled
+        self._repeated = RepeatedProcesses(self._progress.say, self._may_go_on)
         self._in_turn_because = plan.in_turn_because or in_turn_because_of_ranks(plan)
         self.findings = findings or Findings()
         self._after_blocks = AfterBlocks(plan, self.processes, self.findings, self._materials_of, keep, self._progress)
@@ -126,6 +129,7 @@ class Race:
                 self._began_s = time.monotonic()
                 if self._ending is not None:
                     self._ending.leave_out(self._began_s - runners_began_s)
+                stack.enter_context(locked_clocks(self.plan.device, self.plan.lock_clocks))
                 sensed = idle_power(self.plan.device, self._progress.announce)
                 bench = Bench(
                     scratch,
@@ -192,8 +196,7 @@ class Race:
         if self._in_turn_because:
             bench.kept_workers.begin(block, fresh=True)
             bench.kept_workers.end_all()
-            runs = runs_of()
-            self._run_one_by_one(runs, bench)
+            runs = self._run_one_by_one(runs_of, bench)
         in_frameworks_s = sum(run.result.in_framework_s for run in runs)
         self._in_frameworks_s += min(in_frameworks_s, time.monotonic() - began_s)
 
@@ -277,20 +280,33 @@ class Race:
         if self.plan.limits.memory_bytes is None and any(run.result.outcome == "out_of_memory" for run in runs):
             raise NoRoom("memory ran out while the contestants of a block were alive together")
 
-    def _run_one_by_one(self, runs: list[ProcessRun], bench: Bench) -> None:
-        for run in runs:
+    def _run_one_by_one(self, runs_of: Callable[[], list[ProcessRun]], bench: Bench) -> list[ProcessRun]:
+        runs = runs_of()
+        for place, first in enumerate(runs):
             self.data_lost = bench.feeding.lost()
             if self.data_lost:  # every process to come would fail in the same way
-                return
-            run.result.began_s = time.monotonic() - self._began_s
-            run.result.started, run.result.in_turn_because = "alone", self._in_turn_because
-            self._progress.began(run.result)
-            run_alone(run)
+                return runs
+            run = runs[place] = self._repeated.undisturbed(
+                first, self._run_alone, partial(self._another, runs_of, place)
+            )
             self.data_lost = "" if run.result.finished else bench.feeding.lost()
             if self.data_lost:  # it says nothing about this contestant: the block is broken off here
-                return
+                return runs
             with signals_wait():
                 self._keep_run(run)
+        return runs
+
+    def _another(self, runs_of: Callable[[], list[ProcessRun]], place: int) -> ProcessRun:
+        """Make a process in place of one that does not count, which has filled the caches of compilers all the same."""
+        before = runs_of()[place].result
+        self._compiled.add((before.contestant, before.work_id))
+        return runs_of()[place]
+
+    def _run_alone(self, run: ProcessRun) -> None:
+        run.result.began_s = time.monotonic() - self._began_s
+        run.result.started, run.result.in_turn_because = "alone", self._in_turn_because
+        self._progress.began(run.result)
+        run_alone(run)
 
     def _keep_run(self, run: ProcessRun) -> None:
         result = run.result

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from fairlap.meters import device_neighbours, disturbances
+from fairlap.meters import device_neighbours, device_slowdown, disturbances
 from fairlap.meters.stolen_time import SEVERAL_THREADS, STOPPED, StolenTime, waited_for_others
 from fairlap.scenarios.process_result import Period, ProcessResult
 
@@ -36,6 +36,11 @@ def stolen_time(processes: Sequence[ProcessResult], period: Period = "turns") ->
         any(_computes_on_several_threads(each, period) for each in finished),
         read(itemgetter(device_neighbours.HOLDING), max),
         read(itemgetter(device_neighbours.COMPUTING), max),
+        tuple(
+            max(slowed)
+            for block in blocks.values()
+            if (slowed := _values(block, period, itemgetter(device_slowdown.SLOWED)))
+        ),
     )
 
 

@@ -69,6 +69,7 @@ def _words(plan: Plan) -> Words:
     words += [word for each in plan.required for word in ("--require", each.text)]
     if plan.limits.memory_bytes is not None:
         words += ["--memory-limit", str(plan.limits.memory_bytes)]
+    words += ["--lock-clocks", plan.lock_clocks] if plan.lock_clocks else []
     words += ["--sandbox"] if plan.sandbox else []
     words += [word for name, text in plan.scenario_settings.items() for word in (f"--{name}", text)]
     words += [word for name in plan.pass_env for word in ("--pass-env", name)]

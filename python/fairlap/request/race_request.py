@@ -275,6 +275,9 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     seconds: Annotated[Seconds, _about('Time measured in each process: seconds, or "500ms"; 0.4 by default.')] = field(
         default_factory=lambda: Seconds(0.4)
     )
+    lock_clocks: Annotated[
+        str, _about('Lock the clock of the GPU for the length of the race, which needs root: "base", or MHz.')
+    ] = ""
     seed: Annotated[_AtLeast0 | None, _about("Draws orders and settings of processes; random by default.")] = None
     data_seed: Annotated[
         _AtLeast0 | None,

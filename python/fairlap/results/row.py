@@ -37,6 +37,9 @@ class Row(Scenarios, frozen=True, kw_only=True):
     ]
     blocks_kept: Annotated[int, _verdict("Blocks that the verdict rests on.")]
     blocks_dropped: Annotated[int, _verdict("Blocks left out as noisy, blind to who ran.")]
+    processes_repeated: Annotated[
+        int, _verdict("How often a process was run again because temperature or power slowed the GPU down.")
+    ]
     processes: Annotated[int, _verdict("Processes that began it.")]
     processes_finished: Annotated[int, _verdict("Those that did the whole work.")]
 

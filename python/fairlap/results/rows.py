@@ -36,7 +36,7 @@ from fairlap.results.columns.of_scenarios import absent_of, figures_of
 from fairlap.results.columns.ranks import exchange_notice, ranks_of, straggler_notice
 from fairlap.results.columns.roofline import roofline_of, roofs_under
 from fairlap.results.columns.scaling import scale_of, scaling_cells
-from fairlap.results.columns.utilisation import utilisation_of
+from fairlap.results.columns.utilisation import device_states_of, utilisation_of
 from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate, times
 from fairlap.results.prices import Price
 from fairlap.results.row import Row
@@ -172,12 +172,14 @@ def _row(
         memory_by_batch=memory_by_batch(result),
         time_per_item_by_batch_ns=time_per_item_by_batch_ns(result),
         energy_by_sensor_j=energy_by_sensor(result, work),
+        **device_states_of(result),
         scores=scores_of(result),
         **{name: value for side in results_sides() for name, value in side.fields(result, work).items()},
         scenario_figures=figures_of(scenario, result),
         scenario_absent=absent_of(scenario, result),
         blocks_kept=len(work_result.blocks.kept),
         blocks_dropped=len(work_result.blocks.dropped),
+        processes_repeated=sum(process.repeats for process in result.processes),
         processes=len(result.processes),
         processes_finished=len(result.finished),
         warnings=_warnings(work_result, result),

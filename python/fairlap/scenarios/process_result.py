@@ -10,6 +10,7 @@ import msgspec
 
 from fairlap.engine.measurement import Notice
 from fairlap.frameworks.contract_parts.work_place import WHERE_WORK_IS, WorkIn
+from fairlap.meters.device_slowdown import DeviceState
 from fairlap.meters.energy import EnergyOfBlock, IdlePower
 from fairlap.meters.memory import Memory
 from fairlap.models.call_cost import CallCost
@@ -172,6 +173,8 @@ class ProcessResult(msgspec.Struct):
     busy_cores: float | None = None  # CPU time of the process, by the time of its measured calls
     machine: dict[str, float] = {}  # what the machine did during the measurement: steal, run queue, throttling
     machine_after_turns: dict[str, float] = {}  # and during what followed its turns, such as epochs or trials
+    device_states: list[DeviceState] = []  # of its GPU, before its first turn and after its last one
+    repeats: int = 0  # how often it was run before, while the GPU was slowed down
     feeding: Feeding | None = None
     tokens_per_call: int = 0  # of all items, where the model generates
     call_cost: CallCost | None = None  # None where it is unknown what a call computes

@@ -182,6 +182,14 @@ def test_whatever_a_plan_reaches_is_shown(
     assert f"the plan reaches {line.replace('{here}', str(here))}" in done.stderr
 
 
+def test_a_plan_from_elsewhere_locks_no_clock_that_was_not_allowed(here: Path) -> None:
+    file = _plan_of(here)
+    file.write_text(json.dumps({**json.loads(file.read_text()), "device": "cuda:0", "lock_clocks": "1410"}))
+    done = invoke("compare", "--plan", file, "--no-store")
+    assert getattr(done.exception, "code", "") == "E_PLAN_TRUST"
+    assert "the plan reaches the clock of the GPU, which is locked at 1410" in done.stderr
+
+
 def test_a_request_file_cannot_allow_code_to_run(here: Path) -> None:
     (here / "r.toml").write_text('models = ["m.keras"]\ncontestants = ["torch"]\ntrust = true\n')
     done = fairlap("compare", "r.toml", "--no-store")

@@ -46,14 +46,17 @@ def test_what_is_missing_for_a_gpu_is_one_line(
 
 
 def test_onnx_runtime_works_on_the_stream_that_it_is_given() -> None:
-    options = ort.provider_options(ort.CUDA, ON_CUDA, 0xABCD)
+    [(provider, options)] = ort.providers_for(ON_CUDA, 0xABCD)
+    assert provider == ort.CUDA
     assert options["user_compute_stream"] == str(0xABCD)
     assert (options["device_id"], options["use_tf32"], options["gpu_mem_limit"]) == ("1", "0", str(2**30))
-    assert ort.provider_options(ort.CUDA, ON_CUDA, 0xABCD, tf32=True)["use_tf32"] == "1"
+    assert ort.providers_for(ON_CUDA, 0xABCD, "tf32")[0][1]["use_tf32"] == "1"
 
 
 def test_tensorrt_keeps_its_engines_where_the_race_keeps_what_was_compiled() -> None:
-    options = ort.provider_options(ort.TENSORRT, TENSORRT, 7)
+    (_, options), (second, of_second) = ort.providers_for(TENSORRT, 7)
+    assert (second, of_second["user_compute_stream"], of_second["use_tf32"]) == (ort.CUDA, "7", "0")
+    assert not any(option.endswith(("fp16_enable", "bf16_enable", "int8_enable")) for option in options)
     assert (options["trt_engine_cache_enable"], options["trt_engine_cache_path"]) == ("1", "/caches")
     assert options["user_compute_stream"] == "7"
     assert OnnxRuntime.environment_for(TENSORRT)["NVIDIA_TF32_OVERRIDE"] == "0"

@@ -31,7 +31,7 @@ NAMES = [
         "paddle",
         "python",
     ),
-    *("tensorflow", "tinygrad", "torch"),
+    *("tensorflow", "tensorrt", "tinygrad", "torch"),
 ]
 HEAVY = {
     *(
@@ -45,7 +45,7 @@ HEAVY = {
         "onnxruntime_genai",
         "openvino",
     ),
-    *("paddle", "mpi4py", "tensorflow", "tinygrad", "torch"),
+    *("paddle", "mpi4py", "tensorflow", "tensorrt", "tinygrad", "torch"),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from fairlap.machine.control_group import GroupUsage, cores_worth, group_usage, throttled
 from fairlap.machine.differences import comparable_facts, differences, differences_text, lasting
 from fairlap.machine.facts import machine_facts
-from fairlap.machine.hardware.gpu import Gpus
+from fairlap.machine.hardware.gpu import Gpu, Gpus
 from fairlap.machine.root import Root, kilobytes, numbers_listed
 from fairlap.machine.variables import NOT_KEPT, kept, variable_facts
 
@@ -157,6 +157,23 @@ def test_what_a_quota_further_up_stops_is_counted(tmp_path: Path) -> None:
     found = throttled(built(tmp_path, files))
     assert found is not None
     assert (found.periods, found.throttled_periods, found.seconds) == (100, 30, 2.0)
+
+
+def test_the_service_that_shares_a_gpu_is_a_fact_while_its_daemon_runs(tmp_path: Path) -> None:
+    """The daemon writes its id into the folder of its pipes (NVIDIA's guide to MPS, tools and interface reference)."""
+    daemon: Files = {"tmp/nvidia-mps/nvidia-cuda-mps-control.pid": "77\n"}
+    moved: Files = {"run/pipes/nvidia-cuda-mps-control.pid": "77\n"}
+    alive: Files = {"proc/77/status": "Name: nvidia-cuda-mps\n"}
+    share = {"CUDA_MPS_PIPE_DIRECTORY": "/run/pipes", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25"}
+
+    def service(folder: str, *layers: Files, **variables: str) -> str:
+        root = built(tmp_path / folder, *layers)
+        return machine_facts(root, variables, Gpus((Gpu(0, "H100"),)), tmp_path)["gpu mps"]
+
+    assert service("ended", daemon) == "off"
+    assert service("usual", daemon, alive) == "on"
+    assert service("moved", moved, alive, **share) == "on, at most 25 % of the threads"
+    assert "gpu mps" not in facts_of(tmp_path, daemon, alive)
 
 
 def test_only_variables_that_affect_speed_are_recorded() -> None:

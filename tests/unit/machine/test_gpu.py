@@ -11,7 +11,7 @@ from fairlap.machine.hardware.cuda_devices import total_bytes, used_bytes
 from fairlap.machine.hardware.gpu import gpu_facts, gpus
 from watched_machine import fake_nvml_path, fresh_fake_nvml
 
-_NOT_SUPPORTED, _INSUFFICIENT_SIZE = 3, 7
+_NOT_SUPPORTED, _NOT_FOUND, _INSUFFICIENT_SIZE = 3, 6, 7
 _GIB = 1024**3
 
 
@@ -99,6 +99,21 @@ def test_what_a_device_does_not_support_is_absent_and_the_rest_remains(library: 
     library.fails = {"nvmlDeviceGetEccMode": _NOT_SUPPORTED, "nvmlDeviceGetPersistenceMode": _NOT_SUPPORTED}
     [gpu] = gpus().devices
     assert (gpu.ecc, gpu.persistence, gpu.mig) == (None, None, False)
+
+
+def test_the_instances_of_a_divided_device_are_named(library: FakeLibrary) -> None:
+    """Those that exist come before those that do not, for which NVML has no handle (nvml.h, nvmlDeviceGetMig...)."""
+    answered = library._answer
+
+    def of_two_instances(name: str, arguments: tuple[Any, ...]) -> int:
+        if name == "nvmlDeviceGetMigDeviceHandleByIndex":
+            return 0 if arguments[1].value < 2 else _NOT_FOUND
+        return answered(name, arguments)
+
+    library.readings |= {"nvmlDeviceGetMigMode": 1, "nvmlDeviceGetMaxMigDeviceCount": 7}
+    library.readings |= {"nvmlDeviceGetMigDeviceHandleByIndex": None, "nvmlDeviceGetName": b"NVIDIA A100 MIG 1g.10gb"}
+    library._answer = of_two_instances  # type: ignore[method-assign]
+    assert gpu_facts(gpus())["gpu 0 mig"] == "on: 1g.10gb, 1g.10gb"
 
 
 def test_a_lost_device_is_not_listed(library: FakeLibrary) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from fairlap.meters import device_neighbours, disturbances
-from fairlap.meters.stolen_time import E_BUSY_MACHINE, E_THROTTLED
+from fairlap.meters import device_neighbours, device_slowdown, disturbances
+from fairlap.meters.stolen_time import E_BUSY_MACHINE, E_GPU_THROTTLED, E_THROTTLED
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_drawing import draw_plan
@@ -165,6 +165,16 @@ def test_processes_of_others_on_the_gpu_are_said_and_none_may_compute(
     [work_result] = shown(processes_with(read, read), plan).work_results
     assert (work_result.basis.no_verdict_code, work_result.busy is not None) == (code, warns)
     assert (work_result.comparisons == ()) is bool(code)
+
+
+@pytest.mark.parametrize(("slowed", "claims"), [((0.0, 0.0), True), ((0.009, 0.0), True), ((0.2, 0.0), False)])
+def test_a_gpu_that_heat_or_power_slowed_down_gives_no_verdict(slowed: tuple[float, float], claims: bool) -> None:
+    plan = msgspec.structs.replace(PLAN, device="cuda:0")
+    first, second = ({device_slowdown.SLOWED: share} for share in slowed)
+    [work_result] = shown(processes_with(first, second), plan).work_results
+    assert bool(work_result.comparisons) is claims
+    assert (work_result.basis.no_verdict_code == E_GPU_THROTTLED) is not claims
+    assert (work_result.busy is None) is claims
 
 
 def test_waiting_threads_refuse_no_race_on_a_gpu() -> None:

@@ -194,3 +194,10 @@ def test_several_scales_are_named_as_they_were(words: tuple[str, ...], monkeypat
     assert len(plan.works) > 2
     assert again(plan) == plan
     assert command_of(msgspec.structs.replace(plan, works=plan.works[:-1])) == ""
+
+
+def test_a_locked_clock_is_part_of_the_plan_and_of_its_command() -> None:
+    plan = planned("mlp", "--on", "torch,jax", "--device", "cuda:0", "--lock-clocks", "1410", "--blocks", 3)
+    assert (plan.lock_clocks, again(plan)) == ("1410", plan)
+    with pytest.raises(InvalidRequest, match="--device cuda"):
+        planned("mlp", "--on", "torch,jax", "--lock-clocks", "base")

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
+from fairlap.meters.device_slowdown import DeviceState
 from fairlap.meters.memory import Memory
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.flat_row import columns, flat
@@ -54,6 +55,18 @@ def test_the_others_are_held_against_the_fastest_or_the_baseline_that_was_named(
     assert (fast.baseline, fast.verdict) == ("torch", "faster")
     assert fast.ratio is not None
     assert fast.ratio.value == pytest.approx(0.5, rel=0.01)
+
+
+def test_the_state_of_the_gpu_around_processes_is_the_median_of_those_that_report_it() -> None:
+    run = a_run()
+    own = [process for process in run.processes if process.contestant == "torch"]
+    for number, process in enumerate(own[:3]):
+        process.device_states = [DeviceState(345, 40, 71.5), DeviceState(1980 - 300 * number, None, 640.0 + number)]
+        process.repeats = number
+    row = by_name(results_of(run, "r").rows)["torch"]
+    assert row.gpu_sm_mhz == {"start": 345.0, "end": 1680.0}
+    assert (row.gpu_temperature_c, row.gpu_power_w) == ({"start": 40.0}, {"start": 71.5, "end": 641.0})
+    assert (row.gpu_memory_bytes, row.processes_repeated) == ({}, 3)
 
 
 def test_what_is_absent_says_why() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from fairlap import quantity_text
+from fairlap.frameworks.adapter_parts.devices.torch_graphs import GRAPH
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
 from fairlap.frameworks.adapter_parts.ranks import in_parts
 from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, whole_option
@@ -17,6 +19,9 @@ def require_fitting(work: Workload, wanted: Settings) -> None:
     whole_option(wanted.options, "interop_threads", wanted.threads)
     if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
         raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
+
+    if wanted.variant == GRAPH and (wanted.device == "cpu" or work.spec.continuation):
+        raise Unsupported("torch:graph replays CUDA graphs: it is for inference on a GPU, not token by token")
 
 
 def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
@@ -37,6 +42,7 @@ def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
     if wanted.device != "cpu":
         found["device"] = torch.cuda.get_device_name()
         found["tf32"] = _on(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
+        found |= libraries_in_force()
     if wanted.variant == "compile":
         from torch._dynamo.utils import counters
         from torch._inductor import config
@@ -47,6 +53,21 @@ def settings_in_force(model: Any, wanted: Settings) -> dict[str, str]:
         found["graph_breaks"] = str(sum(counters["graph_break"].values()))
         found["compile_cache_hits"] = str(counters["inductor"]["fxgraph_cache_hit"])
     return found
+
+
+def libraries_in_force() -> dict[str, str]:
+    """Read the settings of cuDNN and cuBLAS, which choose algorithms and round sums."""
+    import torch
+
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    return {
+        "cudnn": str(cudnn.version() if cudnn.is_available() else "none") if cudnn.enabled else "off",
+        "cudnn_benchmark": _on(cudnn.benchmark),
+        "cudnn_deterministic": _on(cudnn.deterministic),
+        "fp16_reduction": _on(matmul.allow_fp16_reduced_precision_reduction),
+        "bf16_reduction": _on(matmul.allow_bf16_reduced_precision_reduction),
+        "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG", "default"),
+    }
 
 
 def integers_in_force() -> dict[str, str]:

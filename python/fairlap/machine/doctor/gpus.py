@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 
 from fairlap.machine.doctor.finding import Examined, Finding
-from fairlap.machine.hardware.gpu import Gpu
+from fairlap.machine.hardware.gpu import SLOWED_BY_HEAT, SLOWED_BY_POWER, Gpu
 from fairlap.machine.programs.processes import process_name
 
-# Bits of the reasons why a clock is not at its highest.
-_IDLE = 0x1
-_THERMAL = 0x20 | 0x40  # slowed down by the driver or by the device itself
-_POWER_BRAKE = 0x8 | 0x80
+_IDLE = 0x1  # a reason why a clock is not at its highest
 _HELD = 0.95  # an idle device whose clock is this close to its highest is locked there
 
 
@@ -59,9 +56,9 @@ def _clocks(gpu: Gpu) -> Finding | None:
 
 def _slowed(gpu: Gpu) -> Finding | None:
     reasons = gpu.clock_reasons or 0
-    if not reasons & (_THERMAL | _POWER_BRAKE):
+    if not reasons & (SLOWED_BY_HEAT | SLOWED_BY_POWER):
         return None
-    check, cause = ("gpu_thermal", "its temperature") if reasons & _THERMAL else ("gpu_power", "its power supply")
+    check, cause = ("gpu_thermal", "its temperature") if reasons & SLOWED_BY_HEAT else ("gpu_power", "its power supply")
     return Finding(
         check,
         "bad",

@@ -13,6 +13,9 @@ from fairlap import quantity_text
 
 _LIBRARY = "libnvidia-ml.so.1"
 _CHOSEN = "FAIRLAP_LIBNVML"  # a library to open in place of the driver's, for tests and for odd installations
+# Bits of the reasons why a clock is not at its highest.
+SLOWED_BY_HEAT = 0x20 | 0x40  # by the driver, or by the device itself
+SLOWED_BY_POWER = 0x8 | 0x80  # by the device, or by a power brake
 _MISMATCH = 18  # NVML_ERROR_LIB_RM_VERSION_MISMATCH
 
 
@@ -32,6 +35,7 @@ class Gpu:
     persistence: bool | None = None
     ecc: bool | None = None
     mig: bool | None = None
+    instances: tuple[str, ...] = ()  # of a device in MIG mode, by their sizes
     pcie_generation: int | None = None
     most_pcie_generation: int | None = None
     pcie_width: int | None = None
@@ -135,6 +139,7 @@ def _gpu(nvml: Any, index: int) -> Gpu | None:
     if reasons is None:  # the name before CUDA 12.2
         reasons = read(nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
     processes = read(nvml.nvmlDeviceGetComputeRunningProcesses_v3)
+    mig = switch(nvml.nvmlDeviceGetMigMode)
     return Gpu(
         index=index,
         name=read(nvml.nvmlDeviceGetName) or "unnamed",
@@ -147,7 +152,8 @@ def _gpu(nvml: Any, index: int) -> Gpu | None:
         default_power_limit_mw=read(nvml.nvmlDeviceGetPowerManagementDefaultLimit),
         persistence=switch(nvml.nvmlDeviceGetPersistenceMode),
         ecc=switch(nvml.nvmlDeviceGetEccMode),
-        mig=switch(nvml.nvmlDeviceGetMigMode),
+        mig=mig,
+        instances=_instances(nvml, handle) if mig else (),
         pcie_generation=read(nvml.nvmlDeviceGetCurrPcieLinkGeneration),
         most_pcie_generation=read(nvml.nvmlDeviceGetMaxPcieLinkGeneration),
         pcie_width=read(nvml.nvmlDeviceGetCurrPcieLinkWidth),
@@ -155,6 +161,16 @@ def _gpu(nvml: Any, index: int) -> Gpu | None:
         clock_reasons=reasons,
         processes=None if processes is None else tuple(process.pid for process in processes),
     )
+
+
+def _instances(nvml: Any, handle: Any) -> tuple[str, ...]:
+    found = []
+    for index in range(or_none(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
+        instance = or_none(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index)
+        if instance is not None:
+            name = str(or_none(nvml.nvmlDeviceGetName, instance) or "unnamed")
+            found.append(name.rpartition(" MIG ")[2])  # of "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
+    return tuple(found)
 
 
 def gpu_facts(found: Gpus) -> dict[str, str]:
@@ -174,7 +190,7 @@ def _facts(gpu: Gpu) -> dict[str, str]:
         "power limit": _watts(gpu),
         "persistence": _switch(gpu.persistence),
         "ecc": _switch(gpu.ecc),
-        "mig": _switch(gpu.mig),
+        "mig": ": ".join(filter(None, (_switch(gpu.mig), ", ".join(gpu.instances)))),
         "pcie generation": _of(gpu.pcie_generation, gpu.most_pcie_generation),
         "pcie width": _of(gpu.pcie_width, gpu.most_pcie_width),
     }

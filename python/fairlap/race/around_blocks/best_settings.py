@@ -173,7 +173,9 @@ class _Search:
             ),
             device=plan.device,
         )
-        drawn = msgspec.structs.replace(drawn, sandbox=plan.sandbox, pass_env=plan.pass_env)
+        drawn = msgspec.structs.replace(
+            drawn, sandbox=plan.sandbox, pass_env=plan.pass_env, lock_clocks=plan.lock_clocks
+        )
         if not self.tries:  # alone: what one of them converts, such as a model for LiteRT, the others find in a cache
             return drawn
         # How long they take to import and to compile is not asked here, so later ones start side by side.

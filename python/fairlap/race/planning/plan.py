@@ -96,6 +96,7 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
     fresh: Fresh = "every"  # blocks in which each work has its own processes
     limits: Limits = Limits()
     device: str = "cpu"
+    lock_clocks: str = ""  # of the GPU, for the length of the race: "base", or MHz
     min_memory: bool = False  # the smallest memory of each contestant is looked for when the blocks have run
     data: str = ""  # what the measured calls are fed: nothing, "synthetic", or a path
     to_score: float | None = None  # train until this score on held-out items is reached

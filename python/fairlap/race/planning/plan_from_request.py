@@ -13,6 +13,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.launch.packages.origins import with_pinned_origins
 from fairlap.launch.runners import require_known, require_modes
 from fairlap.machine.control_group import cores_worth
+from fairlap.machine.hardware.locked_clocks import require_clock
 from fairlap.race.around_blocks.recompile_request import called_on, require_free_sizes
 from fairlap.race.equal_work.fed_check import require_choices, require_data
 from fairlap.race.operations import require_operation_options, selected_models
@@ -68,6 +69,7 @@ def plan_of(
     required, _ = changes_among(request.require)
     require_choices(request.contestants, fed=request.data is not None)
     device = str(request.device)
+    require_clock(request.lock_clocks, device)
     recompile, recompile_inputs = called_on(request)
     require_blocks(_blocks(request, until_decided=False))
     cores = tuple(sorted(os.sched_getaffinity(0))) if available_cores is None else available_cores
@@ -102,6 +104,7 @@ def plan_of(
         measuring=Measuring(seconds=float(request.seconds)),
         limits=Limits(memory_bytes=request.memory_limit_bytes),
         device=device,
+        lock_clocks=request.lock_clocks,
         fresh=request.fresh,
         min_memory=request.min_memory,
         data=data,

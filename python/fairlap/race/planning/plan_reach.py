@@ -33,13 +33,14 @@ _REACHING = (CALLABLES, COMMAND, HTTP)  # frameworks whose options are what runs
 
 
 def reach_of(plan: Plan) -> tuple[str, ...]:
-    """List each command, callable, path, address and package that a plan reaches, sorted.
+    """List each command, callable, path, address, package and clock that a plan reaches, sorted.
 
     It is empty where built-in works run in installed frameworks. Commands and callables stand with their folder, since
     ``./bench`` is another program in another folder, and in quotes, so that no two that differ make the same line. What
     was allowed in a sandbox is not allowed outside of one.
     """
     lines = [line for name in plan.contestants for line in _of_contestant(name, plan)]
+    lines += [f"the clock of the GPU, which is locked at {plan.lock_clocks}"] if plan.lock_clocks else []
     lines += [f"data {plan.data}"] if plan.data not in ("", SYNTHETIC) else []
     for work in plan.works:
         if work.source is not None:

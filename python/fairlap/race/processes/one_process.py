@@ -192,6 +192,11 @@ class ProcessRun:
             self.result.energy = self.turns.pop().measured.energy
 
     @property
+    def has_steps(self) -> bool:
+        """Whether more than calls is asked of it."""
+        return self._after_turns is not None
+
+    @property
     def goes_on(self) -> bool:
         """Whether there is another step after its turns."""
         return not self.over and self._after_turns is not None and self._after_turns.goes_on(self._bench)

@@ -14,6 +14,7 @@ from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.machine.available_memory import available_memory_bytes
 from fairlap.meters.device_neighbours import DeviceNeighbours
+from fairlap.meters.device_slowdown import SLOWED, DeviceSlowdown, full_memory
 from fairlap.meters.disturbances import DisturbanceMeter, WaitingMeter
 from fairlap.meters.memory import memory_of
 from fairlap.race.planning.plan import Block, Plan
@@ -38,14 +39,19 @@ def run_alone(run: ProcessRun) -> None:
         run.prepared()
         run.check_answers()
         meter, waiting, on_device = DisturbanceMeter(), WaitingMeter(run.pid), DeviceNeighbours(run.plan.device)
-        with waiting.turn():
+        slowdown = stack.enter_context(DeviceSlowdown(run.plan.device))
+        with slowdown.turn(run.result.device_states), waiting.turn():
             run.measure_in_one_turn()
-        run.result.machine = meter.readings() | waiting.readings() | on_device.readings()
+        run.result.warnings = [*run.result.warnings, *full_memory(run.result.device_states)]
+        run.result.machine = meter.readings() | waiting.readings() | on_device.readings() | slowdown.readings()
         with _neighbours_after_turns([run], run.plan.device):
             run.begin_after_turns()
             while run.goes_on:
                 run.step_after_turns()
         run.finish_in_one_turn()
+        if (energy := run.result.energy) is not None and energy.device_slowed_share is not None:
+            slowed = max(run.result.machine.get(SLOWED, 0.0), energy.device_slowed_share)
+            run.result.machine[SLOWED] = slowed
 
 
 def run_in_rounds(
@@ -97,13 +103,14 @@ def run_in_rounds(
 
 @contextmanager
 def _neighbours_after_turns(runs: Sequence[ProcessRun], device: str) -> Iterator[None]:
-    """Read what others did on the device while the processes took their steps."""
-    on_device = DeviceNeighbours(device)
-    yield
-    if stepped := [run.result for run in runs if run.result.machine_after_turns]:
-        found = on_device.readings()
-        for result in stepped:
-            result.machine_after_turns |= found
+    """Read what others did on the device, and what slowed it down, while the processes took their steps."""
+    with DeviceSlowdown(device) as slowdown:
+        on_device = DeviceNeighbours(device)
+        yield
+        if stepped := [run.result for run in runs if run.result.machine_after_turns]:
+            found = on_device.readings() | slowdown.readings()
+            for result in stepped:
+                result.machine_after_turns |= found
 
 
 def _step_in_turns(runs: Sequence[ProcessRun], order: random.Random) -> None:

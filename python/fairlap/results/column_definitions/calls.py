@@ -116,3 +116,15 @@ class Calls(Subject, frozen=True, kw_only=True):
     gpu_busy_share: Annotated[
         Estimate | None, _utilisation("Share of the time in which a kernel ran on the device, by NVML's samples.")
     ]
+    gpu_sm_mhz: Annotated[
+        dict[str, float],
+        _utilisation(
+            "Clock of the GPU's multiprocessors before the first turn of its processes and after the last one: start "
+            "and end, medians."
+        ),
+    ]
+    gpu_temperature_c: Annotated[dict[str, float], _utilisation("The GPU's temperature at the same moments.")]
+    gpu_power_w: Annotated[dict[str, float], _utilisation("The GPU's power at the same moments.")]
+    gpu_memory_bytes: Annotated[
+        dict[str, float], _utilisation("Memory of the GPU in use by all processes at the same moments.")
+    ]

@@ -9,11 +9,16 @@ from typing import Any
 
 from fairlap.errors import shortened
 from fairlap.frameworks.contract import Settings, Unsupported, device_number
+from fairlap.request.work import Precision
 
 CUDA = "CUDAExecutionProvider"
 TENSORRT = "TensorrtExecutionProvider"
+GRAPH = "graph"
+"""The variant of CUDA's provider whose calls are CUDA graphs."""
+
 _LIBRARIES = {CUDA: "libonnxruntime_providers_cuda.so", TENSORRT: "libonnxruntime_providers_tensorrt.so"}
 _SHARED = "libonnxruntime_providers_shared.so"
+_NUMBER_OF_GRAPH = "gpu_graph_id"
 _RETURN_WHEN_ENQUEUED = "disable_synchronize_execution_providers"
 _CPU = "CPUExecutionProvider"
 RECORD_PLACES = "session.record_ep_graph_assignment_info"
@@ -56,8 +61,12 @@ def why_not_loaded(onnxruntime: Any, provider: str) -> str:
     return "its libraries load, so the device or its driver refused"
 
 
-def provider_options(provider: str, wanted: Settings, stream: int, *, tf32: bool = False) -> dict[str, str]:
-    """Float32 means float32 on a GPU too; TensorRT takes that from an environment variable."""
+def provider_options(provider: str, wanted: Settings, stream: int, precision: Precision = "fp32") -> dict[str, str]:
+    """Float32 means float32 on a GPU too; TensorRT takes that from an environment variable.
+
+    Without an option for fp16 or int8 its networks are strongly typed: what a graph declares is what is computed. With
+    one of them TensorRT may choose (tensorrt_execution_provider.cc, since TensorRT 10).
+    """
     limit_bytes = wanted.device_memory_limit_bytes
     options = {"device_id": str(device_number(wanted.device)), "user_compute_stream": str(stream)}
     if provider == TENSORRT:
@@ -65,13 +74,14 @@ def provider_options(provider: str, wanted: Settings, stream: int, *, tf32: bool
         caches = {"trt_engine_cache_enable": "1", "trt_engine_cache_path": kept} if kept else {}
         return {**options, **caches}
     limited = {} if limit_bytes is None else {"gpu_mem_limit": str(limit_bytes)}
-    return {**options, "use_tf32": str(int(tf32)), **limited}
+    graphs = {"enable_cuda_graph": "1"} if wanted.variant == GRAPH else {}
+    return {**options, "use_tf32": str(int(precision == "tf32")), **limited, **graphs}
 
 
-def providers_for(wanted: Settings, stream: int, *, tf32: bool = False) -> list[tuple[str, dict[str, str]]]:
+def providers_for(wanted: Settings, stream: int, precision: Precision = "fp32") -> list[tuple[str, dict[str, str]]]:
     """In order of preference. CUDA takes what TensorRT rejects, which would otherwise go to the CPU."""
     names = (TENSORRT, CUDA) if wanted.variant == "tensorrt" else (CUDA,)
-    return [(name, provider_options(name, wanted, stream, tf32=tf32)) for name in names]
+    return [(name, provider_options(name, wanted, stream, precision)) for name in names]
 
 
 def nodes_by_provider(session: Any, install: str) -> dict[str, Counter[str]]:
@@ -104,7 +114,10 @@ def described_nodes(nodes: dict[str, Counter[str]]) -> str:
     return ", ".join([*found, *([f"CPU {on_cpu.total()} ({', '.join(sorted(on_cpu))})"] if on_cpu else [])])
 
 
-def run_options(onnxruntime: Any) -> Any:
+def run_options(onnxruntime: Any, graph: int | None = None) -> Any:
+    """``graph`` is the number of the CUDA graph that the run captures, or replays if it was captured before."""
     options = onnxruntime.RunOptions()
     options.add_run_config_entry(_RETURN_WHEN_ENQUEUED, "1")
+    if graph is not None:
+        options.add_run_config_entry(_NUMBER_OF_GRAPH, str(graph))
     return options

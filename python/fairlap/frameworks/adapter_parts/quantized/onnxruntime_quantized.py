@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,51 @@ from fairlap.models.workload import Workload
 
 _TOOL = "onnxruntime.quantization"
 _IN_INTEGERS = ("QLinear", "QGemm", "QAttention", "MatMulInteger", "ConvInteger", "DynamicQuantize")
+_WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+_EXPLICIT = {
+    "op_types_to_quantize": list(_WEIGHTED),
+    "extra_options": {
+        "ActivationSymmetric": True,
+        "WeightSymmetric": True,
+        "AddQDQPairToWeight": True,
+        "QuantizeBias": False,
+        "DedicatedQDQPair": True,  # one for each reader, which TensorRT fuses with it
+        "OpTypesToExcludeOutputQuantization": list(_WEIGHTED),
+        "QDQOpTypePerChannelSupportToAxis": {"MatMul": 1},
+    },
+}
 _PRODUCTS = ("Conv", "FusedConv", "MatMul", "FusedMatMul", "Gemm", "FusedGemm")
 
 
 def quantized(work: Workload, graph: bytes | str, version: str) -> QuantizedFile:
-    return quantized_file(work, _TOOL, version, "model.onnx", lambda file: _write(work, graph, file))
-
-
-def _write(work: Workload, graph: bytes | str, file: Path) -> None:
     """Weights by channel in int8 and activations in uint8: what its kernels for x86 are fastest in."""
+    return quantized_file(work, _TOOL, version, "model.onnx", lambda file: _write(work, graph, file, "QUInt8", {}))
+
+
+def quantized_for_gpu(work: Workload, graph: bytes | str, version: str) -> QuantizedFile:
+    """Quantize what products read, all in int8 and symmetric, with weights and biases kept in float.
+
+    TensorRT takes no zero points and no integer biases, and quantizes constant weights itself.
+    """
+    tool = f"{_TOOL} for TensorRT"
+    return quantized_file(work, tool, version, "model.onnx", lambda file: _write(work, graph, file, "QInt8", _EXPLICIT))
+
+
+def quantized_products_in(graph: Path) -> tuple[int, int]:
+    """How many products of a graph read nothing but what was quantized, and how many others there are.
+
+    A bias is in float. Where the graph is only the request, the runtime decides which of them are integer products.
+    """
+    import onnx
+
+    nodes = onnx.load_model(graph, load_external_data=False).graph.node
+    dequantized = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear"}
+    products = [node for node in nodes if node.op_type in _PRODUCTS]
+    quantized_ones = sum(set(node.input[:2]) <= dequantized for node in products)
+    return quantized_ones, len(products) - quantized_ones
+
+
+def _write(work: Workload, graph: bytes | str, file: Path, activations: str, settings: Mapping[str, Any]) -> None:
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.calibrate import CalibrationDataReader
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -47,8 +83,9 @@ def _write(work: Workload, graph: bytes | str, file: Path) -> None:
             Sets(),
             quant_format=QuantFormat.QDQ,
             per_channel=True,
-            activation_type=QuantType.QUInt8,
+            activation_type=getattr(QuantType, activations),
             weight_type=QuantType.QInt8,
+            **settings,
         )
 
 
