@@ -30,6 +30,7 @@ from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
 from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
+from fairlap.race.planning.works_from_request import metrics_named
 from fairlap.race.progress import Messages, Silence, progress_for
 from fairlap.race.race import Race
 from fairlap.race.run import Run, roofs_for, with_continuation
@@ -42,6 +43,7 @@ from fairlap.request.race_request import RaceOptions, RaceRequest
 from fairlap.results.decision.gate_findings import overall, require_known
 from fairlap.results.decision.question import Question, question_of, with_decision
 from fairlap.results.decision.required_decided import are_required_decided
+from fairlap.results.decision.required_measured import metrics_of, require_computed
 from fairlap.results.prices import Price, price_named
 from fairlap.results.results import Results, results_of
 from fairlap.scenarios.contract import require_settings
@@ -91,6 +93,8 @@ def checked_output(
         )
         raise InvalidRequest(wrong, code="E_REQUIRE")
     question = question_of(limits, options.use)
+    metrics = metrics_of(asked) if isinstance(asked, Plan) else metrics_named(asked)
+    require_computed(question.requirements if question else (), metrics)
     files = tuple(writable(options.output))
     contents, sides = {path: chosen.content for path, chosen in files}, sides_asked(asked)
     for side in race_sides():

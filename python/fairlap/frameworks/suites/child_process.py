@@ -95,7 +95,8 @@ class BenchmarkProcess:
         self._replies, self._requests, self._rest = replies, requests, b""
         scratch = ScratchFolder()
         weakref.finalize(self, scratch.remove)
-        options = {**msgspec.structs.asdict(member), "side": side, "replies": for_replies, "requests": for_requests}
+        pipes = {"replies": for_replies, "requests": for_requests}
+        options = {**msgspec.structs.asdict(member), "side": side, "scratch": str(scratch.path), **pipes}
         words = [str(python), "-P", "-m", "fairlap.frameworks.suites.child", mode, json.dumps(options)]
         keywords: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
