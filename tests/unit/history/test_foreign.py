@@ -253,6 +253,33 @@ def test_what_is_no_result_is_refused_in_a_line_and_nothing_is_stored(name: str,
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "code", "part"),
+    [
+        ("data.js", b"export const a = 1", "E_OTHER_TOOL", "window.BENCHMARK_DATA ="),
+        ("data.js", b"window.BENCHMARK_DATA = (function(){ return {}; })()", "E_OTHER_TOOL", "column 1"),
+        ("data.js", b"window.BENCHMARK_DATA = {}", "E_OTHER_TOOL", "entries"),
+        ("google.json", b'{"context": {}, "benchmarks": []}', "E_OTHER_TOOL", "context, benchmarks"),
+        ("package.json", b'{"name": "a", "version": "1"}', "E_OTHER_TOOL", "name, version"),
+        ("list.json", b"[1, 2]", "E_OTHER_TOOL", "no object"),
+        ("page.json", b"<html>", "E_OTHER_TOOL", "neither JSON"),
+        ("empty.json", b"", "E_OTHER_TOOL", "empty"),
+        ("deep.json", b"[" * 100_000, "E_OTHER_TOOL", "JSON"),
+        ("then.json", b'{"machine_info": {}, "benchmarks": [], "datetime": "then"}', "E_OTHER_TOOL", "'then'"),
+        ("suite.json", b'{"schema": "fairlap.suite/1"}', "E_RUN_FILE", "suite show"),
+        ("run.json", b'{"plan": {}}', "E_RUN_FILE", "run file"),
+    ],
+)
+def test_a_file_that_is_not_what_it_seems_is_refused_by_what_it_is(
+    name: str, content: bytes, code: str, part: str
+) -> None:
+    Path(name).write_bytes(content)
+    error = refusal("runs", "import", name)
+    assert (error.code, part in str(error), name in str(error)) == (code, True, True)
+    assert len(str(error).splitlines()) == 1
+    assert ("required field" in str(error)) == (name == "run.json")
+
+
+@pytest.mark.parametrize(
     ("file", "content"),
     [
         ("benchmarks.json", b"[]"),
