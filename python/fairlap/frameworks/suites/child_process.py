@@ -75,6 +75,11 @@ class Member(msgspec.Struct, frozen=True):
     module: str = ""
     root: str = ""
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether it measures a time, by the name that it has in asv."""
+        return self.tool != ASV or self.name.partition("(")[0].rpartition(".")[2].lower().startswith("time")
+
 
 class BenchmarkProcess:
     """``side`` is the folder that is searched first. ``within`` its worker it shares the worker's session."""
