@@ -170,7 +170,7 @@ def test_options_choose_benchmarks_branches_and_dates(place: Path) -> None:
     assert len(checked(output("history", "asv", "--on", "suite.time_sort", "--json"))["trends"]) == 2
     [memory] = checked(output("history", "asv", "--on", "*peakmem*", "--json"))["trends"]
     assert (memory["unit"], memory["bisect"]) == ("B", [])
-    assert memory["series"][0]["points"][0]["value"] == 50_000_000
+    assert memory["series"][0]["points"][0]["figure"]["value"] == 50_000_000
     [late] = checked(output("history", "asv", "--on", "suite.time_parse", "--since", "2026-01-20", "--json"))["trends"]
     assert len(late["runs"]) == COMMITS - 19
     output("runs", "import", pytest_folder(place / ".benchmarks"))
