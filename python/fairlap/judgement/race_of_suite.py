@@ -24,7 +24,7 @@ from fairlap.frameworks.programs.command import require_programs
 from fairlap.frameworks.suites.child_process import BenchmarkSkipped
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, SearchedQuantity
 from fairlap.judgement.judgement import BenchmarkSpeedup, Judgement, decided
-from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table
+from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table, trades
 from fairlap.judgement.wording import interval_ends, judgement_of, next_after, ratio_word
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
@@ -142,7 +142,8 @@ def judged_suite(
         return decided("undecided", "not_comparable", "the benchmarks share fewer than two blocks", **figures)
     found = verdict.candidate_over_suite(logs, suite.bounds, gain=question.gain, level=question.level, ended=ended)
     mean = np.exp(verdict.mean_log_speedups(logs))
-    figures |= {"speedups": tuple(mean.tolist()), "ended_undecided": ended}
+    traded = (text for name, race in races.items() for text in trades(race.plan, race.processes, f"{name}: "))
+    figures |= {"speedups": tuple(mean.tolist()), "ended_undecided": ended, "trades": tuple(traded)}
     judgement = judgement_of(found.mean, figures, seconds_each=seconds / mean.size)
     judgement = msgspec.structs.replace(judgement, benchmarks=_benchmarks(suite, logs, found))
     fewest = verdict.fewest_blocks_over_suite(len(logs), question.level, ended=ended)

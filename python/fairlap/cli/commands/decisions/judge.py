@@ -114,6 +114,7 @@ def _text(found: Judgement) -> str:
 
     lines = [f"{found.decision}: {found.message}{f' [{found.code}]' if found.code else ''}"]
     lines += [_benchmark_text(each) for each in found.benchmarks]
+    lines += [f"trade: {each}" for each in found.trades]
     lines += [f"  {each.name}: left out: {each.why}" for each in found.left_out[:_MOST_LEFT_OUT]]
     if (more := len(found.left_out) - _MOST_LEFT_OUT) > 0:
         lines.append(f"  and {more} more left out; --json has them")
