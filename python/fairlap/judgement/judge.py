@@ -118,7 +118,8 @@ def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
             raise ChainBroken(
                 f"{folder} is not what the ledger recorded of {side.folder}; give {option} a folder with that code"
             )
-    suite, only = None, ()
+    suite: Path | None = None
+    only: tuple[str, ...] = ()
     if last.suite:
         suite = Path(last.suite.file)
         if not suite.exists() or suite_hash(suite) != last.suite.sha256:

@@ -75,7 +75,8 @@ def planned_suite(
     given = {"threads": request.threads, "blocks": request.blocks, "seconds": request.seconds}
     own: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     plans, bounds = {}, {}
-    selection, left_out = Selection(only=request.only), []
+    left_out: list[LeftOut] = []
+    selection = Selection(only=request.only)
     for race in suite.selected(selection, "two sides"):
         race = msgspec.structs.replace(race, pass_env=(*race.pass_env, *request.pass_env), **own)
         try:

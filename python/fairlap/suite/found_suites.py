@@ -82,8 +82,9 @@ def open_suite(path: Path, options: FoundOptions, notify: Callable[[str], None])
 
 
 def suite_hash(path: Path) -> str:
-    """Of a file, or of all code in a folder."""
-    return folder_hash(path) if path.is_dir() else hashlib.sha256(content_of(path)).hexdigest()
+    """Of a file, or of all code in the folder of the benchmarks."""
+    place = _benchmark_folder(path)
+    return folder_hash(place) if place.is_dir() else hashlib.sha256(content_of(place)).hexdigest()
 
 
 def is_own_file(path: Path) -> bool:

@@ -16,7 +16,7 @@ from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN, NAME
 from fairlap.cli.output import print_document, print_error, print_note, print_result
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.printed_document import PrintedDocument
-from fairlap.request.suite import LeftOut
+from fairlap.request.suite import Kind, LeftOut
 
 if TYPE_CHECKING:
     from fairlap.cli.races.suite_races import SuiteOptions
@@ -247,7 +247,7 @@ def list_races(
     selection = Selection(tags=tags, only=only, shard=None if shard is None else shard_in(shard))
     with suite_sides(base, change) as sides:
         suite = open_suite(file, FoundOptions.of(sides, pass_env, None, None), print_note)
-        kind = "two sides" if sides.folders else None
+        kind: Kind | None = "two sides" if sides.folders else None
     selected = suite.selected(selection, kind)
     own = of_shard(selected, selection.shard)
     elsewhere = [LeftOut(each.name, IN_ANOTHER_SHARD) for each in selected if each not in own]
