@@ -94,7 +94,7 @@ def test_commits_of_the_repository_race_and_their_checkouts_are_gone_afterwards(
 def test_tests_with_a_benchmark_race_and_groups_are_tags(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given_races(monkeypatch)
     found = document(run("tests", "--tag", "sizes"))
-    assert set(by_name(found)) == {f"tests/test_speed.py::test_sizes[{n}]" for n in (100, 200)}
+    assert set(by_name(found)) == {f"test_speed.py::test_sizes[{n}]" for n in (100, 200)}
     assert found["exit_status"] == 0
     assert {race["tags"][-1] for race in found["races"]} == {"sizes"}
 
