@@ -104,8 +104,9 @@ def test_what_pytest_refuses_is_one_line_of_its_own_words(tmp_path: Path, file: 
     assert len(broken.why.splitlines()) == 1
 
 
-def test_options_of_a_project_for_its_last_failures_do_not_end_pytest(tmp_path: Path) -> None:
-    (pytest_folder(project(tmp_path)) / "pytest.ini").write_text("[pytest]\naddopts = --failed-first\n")
+@pytest.mark.parametrize("options", ["--failed-first", "-p no:benchmark"])
+def test_options_of_a_project_that_pytest_alone_takes_do_not_end_it(tmp_path: Path, options: str) -> None:
+    (pytest_folder(project(tmp_path)) / "pytest.ini").write_text(f"[pytest]\naddopts = {options}\n")
     found = asked("list", Member(PYTEST, str(tmp_path / "tests")), tmp_path)
     assert (len(found.found), found.broken) == (7, ())
 

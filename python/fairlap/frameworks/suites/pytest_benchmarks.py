@@ -69,13 +69,18 @@ def run_pytest(place: str, session: Session, scratch: str, root: str = "") -> No
     """
     global _now
     _now = session
-    of_plug_ins = (word for module, words in _OF_PLUG_INS.items() if find_spec(module) for word in words)
-    options = [each.replace("{scratch}", scratch) for each in (*_OPTIONS, *of_plug_ins)]
+    installed = [word for module, words in _OF_PLUG_INS.items() if find_spec(module) for word in words]
+    of_plug_ins, own = ([each.replace("{scratch}", scratch) for each in words] for words in (installed, _OPTIONS))
+    options = [*own, *of_plug_ins]
     options += [f"--rootdir={root}"] if root else []
     options += [] if session.node_id else ["--collect-only"]
     for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:  # of a worker that runs fairlap
         del os.environ[name]
     status = pytest.main([place, *options], plugins=[sys.modules[__name__]])
+    if unknown := set(session.refused.split()) & set(of_plug_ins):  # the project disables a plug-in that is installed
+        session.refused = ""
+        options = [each for each in options if each not in unknown]
+        status = pytest.main([place, *options], plugins=[sys.modules[__name__]])
     fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     if not session.outcome and not session.broken and status not in fine:
         why = f": {session.refused}" if session.refused else ""
