@@ -60,3 +60,34 @@ def test_tests_of_pytest_benchmark_find_it_too(tmp_path: Path) -> None:
     repository(tmp_path, steps=26, iterations=3, megabytes=1)
     status, found = raced(tmp_path, "tests", "test_solve", "test_pedantic")
     assert (status, set(found.values())) == (1, {"slower"})
+
+
+TRACKED = ("--suite", "benchmarks", "--only", "track_iterations", "--threads", "1", "-q", "--json")
+
+
+def test_a_change_is_kept_by_what_a_benchmark_of_asv_returns(tmp_path: Path) -> None:
+    asv_folder(project(tmp_path / "base", iterations=4).parent)
+    project(tmp_path / "change", iterations=3)
+    done = fairlap("judge", "--base", "base", "--change", "change", *TRACKED, cwd=tmp_path, timeout_s=800)
+    found = checked(done.stdout)
+    assert (done.returncode, found["decision"]) == (0, "keep")
+    assert found["speedup"] == pytest.approx(4 / 3)
+    [benchmark] = found["benchmarks"]
+    assert benchmark["name"] == "suite.Cached.track_iterations"
+
+
+def test_the_commit_is_found_that_changed_what_a_benchmark_of_asv_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    repository = tmp_path / "repository"
+    hashes = []
+    for number in range(4):
+        project(repository, iterations=4 if number >= 2 else 3)
+        (repository / "number.txt").write_text(str(number))
+        hashes.append(commit(repository))
+    asv_folder(repository)
+    done = fairlap("bisect", "--good", hashes[0], "--bad", hashes[3], *TRACKED, cwd=repository, timeout_s=800)
+    found = checked(done.stdout)
+    assert (done.returncode, found["outcome"], found["commit"]["commit"]) == (0, "found", hashes[2])
+    assert found["step"]["value"] == pytest.approx(4 / 3)

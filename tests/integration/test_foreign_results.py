@@ -128,9 +128,8 @@ def test_the_graphs_that_asv_publishes_have_the_imported_values(place: Path) -> 
         name, bracket, rest = series["contestant"].partition("(")
         title = f"{name} {combinations[f'({rest}']}" if bracket else name
         for point in series["points"]:
-            value = point["value"] if point["value_ns"] is None else point["value_ns"] / 1e9
             at = hashes[trend["runs"].index(point["run"])]  # in the order of the commits
-            imported[title, at] = value
+            imported[title, at] = point["figure"]["value"]
     assert imported.keys() == published.keys()
     assert len(imported) == 3 * (3 + 2)
     for key, value in published.items():
@@ -149,7 +148,7 @@ def test_the_medians_that_pytest_benchmark_compares_are_the_imported_ones(place:
         medians = sorted(float(each["median"]) for each in csv.DictReader(file))
     output("runs", "import", ".benchmarks")
     trends = checked(output("history", "pytest-benchmark", "--json"))["trends"]
-    found = [point["value_ns"] / 1e9 for trend in trends for series in trend["series"] for point in series["points"]]
+    found = [point["figure"]["value"] for trend in trends for series in trend["series"] for point in series["points"]]
     assert sorted(found) == pytest.approx(medians, rel=1e-12)
     assert len(found) == 4
     assert {series["contestant"] for trend in trends for series in trend["series"]} == {

@@ -70,7 +70,7 @@ def answer_of(
         "races": len(saved.readings),
         "seconds": saved.race_s,
     }
-    worse = _WORSE[request.quantity]
+    worse = _WORSE[request.quantity] if request.member is None or request.member.is_timed else "worse"
     if search is None:
         assert ends is not None
         return _without_step(ends, worse, found)

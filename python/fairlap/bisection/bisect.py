@@ -24,11 +24,11 @@ def bisect(
 ) -> Bisection:
     """Find the commit, or the release, between a good and a bad one that made it slower.
 
-    Give what races: a ``model`` ``on`` a framework, ``call="package.module:function"``, or a ``command``. With
-    ``releases``, the name of a package, or wheels, a folder or a pattern of them, ``good`` and ``bad`` are versions;
-    else they are commits of the ``repository``, by default that of the current folder. The outcome, the commit or
-    version and the ratio across its step are fields of the result, and an interrupted search goes on when it is called
-    again.
+    Give what races: a ``model`` ``on`` a framework, ``call="package.module:function"``, or a ``command``; or a
+    ``suite`` of asv or pytest-benchmark, and ``only``, the name of one of its benchmarks. With ``releases``, the name
+    of a package, or wheels, a folder or a pattern of them, ``good`` and ``bad`` are versions; else they are commits of
+    the ``repository``, by default that of the current folder. The outcome, the commit or version and the ratio across
+    its step are fields of the result, and an interrupted search goes on when it is called again.
 
     Options: ``quantity``, which is "wall", "cpu_time", "memory_peak", "time_to_first" or "compile_time"; ``prepare``,
     a shell command that builds each commit; of a model ``batch``, ``mode``, ``precision``, ``shapes``, ``dims`` and

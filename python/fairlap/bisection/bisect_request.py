@@ -13,11 +13,13 @@ from fairlap.bisection.points.history import History
 from fairlap.bisection.search import MOST_RACES
 from fairlap.errors import InvalidRequest
 from fairlap.frameworks.registry import framework_named
+from fairlap.frameworks.suites.child_process import Member
 from fairlap.judgement.judge_request import Benchmark, JudgeRequest, SearchedQuantity, require_fitting
 from fairlap.request.fields.source import is_callable_name
 from fairlap.request.names import contestant_named
 from fairlap.request.units import Seconds
 from fairlap.request.work import Mode, Precision
+from fairlap.suite.found_suites import suite_hash
 
 E_BISECT = "E_BISECT"
 _LEAST_SURE = 0.5
@@ -47,6 +49,9 @@ class BisectRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     releases: tuple[str, ...] = ()  # a package, or wheels, folders and patterns of wheels; commits where it is empty
     repository: Path = Path()
     benchmark: Benchmark = Benchmark()
+    suite: Path | None = None  # existing benchmarks, of which one races instead
+    only: str = ""  # its name, or a part or regular expression of it
+    member: Member | None = None  # that one, where it is of asv or pytest-benchmark
     model: RacedModel = RacedModel()
     prepare: str = ""
     quantity: SearchedQuantity = "wall"
@@ -68,8 +73,9 @@ class BisectRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def checked(request: BisectRequest) -> BisectRequest:
     """Refuse what cannot be searched, before anything runs."""
     benchmark, model = request.benchmark, request.model
-    if sum(map(bool, (benchmark.call, benchmark.command, model.model))) != 1:
-        raise InvalidRequest("give one of MODEL, --call and --command", code=E_BISECT)
+    if sum(map(bool, (benchmark.call, benchmark.command, model.model, request.suite))) != 1:
+        raise InvalidRequest("give one of MODEL, --call, --command and --suite", code=E_BISECT)
+    _require_for_suite(request)
     if model.model:
         _require_framework(model)
     if not model.model and model != RacedModel():
@@ -82,6 +88,16 @@ def checked(request: BisectRequest) -> BisectRequest:
     if request.releases:
         _require_for_releases(request)
     return request
+
+
+def _require_for_suite(request: BisectRequest) -> None:
+    """Refuse what the benchmark of a suite decides itself."""
+    if request.only and request.suite is None:
+        raise InvalidRequest("--only chooses a benchmark of a --suite; name one", code=E_BISECT)
+    if request.suite is not None and request.benchmark != Benchmark():
+        raise InvalidRequest("--suite has its benchmark's options; leave others out", code=E_BISECT)
+    if request.suite is not None and request.quantity != "wall":
+        raise InvalidRequest("a benchmark is searched by what it measures; leave --quantity out", code=E_BISECT)
 
 
 def _require_framework(asked: RacedModel) -> None:
@@ -134,4 +150,6 @@ def key_of(request: BisectRequest, history: History) -> str:
         platform.node(),
         str(Path.cwd()) if request.releases or request.model.model else "",
     ]
+    if request.suite is not None:
+        raced += [suite_hash(request.suite), msgspec.json.encode(request.member).decode()]
     return hashlib.sha256("\0".join(raced).encode()).hexdigest()[:16]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlap.bisection.bisect_request import BisectRequest
-from fairlap.pull_request.sides import callables, programs
+from fairlap.pull_request.sides import benchmark_contestant, callables, programs
 from fairlap.request.fields.package_origin import WITH
 from fairlap.request.names import CALL, CALLABLES, ContestantName, Contestants, contestant_named
 from fairlap.request.work import CALLABLE
@@ -21,6 +21,9 @@ def fields_between(request: BisectRequest, sides: Mapping[str, Side]) -> dict[st
     """Name what races, and its contestants by their sides."""
     benchmark, asked = request.benchmark, request.model
     folders = {name: side for name, side in sides.items() if isinstance(side, Path)}
+    if request.member is not None:
+        names = [benchmark_contestant(name, request.member, side) for name, side in sides.items()]
+        return {"models": (CALLABLE,), "contestants": Contestants.of(names)}
     if benchmark.command:
         return programs(benchmark.command, folders, benchmark.reported, request.pass_env)
     if benchmark.call and folders:
@@ -39,7 +42,9 @@ def fields_between(request: BisectRequest, sides: Mapping[str, Side]) -> dict[st
 
 
 def contestant_of(request: BisectRequest, name: str, side: Side) -> ContestantName:
-    """Name a callable or a framework that runs from a tree, or with a release."""
+    """Name a benchmark, a callable or a framework that runs from a tree, or with a release."""
+    if request.member is not None:
+        return benchmark_contestant(name, request.member, side)
     place = (CHECKOUT, str(side)) if isinstance(side, Path) else (WITH, side)
     if request.benchmark.call:
         call = (CALL, request.benchmark.call.replace(":", "."))

@@ -22,6 +22,7 @@ from fairlap.bisection.races import ProgressFor, Raced, race
 from fairlap.bisection.readings import Reading, levels_of
 from fairlap.bisection.saved_search import SavedSearch, Skipped, read_search, write_search
 from fairlap.bisection.search import Ended, RaceOf, Search
+from fairlap.bisection.suite_member import with_benchmark
 from fairlap.errors import FairlapError
 from fairlap.launch.environments import InstallFailed
 from fairlap.launch.packages.source_trees import NotBuilt
@@ -60,6 +61,8 @@ def searched(
         if releases is None
         else releases_between(request, releases, notify)
     )
+    release = "" if releases is None else releases.requirement(request.bad)
+    request = with_benchmark(request, release, notify)
     with held_folder(key_of(request, history)) as folder:
         saved = read_search(folder)
         places: Places = (

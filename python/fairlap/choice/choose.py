@@ -28,6 +28,7 @@ from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Share
 from fairlap.results.choice.choice import Choice, Objective
 from fairlap.results.choice.choice_of_results import ChoiceQuestion, choice_of
+from fairlap.results.decision.required_measured import require_computed
 from fairlap.results.decision.requirements import requirements_of
 from fairlap.results.prices import price_named
 from fairlap.results.results import results_of
@@ -63,6 +64,7 @@ def question_of(request: RaceRequest, minimise: str = "", score_margin: str | fl
     if given := [name for name in _NOT_ASKED if getattr(request, name) != _default_of(name)]:
         raise InvalidRequest(f"a choice does not take {given[0]}; leave it out", code=CODE)
     requirements = requirements_of(request.require) if request.require else ()
+    require_computed(requirements, metrics)
     return ChoiceQuestion(metrics[0], requirements, minimise or None, float(Share(score_margin)))  # type: ignore[arg-type]
 
 

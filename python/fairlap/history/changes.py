@@ -248,7 +248,7 @@ def _segments(points: Sequence[int], size: int) -> list[tuple[slice, slice]]:
 
 def _placed(series: Series, place: Mapping[str, int]) -> tuple[npt.NDArray[np.intp], Floats]:
     runs = np.array([place[each.run] for each in series.points], dtype=np.intp)
-    return runs, np.log([each.compared for each in series.points])
+    return runs, np.log([each.compared.value for each in series.points])
 
 
 def _controls(series: Sequence[Series], place: Mapping[str, int]) -> list[Control]:

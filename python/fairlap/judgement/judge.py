@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress, Silence
 from fairlap.race.stopping import Ending
-from fairlap.request.suite import read_suite
+from fairlap.suite.found_suites import FoundOptions, open_suite, suite_hash
 from fairlap.verdict import ONE_SIDE
 
 ProgressFor = Callable[[Plan, float | None], Progress]
@@ -52,23 +53,25 @@ def judge(
     """Keep, discard or undecided: race a change of code against its base.
 
     ``base`` and ``change`` are folders. Give ``call="package.module:function"``, imported from both, or ``command``,
-    run in both; or ``suite``, a file whose benchmarks all race. The change is kept if it is shown to be faster by more
-    than ``gain``, such as ``"1%"``.
+    run in both; or ``suite``, a file whose benchmarks all race, or a folder of asv or pytest-benchmark. The change is
+    kept if it is shown to be faster by more than ``gain``, such as ``"1%"``.
 
     Options: ``quantity``, of which it must need less in place of time, "cpu_time" or "memory_peak"; ``build``, a shell
     command that runs in both folders first; ``tests``, one that runs in the change and discards it when it fails;
-    ``ledger``, a file that spends one error rate over all changes that a search tries; ``confirm``, to race the last
-    change that a ledger kept against the first base; ``budget`` such as ``"2m"``, or ``blocks``; ``threads``;
-    ``seconds`` measured in each process; ``reported`` and ``same_output``, of a command; ``inputs`` and ``reference``,
-    of a callable, ``"module:function"`` of the current folder: what draws its arguments, and what answers right, by
-    default the base; ``wait=False``, to be refused while another race uses the same cores; ``pass_env``, names of
-    variables that both get although they look like secrets.
+    ``only``, names or regular expressions of benchmarks of the suite; ``ledger``, a file that spends one error rate
+    over all changes that a search tries; ``confirm``, to race the last change that a ledger kept against the first
+    base; ``budget`` such as ``"2m"``, or ``blocks``; ``threads``; ``seconds`` measured in each process; ``reported``
+    and ``same_output``, of a command; ``inputs`` and ``reference``, of a callable, ``"module:function"`` of the current
+    folder: what draws its arguments, and what answers right, by default the base; ``wait=False``, to be refused while
+    another race uses the same cores; ``pass_env``, names of variables that both get although they look like secrets.
     """
     of_command = {
         name: options.pop(name) for name in ("reported", "same_output", "inputs", "reference") if name in options
     }
+    only = options.pop("only", ())
     given: Mapping[str, Any] = {
         **options,
+        "only": (only,) if isinstance(only, str) else only,
         "base": base,
         "change": change,
         "benchmark": {"call": call, "command": command, **of_command},
@@ -115,13 +118,15 @@ def _confirming(request: JudgeRequest, file: LedgerFile) -> JudgeRequest:
             raise ChainBroken(
                 f"{folder} is not what the ledger recorded of {side.folder}; give {option} a folder with that code"
             )
-    suite = None
+    suite: Path | None = None
+    only: tuple[str, ...] = ()
     if last.suite:
         suite = Path(last.suite.file)
-        if read_suite(suite).sha256 != last.suite.sha256:
+        if not suite.exists() or suite_hash(suite) != last.suite.sha256:
             raise ChainBroken(f"the suite {suite} has changed since the ledger's try {last.number}; restore it")
+        only = tuple(f"^{re.escape(each.name)}$" for each in last.suite.benchmarks)
     request = msgspec.structs.replace(
-        request, base=base, change=change, benchmark=last.benchmark, suite=suite, quantity=last.judged_by
+        request, base=base, change=change, benchmark=last.benchmark, suite=suite, only=only, quantity=last.judged_by
     )
     require_gain(request)
     return request
@@ -190,7 +195,8 @@ def _prepared_race(
         )
     from fairlap.judgement.race_of_suite import planned_suite, raced_suite
 
-    suite = read_suite(request.suite)
+    options = FoundOptions(side=base, pass_env=request.pass_env)  # of the base, since a change may break benchmarks
+    suite = open_suite(request.suite, options, notify)
     of_suite = planned_suite(suite, request, base, change, notify)
     tried = SuiteOfTry(file=str(request.suite.absolute()), sha256=suite.sha256)
     longest_s = of_suite.longest_s(budget_s)

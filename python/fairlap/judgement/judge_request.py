@@ -37,6 +37,7 @@ class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     change: Path | None = None
     benchmark: Benchmark = Benchmark()
     suite: Path | None = None  # whose benchmarks race instead
+    only: tuple[str, ...] = ()  # of the suite: names or regular expressions
     build: str = ""
     tests: str = ""
     gain: float | None = None  # the default of the quantity
@@ -80,6 +81,8 @@ def checked(request: JudgeRequest) -> JudgeRequest:
             "--suite takes --inputs, --reference, --reported and --same-output from its file; leave them out",
             code=E_JUDGE,
         )
+    if request.only and request.suite is None:
+        raise InvalidRequest("--only chooses benchmarks of a --suite; name one", code=E_JUDGE)
     require_fitting(benchmark, request.judged_by, E_JUDGE)
     require_gain(request)
     return request
@@ -88,7 +91,7 @@ def checked(request: JudgeRequest) -> JudgeRequest:
 def _require_confirmable(request: JudgeRequest, given: int) -> None:
     if request.ledger is None:
         raise InvalidRequest("--confirm races what a ledger kept; name it with --ledger", code=E_JUDGE)
-    if given:
+    if given or request.only:
         raise InvalidRequest("--confirm races what the ledger has; name no benchmark", code=E_JUDGE)
     if request.quantity is not None:
         raise InvalidRequest("--confirm judges by the quantity of the ledger; leave --quantity out", code=E_JUDGE)

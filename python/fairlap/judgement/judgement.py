@@ -8,6 +8,7 @@ import msgspec
 
 from fairlap.judgement.judge_request import Quantity
 from fairlap.printed_document import PrintedDocument
+from fairlap.request.suite import LeftOut
 from fairlap.verdict.gates.candidate import Decision
 
 Reason = Literal[
@@ -106,6 +107,10 @@ class Judgement(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.judgeme
     benchmarks: Annotated[
         tuple[BenchmarkSpeedup, ...], _about("Of a suite; `speedup` is then the geometric mean.")
     ] = ()
+    trades: Annotated[
+        tuple[str, ...], _about("What the faster side is shown to cost, such as memory; it decides nothing.")
+    ] = ()
+    left_out: Annotated[tuple[LeftOut, ...], _about("Benchmarks of the suite that did not race, and why.")] = ()
     ended_undecided: Annotated[
         bool, _about("The race ended by its budget or its last block, so that the test at the end counts, too.")
     ] = False

@@ -23,8 +23,10 @@ from fairlap.race.counted_blocks import WorkBlocks, trouble, work_blocks, worst_
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress
 from fairlap.race.race import Race
+from fairlap.race.run import Run
 from fairlap.race.stopping import DECIDED, Ending
 from fairlap.request.work_title import compared_with
+from fairlap.results.results import results_of
 from fairlap.scenarios.process_result import ProcessResult
 
 
@@ -119,8 +121,14 @@ def judged(
     logs = np.array(list(log_speedups(plan, processes, question.quantity).values()))
     speedups = np.exp(logs)
     shown = verdict.candidate(np.log(speedups), gain=question.gain, level=question.level, ended=ended)
-    figures |= {"speedups": tuple(speedups.tolist()), "ended_undecided": ended}
+    figures |= {"speedups": tuple(speedups.tolist()), "ended_undecided": ended, "trades": trades(plan, processes)}
     return judgement_of(shown, figures, seconds_each=seconds / max(len({each.block for each in processes}), 1))
+
+
+def trades(plan: Plan, processes: Sequence[ProcessResult], of: str = "") -> tuple[str, ...]:
+    """Write what the faster side is shown to cost."""
+    found = results_of(Run(plan, list(processes), {}, {}))
+    return tuple(f"{of}{text}" for work in found.works() for text in found.of_work(work)[0].trades)
 
 
 def failure(processes: Sequence[ProcessResult], figures: Mapping[str, Any], of: str = "") -> Judgement | None:

@@ -21,9 +21,10 @@ import numpy.typing as npt
 from fairlap import quantity_text, verdict
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.frameworks.programs.command import require_programs
+from fairlap.frameworks.suites.child_process import BenchmarkSkipped
 from fairlap.judgement.judge_request import E_JUDGE, JudgeRequest, SearchedQuantity
 from fairlap.judgement.judgement import BenchmarkSpeedup, Judgement, decided
-from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table
+from fairlap.judgement.race_of_sides import Question, failure, figures_of, log_speedups, missing_table, trades
 from fairlap.judgement.wording import interval_ends, judgement_of, next_after, ratio_word
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, request_between
@@ -32,7 +33,7 @@ from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.progress import Silence
 from fairlap.race.race import Race
 from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
-from fairlap.request.suite import Selection, Suite
+from fairlap.request.suite import FoundRace, LeftOut, Selection, Suite
 
 Logs = Mapping[str, npt.NDArray[np.float64]]
 _OVER = object()
@@ -45,6 +46,7 @@ class PlannedSuite:
     plans: Mapping[str, Plan]
     bounds: Mapping[str, float]
     blocks_given: bool
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def device(self) -> str:
@@ -65,25 +67,38 @@ class PlannedSuite:
 def planned_suite(
     suite: Suite, request: JudgeRequest, base: Path, change: Path, notify: Callable[[str], None]
 ) -> PlannedSuite:
-    """Everything that is wrong with any benchmark is an error here, before a share of a ledger is spent."""
+    """Everything that is wrong with any benchmark is an error here, before a share of a ledger is spent.
+
+    Existing benchmarks that the base skips, or does not run, are left out; the change has to run all others.
+    """
     sides = {BASE: base, CHANGE: change}
     given = {"threads": request.threads, "blocks": request.blocks, "seconds": request.seconds}
     own: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     plans, bounds = {}, {}
-    for race in suite.selected(Selection(), "two sides"):
+    left_out: list[LeftOut] = []
+    selection = Selection(only=request.only)
+    for race in suite.selected(selection, "two sides"):
         race = msgspec.structs.replace(race, pass_env=(*race.pass_env, *request.pass_env), **own)
         try:
-            found = request_between(race, sides)
+            found = request_between(race, sides, tried=(BASE,))
             plan = plan_of(msgspec.structs.replace(found, max_slowdown=None, budget=request.budget), notify)
             require_programs(plan.contestants)
-        except NoBaseline as error:
-            raise NoBaseline(f"{race.name}: {error}") from None
+        except (BenchmarkSkipped, NoBaseline) as error:
+            if not isinstance(race, FoundRace):
+                raise NoBaseline(f"{race.name}: {error}") from None
+            skipped = "skipped: " if isinstance(error, BenchmarkSkipped) else ""
+            left_out.append(LeftOut(race.name, f"{skipped}{error}"))
+            continue
         except FairlapError as error:
             raise InvalidRequest(f"{race.name}: {error}", code=error.code) from None
         if len(plan.works) != 1 or found.conditions == "both":
             raise InvalidRequest(f"{race.name} races several works or conditions; give it one", code=E_JUDGE)
         plans[race.name], bounds[race.name] = plan, float(found.max_slowdown or verdict.MAX_SLOWDOWN)
-    return PlannedSuite(plans, bounds, any(not plan.until_decided for plan in plans.values()))
+    if not plans:
+        raise NoBaseline(f"{suite.path}: no benchmark is left: {left_out[0].name}: {left_out[0].why}")
+    of_others = suite.left_out(selection, "two sides")
+    blocks_given = any(not plan.until_decided for plan in plans.values())
+    return PlannedSuite(plans, bounds, blocks_given, (*left_out, *of_others))
 
 
 def raced_suite(
@@ -116,7 +131,7 @@ def judged_suite(
     suite: PlannedSuite, races: Mapping[str, Race], question: Question, *, ended: bool, seconds: float
 ) -> Judgement:
     """Judge what has run; ``ended`` where it ended for a reason that is blind to its figures."""
-    figures = figures_of(question, suite.plans.values(), seconds)
+    figures = figures_of(question, suite.plans.values(), seconds) | {"left_out": suite.left_out}
     for name, race in races.items():
         if (failed := failure(race.processes, figures, f"{name}: ")) is not None:
             return failed
@@ -128,7 +143,8 @@ def judged_suite(
         return decided("undecided", "not_comparable", "the benchmarks share fewer than two blocks", **figures)
     found = verdict.candidate_over_suite(logs, suite.bounds, gain=question.gain, level=question.level, ended=ended)
     mean = np.exp(verdict.mean_log_speedups(logs))
-    figures |= {"speedups": tuple(mean.tolist()), "ended_undecided": ended}
+    traded = (text for name, race in races.items() for text in trades(race.plan, race.processes, f"{name}: "))
+    figures |= {"speedups": tuple(mean.tolist()), "ended_undecided": ended, "trades": tuple(traded)}
     judgement = judgement_of(found.mean, figures, seconds_each=seconds / mean.size)
     judgement = msgspec.structs.replace(judgement, benchmarks=_benchmarks(suite, logs, found))
     fewest = verdict.fewest_blocks_over_suite(len(logs), question.level, ended=ended)

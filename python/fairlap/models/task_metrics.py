@@ -18,6 +18,8 @@ from fairlap.models.metrics import boxes, classes, tokens, values
 from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
 
 METRICS: Mapping[str, TaskMetric] = {**classes.METRICS, **values.METRICS, **tokens.METRICS, **boxes.METRICS}
+ACCURACY = "top1"
+"""Of what a row's column of that name is."""
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -39,7 +41,7 @@ class NotFinite(FairlapError):
 
 def accuracy_in(scores: Mapping[str, Score]) -> Score | None:
     """Find the share of right answers, if that was asked for."""
-    return next((score for name, score in scores.items() if name.partition(":")[0] == "top1"), None)
+    return next((score for name, score in scores.items() if name.partition(":")[0] == ACCURACY), None)
 
 
 def bounded_score_in(scores: Mapping[str, Score]) -> tuple[str, Score] | None:

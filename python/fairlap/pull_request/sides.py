@@ -16,6 +16,7 @@ from fairlap.request.fields.package_origin import WITH
 
 if TYPE_CHECKING:
     from fairlap.frameworks.suites.child_process import Member
+    from fairlap.request.names import ContestantName
     from fairlap.request.race_request import RaceRequest
     from fairlap.request.suite import RaceOfSuite
 
@@ -47,31 +48,44 @@ def callables(call: str, sides: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def benchmarks(
-    member: Member, sides: Mapping[str, Path], packages: Mapping[str, str], passed: Collection[str] = ()
+    member: Member,
+    sides: Mapping[str, Path],
+    packages: Mapping[str, str],
+    passed: Collection[str] = (),
+    tried: Collection[str] = (BASE, CHANGE),
 ) -> dict[str, Any]:
-    """Fields of a request that races one benchmark of a suite between two folders or releases, tried on each first.
+    """Fields of a request that races one benchmark of a suite between two folders or releases.
 
-    Raises NoBaseline where a side fails, and BenchmarkSkipped where the benchmark does not run here.
+    Sides in ``tried`` run it once before the race. Raises NoBaseline where one fails, and BenchmarkSkipped where the
+    benchmark does not run here.
     """
     from fairlap.frameworks.suites.child_process import BenchmarkFailed, BenchmarkSkipped
-    from fairlap.request.names import BENCHMARK, PATH, ContestantName, Contestants
+    from fairlap.request.names import Contestants
 
-    of_member = tuple((name, value) for name, value in msgspec.structs.asdict(member).items() if value)
     names = []
     for side, folder in sides.items():
         package = packages.get(side, "")
         try:
-            _tried(member, "" if package else str(folder), package, passed)
+            if side in tried:
+                _try(member, "" if package else str(folder), package, passed)
         except BenchmarkSkipped:
             raise
         except BenchmarkFailed as error:
             raise NoBaseline(f"the {side} does not run it: {error}") from None
-        place = (WITH, package) if package else (PATH, str(folder))
-        names.append(ContestantName(side, BENCHMARK, options=(*of_member, place)))
+        names.append(benchmark_contestant(side, member, package or folder))
     return {"models": ("callable",), "contestants": Contestants.of(names)}
 
 
-def _tried(member: Member, side: str, package: str, passed: Collection[str]) -> None:
+def benchmark_contestant(name: str, member: Member, side: Path | str) -> ContestantName:
+    """Name a benchmark of a suite with the code of a folder, or of a release that is installed."""
+    from fairlap.request.names import BENCHMARK, PATH, ContestantName
+
+    of_member = tuple((key, value) for key, value in msgspec.structs.asdict(member).items() if value)
+    place = (PATH, str(side)) if isinstance(side, Path) else (WITH, side)
+    return ContestantName(name, BENCHMARK, options=(*of_member, place))
+
+
+def _try(member: Member, side: str, package: str, passed: Collection[str]) -> None:
     from fairlap.frameworks.suites.child_process import BenchmarkProcess
     from fairlap.frameworks.suites.suite_benchmark import require_from_side
     from fairlap.machine.programs.passed_environment import own_environment
@@ -102,11 +116,14 @@ def python_of(package: str, notify: Callable[[str], None]) -> Iterator[str]:
 
 
 def request_between(
-    race: RaceOfSuite, sides: Mapping[str, Path], packages: Mapping[str, str] | None = None
+    race: RaceOfSuite,
+    sides: Mapping[str, Path],
+    packages: Mapping[str, str] | None = None,
+    tried: Collection[str] = (BASE, CHANGE),
 ) -> RaceRequest:
     """Race what a suite declares between two sides; the base has to run it, if it is a program or a benchmark.
 
-    ``packages`` are what is installed for a side in place of its folder.
+    ``packages`` are what is installed for a side in place of its folder; ``tried`` sides run a benchmark once first.
     """
     from fairlap.frameworks.suites.child_process import Member
     from fairlap.request.names import NO_CONTESTANTS
@@ -120,7 +137,7 @@ def request_between(
         raise NoBaseline(race.broken)
     if isinstance(race, FoundRace) and race.member:
         member = Member(race.tool, race.suite, race.member, race.module, race.root)
-        own = benchmarks(member, sides, packages or {}, race.pass_env)
+        own = benchmarks(member, sides, packages or {}, race.pass_env, tried)
     elif packages:
         raise InvalidRequest("a call or a command races between folders or commits, not releases", code=E_SUITE)
     elif race.command:

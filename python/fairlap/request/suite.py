@@ -115,14 +115,17 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     shard: Shard | None = None
 
 
+IN_ANOTHER_SHARD = "it is in another shard"
+
+
 @dataclass(frozen=True)
 class Suite:
     path: Path
     sha256: str
     races: tuple[RaceOfSuite, ...]
 
-    def selected(self, selection: Selection, kind: Kind) -> tuple[RaceOfSuite, ...]:
-        """List the races of all shards together, in the order of the file."""
+    def selected(self, selection: Selection, kind: Kind | None) -> tuple[RaceOfSuite, ...]:
+        """List the races of all shards together, in the order of the file; without a kind, of both."""
         unknown = [only for only in selection.only if not any(each.is_named(only) for each in self.races)]
         _require_known("--only", unknown, [each.name for each in self.races])
         _require_known("--tag", selection.tags, [tag for each in self.races for tag in each.tags])
@@ -131,13 +134,13 @@ class Suite:
             raise InvalidRequest(f"{self.path}: no race is left: {self.left_out(selection, kind)[0].why}", code=E_SUITE)
         return found
 
-    def left_out(self, selection: Selection, kind: Kind) -> tuple[LeftOut, ...]:
+    def left_out(self, selection: Selection, kind: Kind | None) -> tuple[LeftOut, ...]:
         whys = ((each.name, _why_not(each, selection, kind)) for each in self.races)
         return tuple(LeftOut(name, why) for name, why in whys if why)
 
 
-def _why_not(race: RaceOfSuite, selection: Selection, kind: Kind) -> str:
-    if race.kind != kind:
+def _why_not(race: RaceOfSuite, selection: Selection, kind: Kind | None) -> str:
+    if kind is not None and race.kind != kind:
         return (
             "it races between two sides; give --base and --change"
             if race.kind == "two sides"

@@ -83,7 +83,7 @@ def judged_work(found: WorkResult, order_differs: tuple[tuple[str, ...], tuple[s
         no_verdict_code=found.basis.no_verdict_code or None,
         comparisons=[_comparison(each) for each in found.comparisons],
         other_quantities=[_quantity(each) for each in found.other_quantities],
-        trades=[text for each in found.comparisons if (text := found.trade(each.a, each.b))],
+        trades=found.trades,
         means=None if found.table is None else verdict.means_and_spreads(found.table),
         welch=None if found.table is None else [WelchTest(**vars(each)) for each in verdict.welch(found.table)],
     )

@@ -262,6 +262,11 @@ class WorkResult:
             named = [each for each in prices.values() if each.p_adjusted <= self.level / len(prices)]
         return "" if judged is None else verdict.trade_sentence(judged, named)
 
+    @property
+    def trades(self) -> list[str]:
+        """Of all pairs."""
+        return [text for each in self.comparisons if (text := self.trade(each.a, each.b))]
+
     def with_rows(self) -> Iterator[tuple[ContestantResult, Row]]:
         return zip(self.contestants, self.rows, strict=True)
 

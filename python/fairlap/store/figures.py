@@ -14,7 +14,7 @@ from fairlap.results.column_definitions.estimate import Estimate, time_ns
 from fairlap.results.estimates import times
 from fairlap.results.row_quantities import TIMES, RowQuantity, quantity_columns
 from fairlap.scenarios.added import JudgedBefore
-from fairlap.scenarios.contract import Unit, scenarios
+from fairlap.scenarios.contract import scenarios
 from fairlap.store.database import Database
 from fairlap.store.runs.run_ids import time_in_ids
 
@@ -49,24 +49,13 @@ class RecordedFigure(msgspec.Struct, frozen=True):
     threads: int | None  # unknown of another tool
     device: str
     quantity: str
-    unit: str  # for people; of a time or a rate (ns, s, 1/s), or of another quantity (B, J, W, share, or none)
-    value_ns: float | None  # as a time, by which times and rates are compared; None of another quantity
-    low_ns: float | None
-    high_ns: float | None
-    value: float | None = None  # of another quantity, in its unit
-    low: float | None = None
-    high: float | None = None
+    unit: str  # of a time or a rate (ns, s, 1/s), or of another quantity (B, J, W, share, or none)
+    figure: Estimate  # in the unit
 
     @property
-    def compared(self) -> float:
-        """What a ratio is of."""
-        found = self.value if self.value_ns is None else self.value_ns
-        assert found is not None
-        return found
-
-    @property
-    def compared_ends(self) -> tuple[float | None, float | None]:
-        return (self.low, self.high) if self.value_ns is None else (self.low_ns, self.high_ns)
+    def compared(self) -> Estimate:
+        """What a ratio is of: times and rates as nanoseconds, other quantities as they are."""
+        return time_ns(self.figure, self.unit) if self.unit in TIMES else self.figure  # type: ignore[arg-type]
 
 
 def recorded_figures(db: Database, model: str, since: str, quantity: RowQuantity | None = None) -> list[RecordedFigure]:
@@ -103,25 +92,17 @@ def recorded_figures(db: Database, model: str, since: str, quantity: RowQuantity
     return figures
 
 
-_Figure = tuple[str, str, float | None, float | None, float | None, float | None, float | None, float | None]
+_Figure = tuple[str, str, Estimate]
+"""Of what, in which unit, and what it is."""
 
 
 def _judged_figure(cell: Mapping[str, Any], plan: _Asked) -> _Figure | None:
-    judged = _judged(cell) if cell["judged_by"] else _judged_before(cell, evaluation_counts=plan.count_evaluation)
-    return None if judged is None else _of_time(*judged)
+    return _judged(cell) if cell["judged_by"] else _judged_before(cell, evaluation_counts=plan.count_evaluation)
 
 
 def _other_figure(cell: Mapping[str, Any], quantity: RowQuantity) -> _Figure | None:
-    found, unit = quantity.value(cell), quantity.unit
-    if found is None:
-        return None
-    if unit in TIMES:
-        return _of_time(quantity.title, unit, time_ns(found, unit))  # type: ignore[arg-type]
-    return quantity.title, unit, None, None, None, found.value, found.low, found.high
-
-
-def _of_time(by: str, unit: str, found_ns: Estimate) -> _Figure:
-    return by, unit, found_ns.value, found_ns.low, found_ns.high, None, None, None
+    found = quantity.value(cell)
+    return None if found is None else (quantity.title, quantity.unit, found)
 
 
 def quantities_held(db: Database, model: str, since: str) -> list[str]:
@@ -136,28 +117,24 @@ def quantities_held(db: Database, model: str, since: str) -> list[str]:
     return [name for name, count in zip(names, counts, strict=True) if count]
 
 
-_Judged = tuple[str, Unit, Estimate]
-
-
-def _judged(cell: Mapping[str, Any]) -> _Judged | None:
-    unit = cell["judged_unit"]
+def _judged(cell: Mapping[str, Any]) -> _Figure | None:
     if cell["judged"] is None:
         return None
     found = Estimate(cell["judged"], cell["judged_low"], cell["judged_high"])
-    return cell["judged_by"], unit, time_ns(found, unit)
+    return cell["judged_by"], cell["judged_unit"], found
 
 
 def _before() -> tuple[JudgedBefore, ...]:
     return tuple(each for scenario in scenarios() for each in scenario.judged_before)
 
 
-def _judged_before(cell: Mapping[str, Any], *, evaluation_counts: bool) -> _Judged | None:
+def _judged_before(cell: Mapping[str, Any], *, evaluation_counts: bool) -> _Figure | None:
     had = next((each for each in _before() if cell[each.column] and each.counts(cell)), None)
     if had is None:
         return None
     values = Estimate(cell[had.column], cell[f"{had.column}_low"], cell[f"{had.column}_high"])
-    found, by = time_ns(values, had.unit), had.by(cell, evaluation_counts)
-    return (by, "ns", times(found, cell["batch"])) if had.of_items else (by, had.unit, found)
+    by = had.by(cell, evaluation_counts)
+    return (by, "ns", times(time_ns(values, had.unit), cell["batch"])) if had.of_items else (by, had.unit, values)
 
 
 def _asked(db: Database, model: str, since: str) -> dict[str, _Asked]:

@@ -78,7 +78,13 @@ def open_suite(path: Path, options: FoundOptions, notify: Callable[[str], None])
         raise InvalidRequest(
             f"{path} has no benchmark of asv, pytest-benchmark, Google Benchmark, nvbench or criterion", code=E_SUITE
         )
-    return Suite(path, folder_hash(path) if path.is_dir() else hashlib.sha256(content_of(path)).hexdigest(), races)
+    return Suite(path, suite_hash(path), races)
+
+
+def suite_hash(path: Path) -> str:
+    """Of a file, or of all code in the folder of the benchmarks."""
+    place = _benchmark_folder(path)
+    return folder_hash(place) if place.is_dir() else hashlib.sha256(content_of(place)).hexdigest()
 
 
 def is_own_file(path: Path) -> bool:

@@ -56,6 +56,7 @@ class RacedWork(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int
     why_no_verdict: str
     contestants: list[RacedContestant]
+    trades: Annotated[list[str], _about("What a faster contestant is shown to cost, such as memory.")] = []
 
 
 class RaceDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +105,7 @@ def works_of(results: Results) -> list[RacedWork]:
             blocks=len(each.blocks.kept),
             why_no_verdict=each.why_no_verdict,
             contestants=[_contestant(each, row) for row in each.rows],
+            trades=each.trades,
         )
         for work in results.works()
         for each in results.of_work(work)
@@ -164,6 +166,11 @@ def findings_in(races: Sequence[RaceDocument]) -> list[Finding]:
         for race in races
         for each in race.findings
     ]
+
+
+def trades_in(races: Sequence[RaceDocument]) -> list[str]:
+    """List what is shown to be traded, with the name of the race."""
+    return [f"{race.name}: {text}" for race in races for work in race.works for text in work.trades]
 
 
 def exit_status_of(races: Sequence[RaceDocument], *, two_sides: bool, strict: bool, lost: bool = False) -> int:

@@ -12,7 +12,7 @@ from fairlap.history.gate import GateFinding
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.render.judged import RATIOS_OF_BLOCKS
 from fairlap.suite.ratio_chart import has_ratios, ratio_chart
-from fairlap.suite.suite_document import RacedContestant, RaceDocument, RacedWork, SuiteDocument
+from fairlap.suite.suite_document import RacedContestant, RaceDocument, RacedWork, SuiteDocument, trades_in
 
 _GRAVEST_FIRST = ("slower", "exceeded", "not comparable", "inconclusive", "passed")
 _SIGNS = {"equivalent": " =", "inconclusive": " ?"}
@@ -28,7 +28,7 @@ def document_of(found: SuiteDocument) -> Document:
         title=f"Suite {found.file}",
         facts=_facts(found),
         sections=[
-            Section(_VERDICTS, notes=_verdicts(found)),
+            Section(_VERDICTS, notes=[*_verdicts(found), *(f"trade: {each}" for each in trades_in(found.races))]),
             Section(
                 "Works", [table] if table.rows else [], [f"{_MEANING} {RATIOS_OF_BLOCKS}"] if table.rows else [], chart
             ),

@@ -13,6 +13,7 @@ import numpy as np
 from fairlap.history.changes import Change, changes_in
 from fairlap.history.machine_drift import Control, machine_drift
 from fairlap.history.trends import Series, Trend
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.store.figures import RecordedFigure
 
 from .recording import recorded
@@ -122,9 +123,9 @@ def changes_claimed(logs: np.ndarray, upgraded: int = RUNS) -> list[Change]:
 
 
 def _point(run: str, log: float, *, new: bool) -> RecordedFigure:
-    version, value_ns, work = "2" if new else "1", float(np.exp(log)), "work"
+    version, found, work = "2" if new else "1", Estimate(float(np.exp(log))), "work"
     return RecordedFigure(
-        run, run, "a", "a", "fp32", version, work, work, "", "as-found", 1, "cpu", "wall_ns", "ns", value_ns, None, None
+        run, run, "a", "a", "fp32", version, work, work, "", "as-found", 1, "cpu", "wall_ns", "ns", found
     )
 
 

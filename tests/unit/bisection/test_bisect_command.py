@@ -14,11 +14,13 @@ from command_line import invoke, refusal
 from fairlap.bisection import searching
 from fairlap.bisection.bisect_request import BisectRequest
 from fairlap.bisection.bisection import Bisection
+from fairlap.bisection.contestants import fields_between
 from fairlap.bisection.races import Raced
 from fairlap.errors import FairlapError
 from fairlap.judgement.judgement import Judgement, SpeedupInterval, decided
 from fairlap.judgement.race_of_sides import failure
 from fairlap.machine.files.user_folders import work_cache
+from fairlap.request.names import Contestants
 from fairlap.scenarios.process_result import ProcessResult
 from histories_of_commits import git, history_of
 
@@ -297,6 +299,8 @@ def test_no_hook_or_filter_of_the_repository_runs(repository: Path, races: Races
         ("--command", "./run"),
         ("--same-output",),
         ("--sure", "40%"),
+        ("--only", "time_fn"),
+        ("--suite", "benchmarks"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_before_anything_runs(
@@ -312,3 +316,76 @@ def test_what_cannot_be_searched_is_refused_before_anything_runs(
 def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
     options = ("--good", "a", "--bad", "b", "--call", "hot:fn", "--repository", tmp_path)
     assert refusal("bisect", *options).code == "E_BISECT"
+
+
+BENCHMARKS = """
+import hot
+
+def time_fn():
+    hot.fn()
+
+def track_fn():
+    return hot.fn()
+
+def time_gone():
+    hot.gone()
+"""
+
+
+@pytest.fixture
+def suite(repository: Path) -> Path:
+    (repository / "benchmarks").mkdir()
+    (repository / "benchmarks" / "__init__.py").touch()
+    (repository / "benchmarks" / "speed.py").write_text(BENCHMARKS)
+    return repository / "benchmarks"
+
+
+def of_suite(repository: Path, suite: Path, *options: object) -> Result:
+    ends = ("--good", "good", "--bad", "HEAD", "--repository", repository, "--prepare", "grep fine state")
+    return invoke("bisect", *ends, "--suite", suite, "-q", "--json", *options)
+
+
+@pytest.mark.parametrize(("only", "worse"), [("speed.time_fn", "slower"), ("track", "worse")])
+def test_a_benchmark_of_asv_that_no_commit_has_is_searched_with_the_code_of_each(
+    repository: Path, suite: Path, races: Races, monkeypatch: pytest.MonkeyPatch, only: str, worse: str
+) -> None:
+    raced: list[Contestants] = []
+
+    def race(request: BisectRequest, earlier: Path, later: Path, *rest: Any) -> Raced:
+        raced.append(fields_between(request, {"base": earlier, "change": later})["contestants"])
+        return races(request, earlier, later, *rest)
+
+    monkeypatch.setattr(searching, "race", race)
+    found = msgspec.json.decode(of_suite(repository, suite, "--only", only).stdout, type=Bisection)
+    assert (found.outcome, worse in found.message) == ("found", True)
+    assert found.commit is not None
+    assert found.commit.subject == "change 11"
+    for contestants in raced:
+        sides = [dict(each.options) for each in contestants]
+        assert {each["name"] for each in sides} == {only if "." in only else "speed.track_fn"}
+        assert {each["suite"] for each in sides} == {str(suite)}
+        assert len({each["path"] for each in sides}) == 2
+        assert {Path(each["path"]) for each in sides} <= races.trees
+
+
+def test_an_edited_benchmark_is_another_search(repository: Path, suite: Path, races: Races) -> None:
+    only = ("--only", "speed.time_fn")
+    races.interrupted_at = 4
+    assert of_suite(repository, suite, *only).exit_code == 130
+    (suite / "speed.py").write_text(BENCHMARKS + "\n# another\n")
+    assert of_suite(repository, suite, *only).exit_code == 0
+    assert [each for each in races.between if each == (0, 16)] == [(0, 16)] * 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--only", "time"), ("--only", "no_such"), ("--only", "time_fn", "--quantity", "memory_peak"),
+     ("--only", "time_fn", "--inputs", "m:draw"), ("--only", "time_fn", "--call", "hot:fn")],
+)  # fmt: skip
+def test_one_benchmark_is_named_and_decides_its_own_options(
+    repository: Path, suite: Path, races: Races, options: tuple[str, ...]
+) -> None:
+    error = of_suite(repository, suite, *options).exception
+    assert isinstance(error, FairlapError)
+    assert error.code in ("E_BISECT", "E_SUITE")
+    assert not races.between

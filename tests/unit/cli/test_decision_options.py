@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import fairlap
 import pytest
 from command_line import output, refusal
+from fairlap.errors import InvalidRequest
+from fairlap.results.decision.required_measured import require_computed
+from fairlap.results.decision.requirements import requirements_of
 from fairlap.store.runs.run_file import RunFile, load_run_file, save_run
 from fairlap.store.store import open_store
 from runs_for_rows import a_run
@@ -98,7 +102,19 @@ def test_compare_refuses_before_a_process_starts(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
     assert refusal("compare", "mlp", "--on", "numpy", "--require", "latency<1").code == "E_REQUIRE"
     assert refusal("compare", "mlp", "--on", "numpy", "--for", "moon").code == "E_USE"
+    for limit in ("top1>=90%", "accuracy>=0.9", "latency<2ms,f1:logits>=0.5"):
+        assert refusal("compare", "mlp", "--on", "numpy", "--require", limit).code == "E_QUANTITY"
+        with pytest.raises(InvalidRequest) as raised:
+            fairlap.compare("mlp", on=["numpy"], require=limit)
+        assert raised.value.code == "E_QUANTITY"
     assert not (tmp_path / "runs.sqlite").exists()
+
+
+@pytest.mark.parametrize(("metrics", "limit"), [(("top1:logits",), "top1>=90%"), (("f1", "top1"), "accuracy>=0.9")])
+def test_a_limit_on_a_metric_that_is_computed_is_taken(metrics: tuple[str, ...], limit: str) -> None:
+    require_computed(requirements_of(limit), metrics)
+    with pytest.raises(InvalidRequest):
+        require_computed(requirements_of(limit), metrics[:1] if len(metrics) > 1 else ("mse",))
 
 
 def test_a_saved_decision_is_not_read_as_a_figure(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ def test_the_records_have_every_run_and_where_changes_begin(history: tuple[Path,
     assert (release["contestant"], release["run"]) == ("torch", history[1][15])
     assert release["ratio"].low < 1.05 < release["ratio"].high
     assert {row["change"] for row in rows if row["ratio"] is None} == {""}
+    assert {row["unit"] for row in rows} == {"ns"}
+    assert all(row["figure"].low <= row["figure"].value <= row["figure"].high for row in rows)
 
 
 def test_pictures_and_pages_are_drawn(tmp_path: Path, history: tuple[Path, list[str]]) -> None:

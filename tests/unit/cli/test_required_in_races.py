@@ -201,6 +201,17 @@ def test_a_race_of_a_suite_has_bounds_of_its_own(suite: Path, monkeypatch: pytes
     assert (done.exit_code, "E_REQUIRE" in done.output, "g: " in done.output) == (3, True, True)
 
 
+@pytest.mark.usefixtures("suite")
+def test_what_a_faster_change_costs_is_one_sentence_of_its_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_races(monkeypatch, change={"f": 0.8}, peak_of_change=1.2)
+    found = checked(invoke(*BETWEEN, "-o", "suite.md").stdout)
+    trades = {race["name"]: race["works"][0]["trades"] for race in found["races"]}
+    [trade] = trades.pop("f")
+    assert trade.endswith("for 20 % more peak memory")
+    assert trades == {"g": []}  # as fast as before
+    assert f"trade: f: {trade}" in Path("suite.md").read_text()
+
+
 def test_a_suite_of_contestants_compares_with_the_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "suite.toml").write_text(
         '[[race]]\nname = "mlp"\nmodels = ["mlp"]\ncontestants = ["torch", "jax"]\nthreads = 1\n'

@@ -190,3 +190,19 @@ def test_the_list_has_every_race_with_its_tags(folder: Path) -> None:
     found = checked(output("suite", "list", "suite.toml", "--json"))
     assert [each["name"] for each in found["races"]] == NAMES
     assert found["races"][1]["tags"] == ["quick"]
+
+
+@pytest.mark.parametrize("options", [(), ("--tag", "quick"), ("--only", "f[12]"), ("--shard", "2/2")])
+def test_the_list_is_what_a_run_with_the_same_options_would_race_and_leave_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    given_races(monkeypatch)
+    with (folder / "suite.toml").open("a") as file:
+        file.write('[[race]]\nname = "alone"\nmodels = ["callable"]\ncontestants = ["python:call=os.getpid"]\n')
+    ran = document(run("--json", *options))
+    listed = checked(output("suite", "list", "suite.toml", "--base", "base", "--change", "change", "--json", *options))
+    assert [each["name"] for each in listed["races"]] == [each["name"] for each in ran["races"]]
+    assert listed["left_out"] == ran["left_out"]
+    assert "alone" in {each["name"] for each in listed["left_out"]}
+    both = checked(output("suite", "list", "suite.toml", "--json"))
+    assert [each["name"] for each in both["races"]] == [*NAMES, "alone"]

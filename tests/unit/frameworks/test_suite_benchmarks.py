@@ -73,13 +73,42 @@ def test_benchmarks_of_asv_have_the_names_that_asv_gives_them(place: Path) -> No
     assert (kinds["peakmem_hold"], kinds["timeraw_import"]) == ("peakmem", "timeraw")
 
 
-def test_benchmarks_of_pytest_are_those_that_pytest_collects(place: Path) -> None:
+def test_benchmarks_of_pytest_are_those_that_pytest_collects(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"]
     collected = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False).stdout
     names = {line.rpartition("tests/")[2] for line in collected.splitlines() if "::" in line}
     found = asked("list", Member(PYTEST, str(place / "tests")), place / "old")
     assert {each.name for each in found.found} == names - {"test_speed.py::test_without_a_benchmark"}
     assert [each.tags for each in found.found if "test_sizes" in each.name] == [("sizes",)] * 2
+    assert list(tmp_path.iterdir()) == []  # pytest-benchmark would leave a folder, pytest its cache
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("pytest.ini", "[pytest]\naddopts = --no-such-option\n", "unrecognized arguments: --no-such-option"),
+        ("conftest.py", "import no_such_module\n", "No module named 'no_such_module'"),
+        ("conftest.py", "import pytest\npytest.exit('not on this machine')\n", "not on this machine"),
+    ],
+)
+def test_what_pytest_refuses_is_one_line_of_its_own_words(tmp_path: Path, file: str, text: str, words: str) -> None:
+    (pytest_folder(project(tmp_path)) / file).write_text(text)
+    by_hand = subprocess.run([sys.executable, "-m", "pytest", "tests"], cwd=tmp_path, capture_output=True, text=True)
+    assert words in by_hand.stdout + by_hand.stderr
+    [broken] = asked("list", Member(PYTEST, str(tmp_path / "tests")), tmp_path).broken
+    assert words in broken.why
+    assert f"status {by_hand.returncode}" in broken.why
+    assert len(broken.why.splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", ["--failed-first", "-p no:benchmark"])
+def test_options_of_a_project_that_pytest_alone_takes_do_not_end_it(tmp_path: Path, options: str) -> None:
+    (pytest_folder(project(tmp_path)) / "pytest.ini").write_text(f"[pytest]\naddopts = {options}\n")
+    found = asked("list", Member(PYTEST, str(tmp_path / "tests")), tmp_path)
+    assert (len(found.found), found.broken) == (7, ())
 
 
 def test_setup_runs_before_each_sample_and_is_not_in_its_time(place: Path) -> None:

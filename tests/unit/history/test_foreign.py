@@ -170,7 +170,7 @@ def test_options_choose_benchmarks_branches_and_dates(place: Path) -> None:
     assert len(checked(output("history", "asv", "--on", "suite.time_sort", "--json"))["trends"]) == 2
     [memory] = checked(output("history", "asv", "--on", "*peakmem*", "--json"))["trends"]
     assert (memory["unit"], memory["bisect"]) == ("B", [])
-    assert memory["series"][0]["points"][0]["value"] == 50_000_000
+    assert memory["series"][0]["points"][0]["figure"]["value"] == 50_000_000
     [late] = checked(output("history", "asv", "--on", "suite.time_parse", "--since", "2026-01-20", "--json"))["trends"]
     assert len(late["runs"]) == COMMITS - 19
     output("runs", "import", pytest_folder(place / ".benchmarks"))
@@ -250,6 +250,33 @@ def test_what_is_no_result_is_refused_in_a_line_and_nothing_is_stored(name: str,
     assert error.code in ("E_OTHER_TOOL", "E_RUN_FILE")
     assert len(str(error)) < 1000
     assert "foreign" not in json.loads(output("runs", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code", "part"),
+    [
+        ("data.js", b"export const a = 1", "E_OTHER_TOOL", "window.BENCHMARK_DATA ="),
+        ("data.js", b"window.BENCHMARK_DATA = (function(){ return {}; })()", "E_OTHER_TOOL", "column 1"),
+        ("data.js", b"window.BENCHMARK_DATA = {}", "E_OTHER_TOOL", "entries"),
+        ("google.json", b'{"context": {}, "benchmarks": []}', "E_OTHER_TOOL", "context, benchmarks"),
+        ("package.json", b'{"name": "a", "version": "1"}', "E_OTHER_TOOL", "name, version"),
+        ("list.json", b"[1, 2]", "E_OTHER_TOOL", "no object"),
+        ("page.json", b"<html>", "E_OTHER_TOOL", "neither JSON"),
+        ("empty.json", b"", "E_OTHER_TOOL", "empty"),
+        ("deep.json", b"[" * 100_000, "E_OTHER_TOOL", "JSON"),
+        ("then.json", b'{"machine_info": {}, "benchmarks": [], "datetime": "then"}', "E_OTHER_TOOL", "'then'"),
+        ("suite.json", b'{"schema": "fairlap.suite/1"}', "E_RUN_FILE", "suite show"),
+        ("run.json", b'{"plan": {}}', "E_RUN_FILE", "run file"),
+    ],
+)
+def test_a_file_that_is_not_what_it_seems_is_refused_by_what_it_is(
+    name: str, content: bytes, code: str, part: str
+) -> None:
+    Path(name).write_bytes(content)
+    error = refusal("runs", "import", name)
+    assert (error.code, part in str(error), name in str(error)) == (code, True, True)
+    assert len(str(error).splitlines()) == 1
+    assert ("required field" in str(error)) == (name == "run.json")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from fairlap.judgement.judge_request import Benchmark, JudgeRequest
 from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.ledger import level_of_share, read_ledger
 from fairlap.judgement.race_of_sides import Question, judged, planned
+from fairlap.meters.memory import Memory
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.race.planning.plan import Plan
 from fairlap.scenarios.process_result import Outcome
@@ -81,6 +82,16 @@ def test_the_command_says_that_answers_were_not_compared() -> None:
     for compared, times in ((False, 1), (True, 0), (None, 0)):
         found = decided("keep", "faster", "faster", answers_compared=compared)
         assert _text(found).count("answers not compared") == times
+
+
+def test_what_a_faster_change_costs_is_one_sentence() -> None:
+    run = saved_run({"base": 1e6, "change": 0.8e6}, blocks=16)
+    for process in run.processes:
+        process.memory = Memory({"peak": int(1e8 * (1.2 if process.contestant == "change" else 1.0))})
+    found = judged(run.plan, run.processes, Question(0.0, ONE_SIDE), ended=True, seconds=1.0)
+    assert found.decision == "keep"
+    [trade] = found.trades
+    assert trade.endswith("for 20 % more peak memory")
 
 
 def test_too_few_blocks_come_with_how_many_it_takes_and_how_long() -> None:

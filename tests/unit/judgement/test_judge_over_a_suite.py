@@ -9,6 +9,7 @@ from typing import Any, cast
 import fairlap
 import msgspec
 import pytest
+from benchmark_suites import asv_folder, project
 from command_line import invoke, refusal
 from fairlap.errors import FairlapError
 from fairlap.judgement import race_of_suite
@@ -152,6 +153,56 @@ def test_the_command_prints_every_benchmark(folder: Path, speedups: dict[str, fl
     done = invoke("judge", "--base", "base", "--change", "change", "--suite", "suite.toml", "-q")
     assert done.exit_code == 0
     assert all(f"  {name}: " in done.stdout for name in NAMES)
+
+
+@pytest.fixture
+def existing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a suite of asv, and two versions of its project."""
+    project(tmp_path / "base", steps=1)
+    project(tmp_path / "change", steps=1)
+    (asv_folder(tmp_path) / "lost.py").write_text("import no_such_module\n")
+    monkeypatch.chdir(tmp_path)
+
+    def race(suite: PlannedSuite, question: Question, budget_s: float | None, notify: Any) -> Judgement:
+        found = shown(runs(dict.fromkeys(suite.plans, 1.2), 24), question)
+        return msgspec.structs.replace(found, left_out=suite.left_out)
+
+    monkeypatch.setattr(race_of_suite, "raced_suite", race)
+    return tmp_path
+
+
+RACED = ["suite.Cached.track_iterations", "suite.time_function"]
+
+
+def judged_existing(**options: Any) -> Judgement:
+    return fairlap.judge("base", "change", suite="benchmarks", threads=1, **options)
+
+
+def test_existing_benchmarks_decide_and_those_that_the_base_does_not_run_are_named(existing: Path) -> None:
+    found = judged_existing(only=["time_function", "track_", "Refuses.*None", "Broken", "lost"])
+    assert found.decision == "keep"
+    assert [each.name for each in found.benchmarks] == RACED
+    left_out = {each.name: each.why for each in found.left_out}
+    assert "no text" in left_out["suite.Refuses.time_pair(param1=1, param2=None)"]
+    assert "AttributeError" in left_out["suite.Broken.time_broken"]
+    assert "no_such_module" in left_out["lost"]
+    assert "--only" in left_out["suite.time_elsewhere"]
+
+
+def test_a_search_over_existing_benchmarks_confirms_by_the_same_ones(existing: Path) -> None:
+    names = "|".join(RACED)
+    judged_existing(only=names, ledger="tries.json")
+    found = fairlap.judge(ledger="tries.json", confirm=True)
+    assert [each.name for each in found.benchmarks] == RACED
+    (existing / "benchmarks" / "suite.py").write_text("import hot\ndef time_function():\n    pass\n")
+    assert refusal("judge", "--ledger", "tries.json", "--confirm").code == "E_LEDGER_CHAIN"
+
+
+def test_a_suite_of_which_nothing_runs_and_a_choice_without_one_are_refused(existing: Path) -> None:
+    sides = ("judge", "--base", "base", "--change", "change")
+    assert refusal(*sides, "--suite", "benchmarks", "--only", "Broken").code == "E_BASELINE"
+    assert refusal(*sides, "--suite", "benchmarks", "--only", "no_such").code == "E_SUITE"
+    assert refusal(*sides, "--call", "hot:solve", "--only", "time").code == "E_JUDGE"
 
 
 @pytest.mark.slow

@@ -174,7 +174,7 @@ def test_the_history_and_a_difference_of_runs_are_of_that_figure(
         found = {each.contestant: each for each in store.ask(recorded_figures, "mlp", "")}
     ns = {name: 1e9 / figure if unit == "1/s" else 1e9 * figure for name, figure in figures.items()}
     assert {each.quantity for each in found.values()} == {by}
-    assert {name: each.value_ns for name, each in found.items()} == pytest.approx(ns, rel=0.01)
+    assert {name: each.compared.value for name, each in found.items()} == pytest.approx(ns, rel=0.01)
     compared = compare_saved_runs(race(), race()).differences
     assert {each.after: each.medians_ns[1] for each in compared} == pytest.approx(ns, rel=0.01)
 

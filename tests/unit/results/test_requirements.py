@@ -13,6 +13,7 @@ from fairlap.results.decision.requirements import Qualification, qualification, 
 from fairlap.results.prices import price_given
 from fairlap.results.results import results_of
 from fairlap.results.row import Row
+from fairlap.verdict import changes_among
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs_for_rows import a_run, crashed
@@ -65,6 +66,8 @@ def test_a_score_takes_a_number_and_a_share_also_percent(text: str) -> None:
         ("import<2s", "import_s", 2),
         ("time_to_first_inference<500ms", "time_to_first_inference_s", 0.5),
         ("memory<4GB", "peak_memory_bytes", 4e9),
+        ("memory_peak<=4GB", "peak_memory_bytes", 4e9),  # as gates call it
+        ("compile_time<2s", "compile_cold_s", 2),
         ("min_memory<4GiB", "min_memory_bytes", 4 * 1024**3),
         ("energy<2mJ", "energy_per_item_j", 0.002),
         ("energy<1Wh", "energy_per_item_j", 3600),
@@ -99,6 +102,17 @@ def test_what_cannot_be_read_is_refused_with_a_code(text: str) -> None:
     with pytest.raises(InvalidRequest) as error:
         requirements_of(text)
     assert error.value.code == "E_REQUIRE"
+
+
+@pytest.mark.parametrize("text", ["memory_peak<=2", "memory_peak<=2%", "latency<20"])
+def test_a_limit_without_its_unit_is_refused_with_the_units_and_the_change_that_may_be_meant(text: str) -> None:
+    with pytest.raises(InvalidRequest) as error:
+        requirements_of(text)
+    name = text.partition("<")[0]
+    assert f"{name}<" in str(error.value).partition(";")[2]
+    assert ("GiB" if "memory" in name else "ms") in str(error.value)
+    [change] = changes_among(str(error.value).rpartition(" ")[2])[0]
+    assert (change.quantity, change.change) == (name, 0.02)
 
 
 @settings(max_examples=40)

@@ -52,7 +52,7 @@ def test_the_figure_of_a_row_without_one_is_the_time_that_decided_such_a_race(
     run, [row, *_] = daily_run(0)
     stored(tmp_path / "s", [(run, [before_judged(with_value(row, name, estimate))])])
     [found] = figures(tmp_path / "s")
-    assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
+    assert (found.compared.value, found.compared.low, found.compared.high) == pytest.approx(ns)
 
 
 def test_a_row_without_one_that_did_not_always_reach_the_score_was_judged_by_its_steps(tmp_path: Path) -> None:
@@ -78,7 +78,8 @@ def test_the_figure_is_what_the_row_was_judged_by(
     stored(tmp_path / "s", [(run, [row])])
     [found] = figures(tmp_path / "s")
     assert (found.quantity, found.unit) == ("how long it takes", unit)
-    assert (found.value_ns, found.low_ns, found.high_ns) == pytest.approx(ns)
+    assert (found.compared.value, found.compared.low, found.compared.high) == pytest.approx(ns)
+    assert found.figure == estimate
 
 
 def test_a_store_of_before_rows_were_judged_has_the_same_history(tmp_path: Path) -> None:

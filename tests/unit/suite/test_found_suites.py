@@ -94,7 +94,7 @@ def test_commits_of_the_repository_race_and_their_checkouts_are_gone_afterwards(
 def test_tests_with_a_benchmark_race_and_groups_are_tags(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given_races(monkeypatch)
     found = document(run("tests", "--tag", "sizes"))
-    assert set(by_name(found)) == {f"tests/test_speed.py::test_sizes[{n}]" for n in (100, 200)}
+    assert set(by_name(found)) == {f"test_speed.py::test_sizes[{n}]" for n in (100, 200)}
     assert found["exit_status"] == 0
     assert {race["tags"][-1] for race in found["races"]} == {"sizes"}
 
@@ -134,7 +134,7 @@ SMALL = "from hot import solve\ndef time_function():\n    solve(9)\ndef time_bro
 
 
 def test_a_pull_request_races_them_as_well(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    races = given_races(monkeypatch, change={"time_function": 1.3})
+    races = given_races(monkeypatch, change={"time_function": 1.3}, peak_of_change=0.8)
     monkeypatch.chdir(place / "change")
     (asv_folder(place / "change") / "suite.py").write_text(SMALL)
     (place / "change" / "gate.toml").write_text('max_slowdown = "20%"\n')
@@ -144,6 +144,7 @@ def test_a_pull_request_races_them_as_well(place: Path, monkeypatch: pytest.Monk
     assert {plan.gate.max_slowdown for plan in races.plans.values() if plan.gate} == {0.2}
     lines = (place / "change" / "comment.md").read_text().splitlines()
     kinds = [line for line in lines if line.startswith("- ")]
+    assert sum("25 % more peak memory" in line for line in lines) == 1
     assert [(line.startswith(word), part in line) for line, word, part in zip(kinds, WORDS, PARTS, strict=False)] == [
         (True, True)
     ] * 2

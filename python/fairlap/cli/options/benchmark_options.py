@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from fairlap.cli.options.values import NAME
 
 if TYPE_CHECKING:
     from fairlap.judgement.judge_request import Benchmark
@@ -14,6 +17,11 @@ INPUTS = click.option(
 )
 REPORTED = click.option(
     "--reported", default="", metavar="FORMAT[:NAME]", help="Race by the time that the command reports."
+)
+
+SUITE = click.Path(path_type=Path)
+ONLY = click.option(
+    "--only", multiple=True, type=NAME, metavar="NAME|REGEX", help="Only these benchmarks of the suite. Repeatable."
 )
 
 

@@ -28,7 +28,17 @@ from fairlap.pull_request.sides import BASE, CHANGE, request_between
 from fairlap.race.planning.plan_from_request import plan_of
 from fairlap.race.planning.plan_reach import allow
 from fairlap.request.race_request import RaceRequest
-from fairlap.request.suite import E_SUITE, FoundRace, Kind, LeftOut, RaceOfSuite, Selection, Suite, of_shard
+from fairlap.request.suite import (
+    E_SUITE,
+    IN_ANOTHER_SHARD,
+    FoundRace,
+    Kind,
+    LeftOut,
+    RaceOfSuite,
+    Selection,
+    Suite,
+    of_shard,
+)
 from fairlap.request.units import Seconds
 from fairlap.results.decision.required_measured import require_measured
 from fairlap.results.results import Results
@@ -263,7 +273,7 @@ class _Running:
         status = exit_status_of(races, two_sides=bool(options.sides), strict=options.strict, lost=self._lost)
         known = {*self._names, *(each.name for each in self._skipped)}
         others = [each.name for each in self._suite.selected(options.selection, options.kind)]
-        elsewhere = [LeftOut(name, "it is in another shard") for name in others if name not in known]
+        elsewhere = [LeftOut(name, IN_ANOTHER_SHARD) for name in others if name not in known]
         return SuiteDocument(
             suite=self._id,
             file=str(self._suite.path),

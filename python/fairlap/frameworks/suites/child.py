@@ -100,7 +100,7 @@ class Child:
         from fairlap.frameworks.suites.pytest_benchmarks import Session, run_pytest
 
         session = Session()
-        run_pytest(self._suite, session)
+        run_pytest(self._suite, session, self._options["scratch"])
         self.reply(
             found=[{"name": name, "kind": "time", "module": file, "tags": tags} for name, file, tags in session.found],
             broken=[{"name": name, "why": why} for name, why in session.broken],
@@ -117,7 +117,7 @@ class Child:
             self._serve(samples.sample_ns)
 
         session = Session(self._name, suspended if mode == "run" else None)
-        run_pytest(self._options["module"], session, self._options["root"])
+        run_pytest(self._options["module"], session, self._options["scratch"], self._options["root"])
         if session.broken:
             self.reply(error=session.broken[0][1])
         elif session.outcome in ("skipped", "failed"):

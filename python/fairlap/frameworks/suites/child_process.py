@@ -75,6 +75,11 @@ class Member(msgspec.Struct, frozen=True):
     module: str = ""
     root: str = ""
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether it measures a time, by the name that it has in asv."""
+        return self.tool != ASV or self.name.partition("(")[0].rpartition(".")[2].lower().startswith("time")
+
 
 class BenchmarkProcess:
     """``side`` is the folder that is searched first. ``within`` its worker it shares the worker's session."""
@@ -95,7 +100,8 @@ class BenchmarkProcess:
         self._replies, self._requests, self._rest = replies, requests, b""
         scratch = ScratchFolder()
         weakref.finalize(self, scratch.remove)
-        options = {**msgspec.structs.asdict(member), "side": side, "replies": for_replies, "requests": for_requests}
+        pipes = {"replies": for_replies, "requests": for_requests}
+        options = {**msgspec.structs.asdict(member), "side": side, "scratch": str(scratch.path), **pipes}
         words = [str(python), "-P", "-m", "fairlap.frameworks.suites.child", mode, json.dumps(options)]
         keywords: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -20,13 +20,23 @@ import pytest
 from fairlap.frameworks.suites.timed_samples import TimedSamples
 
 FIXTURE = "benchmark"
-_OPTIONS = ("-q", "--no-header", "-p", "no:cacheprovider", "--capture=no", "-o", "console_output_style=classic")
+_OPTIONS = (
+    "-q",
+    "--no-header",
+    "--capture=no",
+    "-o",
+    "console_output_style=classic",
+    "-o",
+    "cache_dir={scratch}/cache",
+)
 _OF_PLUG_INS = {  # whatever the configuration has: neither coverage nor workers, and no benchmark left out
     "pytest_cov": ("--no-cov",),
     "xdist": ("-n0",),
-    "pytest_benchmark": ("--benchmark-only", "--benchmark-enable"),
+    "pytest_benchmark": ("--benchmark-only", "--benchmark-enable", "--benchmark-storage=file://{scratch}/saved"),
 }
 _EXPLAINED = re.compile(r"^E\s+(.+)", re.MULTILINE)
+_OF_OPTIONS = re.compile(r": error: (.+)")
+_SETTINGS = re.compile(r"^\s*inifile: (?!None$)(.+)", re.MULTILINE)
 
 
 class Suspended(Protocol):
@@ -43,6 +53,7 @@ class Session:
         self.found: list[tuple[str, str, tuple[str, ...]]] = []  # node ids with their files and groups
         self.root = ""  # to which node ids are relative
         self.broken: list[tuple[str, str]] = []  # what could not be collected, with the reason
+        self.refused = ""  # why pytest ended before it came to a test, in its own words
         self.outcome: Literal["", "passed", "skipped", "failed"] = ""
         self.why = ""
         self.used = False
@@ -51,19 +62,59 @@ class Session:
 _now = Session()
 
 
-def run_pytest(place: str, session: Session, root: str = "") -> None:
-    """Run pytest on a file or folder, with the options of its configuration, but without coverage and workers."""
+def run_pytest(place: str, session: Session, scratch: str, root: str = "") -> None:
+    """Run pytest on a file or folder, with the options of its configuration, but without coverage and workers.
+
+    What it would leave in the current folder goes into the folder ``scratch``.
+    """
     global _now
     _now = session
-    options = [*_OPTIONS, *(word for module, words in _OF_PLUG_INS.items() if find_spec(module) for word in words)]
+    installed = [word for module, words in _OF_PLUG_INS.items() if find_spec(module) for word in words]
+    of_plug_ins, own = ([each.replace("{scratch}", scratch) for each in words] for words in (installed, _OPTIONS))
+    options = [*own, *of_plug_ins]
     options += [f"--rootdir={root}"] if root else []
     options += [] if session.node_id else ["--collect-only"]
     for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:  # of a worker that runs fairlap
         del os.environ[name]
     status = pytest.main([place, *options], plugins=[sys.modules[__name__]])
+    if unknown := set(session.refused.split()) & set(of_plug_ins):  # the project disables a plug-in that is installed
+        session.refused = ""
+        options = [each for each in options if each not in unknown]
+        status = pytest.main([place, *options], plugins=[sys.modules[__name__]])
     fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     if not session.outcome and not session.broken and status not in fine:
-        session.broken.append((place, f"pytest ended with status {int(status)}"))
+        why = f": {session.refused}" if session.refused else ""
+        session.broken.append((place, f"pytest ended with status {int(status)}{why}"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_cmdline_parse() -> Generator[None, Any, None]:
+    """Keep what is wrong with its options or a conftest.py, which it only prints."""
+    outcome = yield
+    if outcome.excinfo is not None:
+        _now.refused = _words_of(outcome.excinfo[1])
+
+
+pytest_cmdline_main = pytest_cmdline_parse
+
+
+def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    _now.refused = f"{excinfo.typename}: {_words_of(excinfo.value)}"
+
+
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Keep the reason of pytest.exit, too."""
+    _now.refused = _words_of(excinfo.value)
+
+
+def _words_of(error: BaseException) -> str:
+    """Take one line: the wrong option without the usage before it, and the file that has it."""
+    text = str(error)
+    if wrong := _OF_OPTIONS.search(text):
+        settings = _SETTINGS.search(text)
+        return f"{wrong[1]} (inifile: {settings[1]})" if settings else wrong[1]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return (lines or [type(error).__name__])[0]
 
 
 @pytest.fixture(name=FIXTURE)

@@ -61,7 +61,10 @@ class Files:
 
     def parsed(self, path: Path, content: bytes) -> dict[str, Any]:
         with self.understood(path):
-            found = json.loads(content)
+            try:
+                found = json.loads(content)
+            except json.JSONDecodeError as error:
+                raise refuse(path, f"it is not valid JSON in line {error.lineno}, column {error.colno}") from None
         if not isinstance(found, dict):
             raise refuse(path, "it is not a JSON object")
         return found
@@ -114,5 +117,8 @@ def at_milliseconds(since_1970: float) -> str:
 
 def at_text(text: str) -> str:
     """Read a time in ISO 8601; one without a zone is in UTC."""
-    found = datetime.fromisoformat(text)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"its datetime {text[:_MOST_CHARACTERS]!r} is not in ISO 8601") from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")

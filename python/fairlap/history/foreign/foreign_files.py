@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from fairlap.errors import shortened
 from fairlap.history.foreign.action_data import ASSIGNMENT, action_points, is_action_data, without_assignment
 from fairlap.history.foreign.asv_results import asv_points, is_results_folder
-from fairlap.history.foreign.file_reading import Files, refuse
+from fairlap.history.foreign.file_reading import MOST_BYTES, Files, refuse
 from fairlap.history.foreign.pytest_files import is_pytest_file, pytest_points
 from fairlap.store.foreign_points import ForeignPoint
 
 _HEAD_BYTES = 100_000
+_MOST_KEYS = 5
 _SIGNS = (b'"machine_info"', b'"lastUpdate"', b'"repoUrl"', b'"result_columns"', b'"commit_hash"')
 
 
@@ -20,6 +23,26 @@ def points_in(path: Path, project: str = "") -> list[ForeignPoint] | None:
     if points == []:
         raise refuse(path, "it holds no value")
     return points
+
+
+def why_unknown(path: Path) -> str:
+    """Explain what a file is that no other tool wrote; empty where it may be a run of fairlap."""
+    if path.stat().st_size > MOST_BYTES:
+        return ""
+    content = Files().content(path)
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        if path.suffix == ".js":
+            return "no `data.js` of github-action-benchmark, which begins with `window.BENCHMARK_DATA =`"
+        return "neither JSON nor a bundle of fairlap" if content.strip() else "empty"
+    if not isinstance(found, dict):
+        return "JSON, but no object, so neither a run of fairlap nor a result of another tool that is read"
+    if "plan" in found or str(found.get("schema", "")).startswith("fairlap."):
+        return ""
+    keys = ", ".join(shortened(str(key)) for key in list(found)[:_MOST_KEYS])
+    of_tools = "asv, github-action-benchmark and pytest-benchmark"
+    return f"JSON of something else (its keys: {keys or 'none'}); read are runs of fairlap and results of {of_tools}"
 
 
 def _points_in(path: Path, files: Files, project: str) -> list[ForeignPoint] | None:
@@ -53,7 +76,7 @@ def _of_file(path: Path, files: Files, project: str) -> list[ForeignPoint] | Non
     if is_action_data(document):
         return action_points(path, files, document, project)
     if is_script:
-        raise refuse(path, "its data have no entries")
+        raise refuse(path, "its data lack `entries`, or `lastUpdate`")
     if is_pytest_file(document):
         return pytest_points(path, files, document, project)
     if "commit_hash" in document and "results" in document:

@@ -13,6 +13,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.history.changes import changes_in, smallest_steps
 from fairlap.history.model_history import ModelHistory, TrendHistory, history_of
 from fairlap.history.trends import Series, Trend
+from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.store.errors import NoSuchRun
 from fairlap.store.figures import RecordedFigure
 from fairlap.store.foreign_points import TOOLS, ForeignPoint, Tool, foreign_points, foreign_sources
@@ -87,16 +88,9 @@ def _history(tool: Tool, points: Sequence[ForeignPoint], margin: float, *, with_
 
 def _figure(point: ForeignPoint, run: str) -> RecordedFigure:
     unit = _TIMES.get(point.unit) or ("B" if point.unit in _SIZES else point.unit.replace("1/s", "per s"))
-    values = point.value, point.low, point.high
-    if unit in _TIMES.values():
-        to_ns = 1e9 if unit == "s" else 1.0
-        of_time = tuple(None if each is None else to_ns * each for each in values)
-        figures = (*of_time, None, None, None)
-    else:
-        figures = (None, None, None, *values)
     return RecordedFigure(
         run, point.at, point.benchmark, point.tool, "", "", point.benchmark, point.benchmark, "", "", None, "",
-        f"measured by {point.tool}", unit, *figures,
+        f"measured by {point.tool}", unit, Estimate(point.value, point.low, point.high),
     )  # fmt: skip
 
 

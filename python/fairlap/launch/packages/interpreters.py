@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+import sysconfig
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ OLDEST = (3, 11)  # that fairlap runs in, and so its workers
 _ANSWERS_WITHIN_S = 60.0
 # Python 2 understands it too, so that its version can be named.
 _QUESTIONS = """\
-import json, sys
+import json, sys, sysconfig
 try:
     import ensurepip, venv
     makes = True
@@ -33,6 +34,7 @@ print(json.dumps({
     "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "prefix": [sys.prefix, getattr(sys, "base_prefix", sys.prefix)],
     "sites": sites,
+    "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
     "makes_environments": makes,
 }))
 """
@@ -50,37 +52,47 @@ class Interpreter:
     version: tuple[int, int, int]
     base_prefix: str
     sites: tuple[str, ...] = ()  # folders of its packages, where these are used; it was named by its path
+    free_threaded: bool = False
 
     @property
     def is_alike(self) -> bool:
         """Whether native modules of this process can be imported in it."""
-        return self.version[:2] == sys.version_info[:2]
+        own = own_interpreter()
+        return (self.version[:2], self.free_threaded) == (own.version[:2], own.free_threaded)
 
     @property
     def name(self) -> str:
-        return ".".join(map(str, self.version))
+        return ".".join(map(str, self.version)) + ("t" if self.free_threaded else "")
+
+    @property
+    def folder(self) -> str:
+        """The name that the folder of its modules has below ``lib``."""
+        return f"python{self.version[0]}.{self.version[1]}{'t' if self.free_threaded else ''}"
 
 
 def own_interpreter() -> Interpreter:
-    return Interpreter(sys.executable, sys.version_info[:3], sys.base_prefix)
+    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    return Interpreter(sys.executable, sys.version_info[:3], sys.base_prefix, free_threaded=free_threaded)
 
 
 def interpreter_named(text: str) -> Interpreter:
-    """Find the interpreter of a version, such as 3.13, or at a path; that of this process where the text is empty."""
+    """Find the interpreter of a version, 3.13 or the free-threaded 3.14t, or at a path; the own one without a text."""
     if not text:
         return own_interpreter()
     if "/" in text:
         return _required(text, Path(text).expanduser().absolute())
-    wanted = tuple(map(int, text.split(".")))
-    if sys.version_info[: len(wanted)] == wanted:
-        return own_interpreter()
+    free_threaded, own = text.endswith("t"), own_interpreter()
+    wanted = tuple(map(int, text.removesuffix("t").split(".")))
+    if (own.version[: len(wanted)], own.free_threaded) == (wanted, free_threaded):
+        return own
     _require_not_too_old(text, wanted)
     for folder in os.get_exec_path():
-        path = Path(folder) / f"python{wanted[0]}.{wanted[1]}"
+        path = Path(folder) / f"python{wanted[0]}.{wanted[1]}{'t' if free_threaded else ''}"
         answer = _answer_of(str(path)) if path.is_file() else None
-        if answer is not None and tuple(answer["version"][: len(wanted)]) == wanted:
-            found = _interpreter(text, path, answer)
-            return Interpreter(found.path, found.version, found.base_prefix)
+        if answer is None or bool(answer.get("free_threaded")) != free_threaded:
+            continue
+        if tuple(answer["version"][: len(wanted)]) == wanted:
+            return replace(_interpreter(text, path, answer), sites=())
     raise NoInterpreter(f"python={text}: no folder of PATH has a Python {text}; install it, or give its path")
 
 
@@ -106,7 +118,8 @@ def _interpreter(text: str, path: Path, answer: dict[str, Any]) -> Interpreter:
             f"with the package python{major}.{minor}-venv"
         )
     sites = tuple(dict.fromkeys(answer["sites"]))
-    return Interpreter(str(path), (major, minor, patch), answer["prefix"][1], sites)
+    free_threaded = bool(answer.get("free_threaded"))
+    return Interpreter(str(path), (major, minor, patch), answer["prefix"][1], sites, free_threaded)
 
 
 def _require_not_too_old(text: str, version: tuple[int, ...]) -> None:

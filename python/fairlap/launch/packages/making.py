@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from fairlap.launch.packages.built_wheels import built_wheel
-from fairlap.launch.packages.interpreters import Interpreter, interpreter_named
+from fairlap.launch.packages.interpreters import Interpreter, interpreter_named, own_interpreter
 from fairlap.request.fields.package_origin import BUILD, FIND_LINKS, INDEX, PYTHON, flags_in, named_in, source_in
 from fairlap.secrets import without_secrets
 
@@ -55,8 +54,12 @@ class Making:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Let no process write bytecode between the packages of the user's own environment."""
-        return {"PYTHONDONTWRITEBYTECODE": "1"} if self.interpreter.sites else {}
+        """Let no process write bytecode between the packages of the user's own environment.
+
+        A free-threaded Python keeps running without its lock, also beside a module that does not ask for that.
+        """
+        found = {"PYTHONDONTWRITEBYTECODE": "1"} if self.interpreter.sites else {}
+        return found | ({"PYTHON_GIL": "0"} if self.interpreter.free_threaded else {})
 
 
 AS_USUAL = Making()
@@ -88,4 +91,4 @@ def with_built_wheels(requirements: Sequence[str], making: Making, python: Path,
 
 def runs_same_python(site: Path) -> bool:
     """Whether an environment has the Python of this process, whose native module its worker then imports."""
-    return site.parent.name == f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    return site.parent.name == own_interpreter().folder

@@ -82,7 +82,8 @@ def why_not_for(wheel: str, interpreter: Interpreter) -> str:
     abis = found["abi"].split(".")
     if not any(_is_for(each, minor, abis) for each in found["python"].split(".")):
         return f"it is for {found['python']}-{found['abi']}, and Python here is {interpreter.name}"
-    if not {"none", "abi3", f"cp3{minor}"} & set(abis):
+    native = {f"cp3{minor}t"} if interpreter.free_threaded else {f"cp3{minor}", "abi3"}
+    if not {"none", *native} & set(abis):
         return f"it is for the ABI {found['abi']}, and Python here is {interpreter.name}"
     systems, machine = _SYSTEMS.get(sys.platform, ()), platform.machine()
     here = [each for each in found["platform"].split(".") if each == "any" or _is_of(each, systems, machine)]

@@ -102,11 +102,12 @@ def _points(trend: Trend, series: Series) -> list[dict[str, Any]]:
         {
             "contestant": series.contestant,
             "began_at": point.began_at,
-            "value": _shown(trend, point.compared),
-            "low": _shown(trend, _or(point.compared_ends[0], point.compared)),
-            "high": _shown(trend, _or(point.compared_ends[1], point.compared)),
+            "value": _shown(trend, compared.value),
+            "low": _shown(trend, _or(compared.low, compared.value)),
+            "high": _shown(trend, _or(compared.high, compared.value)),
         }
         for point in series.points
+        if (compared := point.compared)
     ]
 
 
@@ -117,7 +118,7 @@ def _levels(trend: Trend, series: Series, changes: tuple[Change, ...]) -> list[d
     found = []
     for number, (start, end) in enumerate(pairwise(edges)):
         own = [point for point in series.points if start <= point.run < end]
-        level = float(np.median([_shown(trend, point.compared) for point in own])) if own else 0.0
+        level = float(np.median([_shown(trend, point.compared.value) for point in own])) if own else 0.0
         for point in own[:1] + own[-1:]:
             common = {"contestant": series.contestant, "level": f"{series.contestant} {number}"}
             found.append({**common, "began_at": point.began_at, "value": level})

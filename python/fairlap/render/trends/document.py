@@ -100,7 +100,7 @@ def _contestants(found: TrendHistory, on: str) -> Table:
 def _cells(trend: Trend, series: Series) -> list[str]:
     ends = (series.points[0], series.points[-1])
     versions = " -> ".join(dict.fromkeys(point.version for point in ends if point.version))
-    figures = [f"{figure_text(trend, point.compared)}, {day(point.began_at)}" for point in ends]
+    figures = [f"{figure_text(trend, point.compared.value)}, {day(point.began_at)}" for point in ends]
     return [series.contestant, versions, str(len(series.points)), *figures]
 
 
@@ -159,14 +159,11 @@ def _data(history: ModelHistory) -> HistoryDocument:
 
 
 _OF_THE_TREND = ("work", "conditions", "threads", "device", "machine", "quantity")
-_OF_A_RUN = ("version", "run", "began_at", "value_ns", "low_ns", "high_ns")
-_OF_OTHERS = ("unit", "value", "low", "high")  # of quantities that are no times
+_OF_A_RUN = ("version", "run", "began_at", "unit", "figure")
 
 
 def _records(history: ModelHistory) -> Records:
     """One line for each contestant and run; ``change`` is the cause of a change that begins there."""
-    are_times = all(each.trend.is_time for each in history.trends)
-    of_a_run = _OF_A_RUN if are_times else (*_OF_A_RUN, *_OF_OTHERS)
     rows = []
     for each in history.trends:
         changes = {(name, change.run): change for change in each.changes for name in change.contestants}
@@ -175,6 +172,6 @@ def _records(history: ModelHistory) -> Records:
             for point in series.points:
                 change = changes.get((series.contestant, point.run))
                 ratio = None if change is None else Estimate(change.ratio, change.low, change.high)
-                own = [getattr(point, name) for name in of_a_run]
+                own = [getattr(point, name) for name in _OF_A_RUN]
                 rows.append([*same, series.contestant, *own, "" if change is None else change.cause, ratio])
-    return Records((*_OF_THE_TREND, "contestant", *of_a_run, "change", "ratio"), rows, ("ratio",))
+    return Records((*_OF_THE_TREND, "contestant", *_OF_A_RUN, "change", "ratio"), rows, ("figure", "ratio"))

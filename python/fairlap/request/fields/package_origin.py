@@ -33,7 +33,7 @@ _PINNED = re.compile(
     r"| @ git\+(?P<repository>(file|https|ssh)://[^\s#]+)@(?P<commit>[0-9a-f]{40}([0-9a-f]{24})?))"
 )
 _COMMIT = re.compile(r"git\+(?P<repository>(file|https|ssh)://[^\s#]+)@(?P<revision>[^\s#@:-][^\s#@:]*)")
-_VERSION_OF_PYTHON = re.compile(r"\d\.\d{1,2}(\.\d{1,3})?")
+_VERSION_OF_PYTHON = re.compile(r"\d\.\d{1,2}(\.\d{1,3})?t?")
 _FLAG = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
 _ADDRESS = re.compile(r"(https?|file)://[!-~]+")
 
@@ -165,7 +165,7 @@ _FORMS = {
 }
 _MEANT: Mapping[str, str] = {
     WITH: "a release such as numpy==2.1.0, nor ./PACKAGE.whl, ./FOLDER or git+file:///REPOSITORY@COMMIT",
-    PYTHON: "a version such as 3.13, nor the path of an interpreter, such as ./venv/bin/python",
+    PYTHON: "a version such as 3.13 or 3.14t, nor the path of an interpreter, such as ./venv/bin/python",
     BUILD: "of the form NAME=VALUE, such as build=CFLAGS=-O3",
     INDEX: "the address of a package index, such as https://HOST/simple",
     FIND_LINKS: "a folder of wheels, nor an address",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from fairlap import verdict
 from fairlap.errors import InvalidRequest
 from fairlap.models.modes import MODES
@@ -10,6 +12,7 @@ from fairlap.request.commands import reports_of
 from fairlap.request.names import COMMAND
 from fairlap.request.work import Work
 from fairlap.results.decision.gate_findings import E_QUANTITY, require_known
+from fairlap.results.decision.requirements import Requirement
 from fairlap.results.other_quantities import ENERGY, FIRST_ANSWERS, QUANTITIES_OF_A_DEVICE, core_quantity_keys
 
 _OF_A_DEVICE = frozenset(each.key for each in QUANTITIES_OF_A_DEVICE)
@@ -26,6 +29,19 @@ def require_measured(plan: Plan) -> None:
         for work in plan.works:
             if why := _why_not(plan, work, required.quantity):
                 raise InvalidRequest(f"{required.text}: {why}", code=E_QUANTITY)
+
+
+def require_computed(requirements: Sequence[Requirement], metrics: Collection[str]) -> None:
+    """Refuse a limit on a metric that a race with these metrics does not compute, before it takes its time."""
+    for each in requirements:
+        if lacking := each.lacks_metric(metrics):
+            has = f"it has {', '.join(metrics)}" if metrics else f"give --metric {lacking}, with --labels and --inputs"
+            raise InvalidRequest(f"{each.text}: this race does not compute {lacking}; {has}", code=E_QUANTITY)
+
+
+def metrics_of(plan: Plan) -> tuple[str, ...]:
+    of_works = (name for work in plan.works if work.source is not None for name in work.source.metrics)
+    return tuple(dict.fromkeys((*plan.metrics, *of_works)))
 
 
 def _why_not(plan: Plan, work: Work, quantity: str) -> str:

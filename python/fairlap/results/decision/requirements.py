@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.task_metrics import METRICS
+from fairlap.models.task_metrics import ACCURACY, METRICS
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.flat_row import columns
+from fairlap.results.other_quantities import quantity_keys
 from fairlap.results.row import Row
 from fairlap.suggestions import did_you_mean
 
@@ -47,6 +48,8 @@ SHORT_NAMES = {
     "latency": "latency_p50_ns",
     "throughput": "throughput_per_s",
     "memory": "peak_memory_bytes",
+    "memory_peak": "peak_memory_bytes",
+    "compile_time": "compile_cold_s",
     "cost": "cost_per_1000_items",
     "energy": "energy_per_item_j",
     "power": "mean_power_w",
@@ -87,14 +90,22 @@ class Requirement(msgspec.Struct, frozen=True):
 
     def _score_in(self, row: Row) -> Estimate | None:
         """Of the metric, whichever output it scores unless the requirement names one."""
-        names = (name for name in row.scores if self.metric in (name, name.partition(":")[0]))
-        found = next((row.scores[name] for name in names), None)
+        found = next((score for name, score in row.scores.items() if _is_of(self.metric, name)), None)
         return None if found is None else Estimate(found.value, found.low, found.high)
+
+    def lacks_metric(self, computed: Collection[str]) -> str:
+        """Name the metric that it needs and that is not among these; empty where there is none."""
+        needed = self.metric or (ACCURACY if self.column == "accuracy" else "")
+        return "" if not needed or any(_is_of(needed, name) for name in computed) else needed
 
     def _met(self, value: float) -> bool:
         if self.operator in ("<", "<="):
             return value < self.limit or (self.operator == "<=" and value == self.limit)
         return value > self.limit or (self.operator == ">=" and value == self.limit)
+
+
+def _is_of(metric: str, name: str) -> bool:
+    return metric in (name, name.partition(":")[0])
 
 
 def requirements_of(text: str) -> tuple[Requirement, ...]:
@@ -143,7 +154,8 @@ def _requirement(text: str) -> Requirement:
         limit, _ = _limit(text, "_score" if metric.best_is_1 else "", found["limit"])
         return Requirement(text, "scores", found["operator"], limit, metric=found["name"])  # type: ignore[arg-type]
     column = _column(found["name"])
-    limit, currency = _limit(text, column, found["limit"])
+    change = f"{found['name']}{found['operator']}+2%" if found["name"] in quantity_keys() else ""
+    limit, currency = _limit(text, column, found["limit"], change)
     return Requirement(text, column, found["operator"], limit, currency)  # type: ignore[arg-type]
 
 
@@ -167,7 +179,8 @@ def _suffix(column: str) -> str:
     return max((suffix for suffix in UNITS if column.endswith(suffix)), key=len, default="")
 
 
-def _limit(text: str, column: str, limit: str) -> tuple[float, str]:
+def _limit(text: str, column: str, limit: str, change: str = "") -> tuple[float, str]:
+    """Read a number in the unit of the column, and a currency. ``change`` is a bound that may have been meant."""
     found = _LIMIT.fullmatch(limit)
     if found is None or not math.isfinite(float(found["number"])):
         raise _wrong(f"the limit of {text!r} is not a number with a unit")
@@ -179,7 +192,8 @@ def _limit(text: str, column: str, limit: str) -> tuple[float, str]:
     units = UNITS.get(_suffix(column), {"": 1.0})
     if unit not in units:
         named = ", ".join(each or "none" for each in units)
-        raise _wrong(f"the unit of {text!r} has to be one of: {named}")
+        meant = f"; a change from the baseline is written {change}" if change and unit in ("", "%") else ""
+        raise _wrong(f"the unit of {text!r} has to be one of: {named}{meant}")
     return number * units[unit], ""
 
 

@@ -237,6 +237,32 @@ def test_an_interpreter_that_is_too_old_or_without_pip_is_refused(said: str, fol
     assert code_of(f"torch:python={fake_python(folder, said)}") == "E_INTERPRETER"
 
 
+def test_a_free_threaded_python_is_another_one_than_that_of_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs stand in for both, which answer what these would answer."""
+    said = json.loads(answer([3, 14, 2], "cpython", makes=1))
+    for name, free_threaded in (("python3.14", False), ("python3.14t", True), ("python3.15", True)):
+        program = fake_python(tmp_path, json.dumps({**said, "free_threaded": free_threaded}))
+        program.rename(tmp_path / name)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    plain, free = interpreter_named("3.14"), interpreter_named("3.14.2t")
+    assert [(Path(each.path).name, each.name, each.folder) for each in (plain, free)] == [
+        ("python3.14", "3.14.2", "python3.14"), ("python3.14t", "3.14.2t", "python3.14t"),
+    ]  # fmt: skip
+    assert not free.is_alike
+    for text in ("3.15", "3.13t"):
+        assert code_of(f"torch:python={text}") == "E_INTERPRETER"
+    for name, runs_in in (
+        ("a-1-cp314-cp314t-linux_x86_64.whl", free), ("a-1-cp314-cp314-linux_x86_64.whl", plain),
+        ("a-1-cp311-abi3-linux_x86_64.whl", plain),
+    ):  # fmt: skip
+        assert [why_not_for(name, each) == "" for each in (plain, free)] == [runs_in is plain, runs_in is free]
+    made = [making_of(contestant_named(f"torch:python={text}").options) for text in ("3.14", "3.14t")]
+    assert [each.variables for each in made] == [{}, {"PYTHON_GIL": "0"}]
+    assert len({key_of(("torch",), each) for each in made}) == 2
+
+
 def test_an_interpreter_that_is_not_here_is_refused_and_this_one_is_found(folder: Path) -> None:
     for text in ("./no", "./", "3.99", "3.9"):
         assert code_of(f"torch:python={text}") == "E_INTERPRETER"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.benchmark_options import INPUTS, REPORTED, benchmark_of
+from fairlap.cli.options.benchmark_options import INPUTS, REPORTED, SUITE, benchmark_of
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, PASS_ENV, SECONDS, WAIT
 from fairlap.cli.options.values import DURATION, SHARE
 from fairlap.cli.output import print_result
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _SECTIONS = {
     "What to search": "good bad releases repository prepare pass-env",
-    "What to race": "call command on batch mode precision shapes dims trust quantity inputs reference reported "
-    "same-output",
+    "What to race": "call command suite only on batch mode precision shapes dims trust quantity inputs reference "
+    "reported same-output",
     "How long": "sure races budget blocks seconds threads wait",
     "Output": "output json q quiet",
     "Help": "h help",
@@ -33,12 +33,14 @@ _WHEEL = ".whl"
     "bisect",
     cls=Command,
     sections=_SECTIONS,
-    essential="good bad releases call command on prepare quantity sure budget json",
+    essential="good bad releases call command suite only on prepare quantity sure budget json",
     examples="""
 fairlap bisect --good v1.2 --bad HEAD --call my_package.hot:parse
     Find the commit since v1.2 that made a callable slower.
 fairlap bisect --good v1.2 --bad HEAD --command './benchmark --size 10' --prepare 'make -s'
     Build each commit that is raced; skip those that do not build.
+fairlap bisect --good v1.2 --bad HEAD --suite benchmarks/ --only 'time_solve(n=100)'
+    Race a benchmark of asv as it is.
 fairlap bisect --releases onnxruntime --good 1.26.0 --bad 1.32.0 convnet --on onnxruntime
     Find the release that made a model slower, each in an environment of its own.
 """,
@@ -64,6 +66,8 @@ fairlap bisect --releases onnxruntime --good 1.26.0 --bad 1.32.0 convnet --on on
     "--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from each commit."
 )
 @click.option("--command", "run", default="", metavar="COMMAND", help="Program to race, run in each commit.")
+@click.option("--suite", type=SUITE, metavar="BENCHMARKS", help="Race one of asv, pytest-benchmark or another tool.")
+@click.option("--only", default="", metavar="NAME|REGEX", help="Which one of BENCHMARKS.")
 @click.option("--on", default="", metavar="FRAMEWORK", help="Race MODEL on this: torch, torch:compile.")
 @click.option("--batch", type=click.IntRange(min=1), help="Items in one call of MODEL.  [default: the model's own]")
 @click.option("--mode", default="infer", metavar="MODE", help="infer, grad or train.  [default: infer]")

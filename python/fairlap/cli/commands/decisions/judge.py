@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlap.cli.help import Command
-from fairlap.cli.options.benchmark_options import INPUTS, REPORTED, benchmark_of
+from fairlap.cli.options.benchmark_options import INPUTS, ONLY, REPORTED, SUITE, benchmark_of
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, PASS_ENV, SECONDS, WAIT
 from fairlap.cli.options.values import DURATION, FILE, Parsed
 from fairlap.cli.output import print_result
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECTIONS = {
-    "What to judge": "base change call command suite inputs reference reported same-output build tests pass-env",
+    "What to judge": "base change call command suite only inputs reference reported same-output build tests pass-env",
     "What to keep": "quantity gain ledger confirm",
     "How long": "budget blocks seconds threads wait",
     "Output": "output json q quiet",
     "Help": "h help",
 }
+
+_MOST_LEFT_OUT = 10
 
 
 def _gain(text: str) -> float:
@@ -50,7 +52,8 @@ fairlap judge --ledger tries.json --confirm
 @click.option("--change", type=_FOLDER, metavar="FOLDER", help="Code to judge.")
 @click.option("--call", default="", metavar="MODULE:CALLABLE", help="Python callable to race, imported from both.")
 @click.option("--command", "run", default="", metavar="COMMAND", help="Program to race, run in both.")
-@click.option("--suite", type=FILE, metavar="SUITE.toml", help="Every call and command of a suite, instead of one.")
+@click.option("--suite", type=SUITE, metavar="SUITE.toml|BENCHMARKS", help="Race all benchmarks of a suite instead.")
+@ONLY
 @INPUTS
 @click.option(
     "--reference", default="", metavar="MODULE:CALLABLE", help="What answers right.  [default: the base's callable]"
@@ -111,6 +114,10 @@ def _text(found: Judgement) -> str:
 
     lines = [f"{found.decision}: {found.message}{f' [{found.code}]' if found.code else ''}"]
     lines += [_benchmark_text(each) for each in found.benchmarks]
+    lines += [f"trade: {each}" for each in found.trades]
+    lines += [f"  {each.name}: left out: {each.why}" for each in found.left_out[:_MOST_LEFT_OUT]]
+    if (more := len(found.left_out) - _MOST_LEFT_OUT) > 0:
+        lines.append(f"  and {more} more left out; --json has them")
     lines += [NOT_COMPARED] if found.answers_compared is False else []
     if found.output:
         lines.append(found.output)

@@ -157,7 +157,7 @@ def _judged_suite(
     from fairlap.render.encoders.text import text_of
     from fairlap.request.units import LargestSlowdown
     from fairlap.suite.found_suites import FoundOptions, is_own_file, open_suite
-    from fairlap.suite.suite_document import findings_in
+    from fairlap.suite.suite_document import findings_in, trades_in
     from fairlap.suite.suite_page import document_of, without_verdicts
     from fairlap.suite.suite_sides import Sides
 
@@ -183,7 +183,13 @@ def _judged_suite(
     click.echo(text_of(shown))
     table = markdown_of(without_verdicts(shown))
     return result.exit_status, comment_text(
-        name, findings, [], max_slowdown=None, charts=charts or job.page, table=table
+        name,
+        findings,
+        [],
+        max_slowdown=None,
+        charts=charts or job.page,
+        table=table,
+        trades=trades_in(result.races),
     )
 
 

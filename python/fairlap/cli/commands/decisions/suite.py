@@ -16,6 +16,7 @@ from fairlap.cli.options.values import DURATION, FILE, LARGEST_SLOWDOWN, NAME
 from fairlap.cli.output import print_document, print_error, print_note, print_result
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.printed_document import PrintedDocument
+from fairlap.request.suite import Kind, LeftOut
 
 if TYPE_CHECKING:
     from fairlap.cli.races.suite_races import SuiteOptions
@@ -40,6 +41,16 @@ class SuiteList(PrintedDocument, frozen=True, tag="fairlap.suite-list/1"):
     file: str
     sha256: str
     races: list[ListedRace]
+    left_out: list[LeftOut]
+
+
+_TAG = click.option(
+    "--tag", "tags", multiple=True, type=NAME, metavar="TAG", help="Only races with this tag. Repeatable."
+)
+_ONLY = click.option("--only", multiple=True, type=NAME, metavar="NAME|REGEX", help="Only these races. Repeatable.")
+_SHARD = click.option("--shard", type=NAME, metavar="N/OF", help="Every OF-th race from the N-th on: 2/5.")
+_BASE = click.option("--base", metavar="FOLDER|COMMIT|RELEASE", help="One side: ./old, v1.2, or numpy==2.1.0.")
+_CHANGE = click.option("--change", metavar="FOLDER|COMMIT|RELEASE", help="The other side; may not be slower.")
 
 
 @click.group("suite")
@@ -67,11 +78,11 @@ fairlap suite run suite.toml --resume suite.json -o suite.json
 """,
 )
 @click.argument("file", type=_SUITE, metavar="SUITE.toml|BENCHMARKS")
-@click.option("--tag", "tags", multiple=True, type=NAME, metavar="TAG", help="Only races with this tag. Repeatable.")
-@click.option("--only", multiple=True, type=NAME, metavar="NAME|REGEX", help="Only these races. Repeatable.")
-@click.option("--shard", type=NAME, metavar="N/OF", help="Every OF-th race from the N-th on: 2/5.")
-@click.option("--base", metavar="FOLDER|COMMIT|RELEASE", help="One side: ./old, v1.2, or numpy==2.1.0.")
-@click.option("--change", metavar="FOLDER|COMMIT|RELEASE", help="The other side; may not be slower.")
+@_TAG
+@_ONLY
+@_SHARD
+@_BASE
+@_CHANGE
 @click.option("--max-slowdown", type=LARGEST_SLOWDOWN, help="Largest acceptable one of BENCHMARKS.  [default: 2%]")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of BENCHMARKS.  [default: all cores]")
 @REQUIRED_CHANGES
@@ -208,36 +219,52 @@ def _with_result(files: list[tuple[Path, Format]], found: SuiteDocument) -> list
     examples="""
 fairlap suite list suite.toml
     List the races with their tags.
-fairlap suite list benchmarks/
-    List the benchmarks of asv and pytest-benchmark in a folder.
+fairlap suite list benchmarks/ --change v1.3 --base v1.2 --only solve
+    List the benchmarks of asv and pytest-benchmark that `fairlap suite run` would race, without racing them.
 """,
 )
 @click.argument("file", type=_SUITE, metavar="SUITE.toml|BENCHMARKS")
+@_TAG
+@_ONLY
+@_SHARD
+@_BASE
+@_CHANGE
+@PASS_ENV
 @OUTPUT_JSON
 @JSON
-def list_races(file: Path, output: tuple[Path, ...], as_json: bool) -> None:
-    """List the races of a suite: names, tags, and what each races."""
+def list_races(
+    file: Path, tags: tuple[str, ...], only: tuple[str, ...], shard: str | None, base: str | None, change: str | None,
+    pass_env: tuple[str, ...], output: tuple[Path, ...], as_json: bool,
+) -> None:  # fmt: skip
+    """List the races of a suite: names, tags, and what each races.
+
+    Options select as in `fairlap suite run`; what is left out is listed with the reason.
+    """
+    from fairlap.request.suite import IN_ANOTHER_SHARD, Selection, of_shard, shard_in
+    from fairlap.suite.found_suites import FoundOptions, open_suite
+    from fairlap.suite.suite_sides import suite_sides
+
+    selection = Selection(tags=tags, only=only, shard=None if shard is None else shard_in(shard))
+    with suite_sides(base, change) as sides:
+        suite = open_suite(file, FoundOptions.of(sides, pass_env, None, None), print_note)
+        kind: Kind | None = "two sides" if sides.folders else None
+    selected = suite.selected(selection, kind)
+    own = of_shard(selected, selection.shard)
+    elsewhere = [LeftOut(each.name, IN_ANOTHER_SHARD) for each in selected if each not in own]
+    listed = [ListedRace(each.name, each.tags, each.kind, each.what) for each in own]
+    found = SuiteList(str(file), suite.sha256, listed, [*suite.left_out(selection, kind), *elsewhere])
+    print_result(found, _text_of(found), as_json=as_json, output=output)
+
+
+def _text_of(found: SuiteList) -> str:
     from fairlap.printable import joined_lines
     from fairlap.render.encoders.text import aligned
-    from fairlap.suite.found_suites import FoundOptions, open_suite
 
-    suite = open_suite(file, FoundOptions(), print_note)
-    listed = [
-        ListedRace(
-            each.name,
-            each.tags,
-            each.kind,
-            each.what,
-        )
-        for each in suite.races
-    ]
-    rows = [
-        ["race", "tags", "between", "what"],
-        *([each.name, ",".join(each.tags), each.kind, each.races] for each in listed),
-    ]
-    print_result(
-        SuiteList(str(file), suite.sha256, listed), joined_lines(aligned(rows)), as_json=as_json, output=output
-    )
+    rows = [[each.name, ",".join(each.tags), each.kind, each.races] for each in found.races]
+    lines = aligned([["race", "tags", "between", "what"], *rows])
+    if found.left_out:
+        lines = [*lines, "", *aligned([["left out", "why"], *([each.name, each.why] for each in found.left_out)])]
+    return joined_lines(lines)
 
 
 @command.command(

@@ -166,10 +166,23 @@ def import_(files: tuple[Path, ...], project: str) -> None:
                 _store_points(store, file, points)
                 continue
             hand_over_bundle(file)
-            run = store.import_from(file)
+            run = _stored_run(store, file)
             print_line(f"stored {run}")
             if print_reach(store.plan_and_machine(run)[0]):
                 print_note(f"`fairlap rerun {run}` asks for --trust before it runs these")
+
+
+def _stored_run(store: Store, file: Path) -> str:
+    from fairlap.errors import InvalidRequest
+    from fairlap.history.foreign.file_reading import E_OTHER_TOOL
+    from fairlap.history.foreign.foreign_files import why_unknown
+
+    try:
+        return store.import_from(file)
+    except InvalidRequest as error:
+        if error.code != "E_RUN_FILE" or not file.is_file() or not (why := why_unknown(file)):
+            raise
+        raise InvalidRequest(f"{file} is {why}", code=E_OTHER_TOOL) from None
 
 
 def _store_points(store: Store, file: Path, points: Sequence[ForeignPoint]) -> None:
