@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -21,7 +22,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 UNIT, TRUST = (Path(__file__).parent / name for name in ("unit", "trust"))
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
+_ALL_LEFT_OUT = re.compile(r"^pytestmark = .*\.mark\.(slow|thorough)\b", re.MULTILINE)
 
+
+# Modules, syntax trees and results are millions of objects; looking at them every 700 took a third of the time.
+gc.set_threshold(50_000, 20, 50)
 
 # A busy machine is slow, and no test is of speed. Half of the usual number of examples: each run draws others.
 hypothesis.settings.register_profile(
@@ -47,6 +52,13 @@ def pytest_configure() -> None:
 
 def pytest_unconfigure() -> None:
     _scratch.cleanup()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a file whose tests are all left out: every process would import its frameworks, for seconds."""
+    if config.option.markexpr != "not slow and not thorough" or collection_path.suffix != ".py":
+        return None
+    return True if _ALL_LEFT_OUT.search(collection_path.read_text()) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

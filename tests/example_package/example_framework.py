@@ -33,10 +33,10 @@ from fairlap.models.workload import Workload
 VARIANTS = (
     *("slow", "cold", "loud", "daemon"),  # these do the work all the same
     *("other-threads", "other-precision", "other-weights", "cached", "swapped", "transposed", "silent-bf16"),
-    *("nan", "late-nan", "one-output-less", "unsupported", "raises", "raises-rudely", "exits"),
+    *("nan", "late-nan", "one-output-less", "unsupported", "raises"),
     *("fed-cached", "fed-shifted", "fed-writes", "fed-not"),  # wrong only when they are fed
     *("compiles", "one-batch", "crash-at-others"),  # what compiling did is known of these
-    *("crash", "abort", "killed", "hang-prepare", "hang-call", "hang-measure", "memory", "rubbish", "closes"),
+    *("crash", "hang-prepare", "hang-call", "hang-measure", "memory", "rubbish"),
 )
 
 
@@ -53,15 +53,10 @@ class Example(Framework):
         at_once: dict[str, Callable[[], Any]] = {
             "unsupported": _unsupported,
             "raises": _raise_a_key_error,
-            "raises-rudely": _rude,
-            "exits": lambda: sys.exit(7),
             "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
-            "abort": os.abort,
-            "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
             "hang-prepare": lambda: time.sleep(1000),
             "memory": _eat_memory,
-            "rubbish": lambda: _to_pipes(b"this is no message\n"),
-            "closes": _close_pipes,
+            "rubbish": lambda: _to_pipe(b"this is no message\n"),
             "daemon": lambda: subprocess.Popen(
                 [sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True
             ),
@@ -258,33 +253,14 @@ def _unsupported() -> None:
     raise Unsupported("example does not do this")
 
 
-class Rude(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-def _rude() -> None:
-    raise Rude
-
-
 def _eat_memory() -> None:
     kept = []
     while True:
         kept.append(np.ones(10_000_000))
 
 
-def _pipes() -> list[int]:
-    """Find the worker's own ends, as a framework would reach them by accident."""
+def _to_pipe(text: bytes) -> None:
+    """Write to the worker's own end, as a framework would reach it by accident."""
     arguments = Path("/proc/self/cmdline").read_bytes().split(b"\0")
-    return [int(arguments[arguments.index(option) + 1]) for option in (b"--write", b"--read")]
-
-
-def _to_pipes(text: bytes) -> None:
-    os.write(_pipes()[0], text)
-    time.sleep(1000)
-
-
-def _close_pipes() -> None:
-    for end in _pipes():
-        os.close(end)
+    os.write(int(arguments[arguments.index(b"--write") + 1]), text)
     time.sleep(1000)

@@ -102,6 +102,7 @@ def on_others(found: CompilationResult) -> dict[str, Resized]:
     return {each.text: each.resized for each in found.batches if each.inputs is not None}
 
 
+@pytest.mark.slow
 def test_jax_compiles_again_for_a_type_that_it_promotes_and_says_that_it_has_no_wider_one() -> None:
     require("jax")
     found = on_others(found_on("jax", "mlp")["jax"])

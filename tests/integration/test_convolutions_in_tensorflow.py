@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from fairlap.models.tensorflow_edges import with_edges
+from machine_marks import needs_package
 
-tf = pytest.importorskip("tensorflow", reason="`make test` installs it and runs this")
+pytestmark = needs_package("tensorflow")
 
 EDGES = ((0, 0), (1, 1), (1, 1), (0, 0))
 
 
 @pytest.mark.parametrize("stride", [1, 2])
 def test_gradients_of_kernels_in_bfloat16_are_those_of_float64_but_for_one_rounding(stride: int) -> None:
+    import tensorflow as tf
+
     rng = np.random.default_rng(0)
     image = tf.cast(np.maximum(rng.standard_normal((4, 32, 32, 8)), 0), tf.bfloat16)
     kernel = tf.cast(rng.standard_normal((3, 3, 8, 8)), tf.bfloat16)
@@ -32,5 +35,7 @@ def test_gradients_of_kernels_in_bfloat16_are_those_of_float64_but_for_one_round
 
 
 def test_no_edges_are_no_work() -> None:
+    import tensorflow as tf
+
     image = tf.zeros((1, 4, 4, 1))
     assert with_edges(image, ((0, 0),) * 4) == (image, "VALID")

@@ -9,8 +9,7 @@ from typing import Any
 import fairlap
 import numpy as np
 import pytest
-from command_line import error_code
-from command_line import fairlap as run
+from command_line import error_code, here
 from fairlap.errors import FairlapError
 from onnx_files import CLASSES, ROWS, answers_by_hand, masked_lookup, weights
 
@@ -44,7 +43,7 @@ def test_every_contestant_answers_all_items_also_those_of_the_last_batch(model: 
     np.save(tmp_path / "y.npy", labels)
     options = ("--on", "onnxruntime,openvino", "--batch", str(BATCH), "--inputs", tmp_path / "x.npz")
     short = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
-    done = run(
+    done = here(
         *("compare", model, *options, "--metric", "top1,perplexity", "--labels", tmp_path / "y.npy", *short),
         *("-o", tmp_path / "rows.jsonl", "-o", tmp_path / "run.json"),
     )
@@ -83,10 +82,10 @@ def test_what_does_not_fit_is_refused_before_anything_runs(model: Path, tmp_path
     options = ("compare", model, "--on", "onnxruntime", "--batch", "4", "--no-store", "--quiet")
     given = ("--inputs", tmp_path / "x.npz", "--labels", tmp_path / "y.npy")
     for arguments in (("--metric", "top3", *given), ("--metric", "top1:scores", *given), given, ("--metric", "top1")):
-        done = run(*options, *arguments)
+        done = here(*options, *arguments)
         assert (done.returncode, error_code(done)) == (2, "E_METRIC")
         assert done.stderr.count("\n") == 1
-    done = run("compare", "mlp", "--on", "onnxruntime", "--no-store", "--quiet", "--metric", "top1", *given)
+    done = here("compare", "mlp", "--on", "onnxruntime", "--no-store", "--quiet", "--metric", "top1", *given)
     assert (done.returncode, error_code(done)) == (2, "E_METRIC")
     for wrong in (labels[1:], labels + CLASSES, labels[:, 0]):
         with pytest.raises(FairlapError) as refused:
@@ -148,7 +147,7 @@ def test_ids_and_scores_of_ids_are_scored_by_their_words(tmp_path: Path, monkeyp
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", labels)
     given = ("--inputs", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--batch", BATCH)
-    done = run(
+    done = here(
         *("compare", model, "--on", "onnxruntime,openvino", *given, "--metric", "wer,bleu,wer:ids", *SHORT),
         *("-o", tmp_path / "rows.jsonl"),
     )
@@ -196,13 +195,13 @@ def test_boxes_are_scored_against_an_annotation_file(tmp_path: Path, monkeypatch
     given = ("--inputs", tmp_path / "x.npy", "--labels", tmp_path / "y.json", "--batch", BATCH)
     metric = "map:corners+confidence+kind"
     on = ("compare", model, "--on", "onnxruntime,openvino", *given, *SHORT)
-    done = run(*on, "--metric", metric, "-o", tmp_path / "rows.jsonl")
+    done = here(*on, "--metric", metric, "-o", tmp_path / "rows.jsonl")
     assert done.returncode == 0, done.stderr
     for scores in scores_in(tmp_path / "rows.jsonl"):
         assert scores[metric]["value"] == pytest.approx(1.0)
         assert scores[metric]["low"] is None
         assert scores[metric]["why_no_interval"]
     for wrong in ("map", "map:kind+confidence+corners", f"{metric},top1"):
-        done = run(*on, "--metric", wrong)
+        done = here(*on, "--metric", wrong)
         assert (done.returncode, error_code(done)) == (2, "E_METRIC")
         assert done.stderr.count("\n") == 1

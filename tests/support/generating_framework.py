@@ -19,7 +19,7 @@ from numpy_framework import NumpyFramework, in_force
 if TYPE_CHECKING:
     import pytest
 
-FIRST_S, EACH_S = 0.02, 0.005
+FIRST_S, EACH_S = 0.01, 0.0025
 _WRONG_STEP = 5
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CALL_S = {"": 0.002, "slower": 0.003}
 MET = "FAIRLAP_TEST_MET"  # names the file
-_WAIT_S = 0.05
+_WAIT_S = 0.01
 
 
 class Meeting:
@@ -92,3 +92,4 @@ class Served(NumpyFramework):
 
 def install_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_frameworks(folder, monkeypatch, {"served": "served_framework:Served"})
+    monkeypatch.setattr("fairlap.scenarios.load.race.rate_search._CAPACITY_S", 0.1)

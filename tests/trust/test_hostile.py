@@ -220,7 +220,7 @@ def test_a_contestant_that_trains_otherwise_is_disqualified_and_its_mistake_name
     assert mistake in process.message
 
 
-@pytest.mark.parametrize("precision", ["bf16", "autocast"])
+@pytest.mark.parametrize("precision", ["bf16", pytest.param("autocast", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("variant", ["doubled-rate", "no-momentum", "accumulated", "repeated-batch", "frozen"])
 def test_what_trains_otherwise_is_disqualified_in_bfloat16_too(variant: str, precision: Precision) -> None:
     process = process_of(f"hostile-training:{variant}", "mlp", "train", 4, SGD, precision=precision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import fairlap
@@ -16,6 +16,7 @@ _PACKAGE = Path(fairlap.__file__).parent
 _CHECKED_AS_OUTPUT = {"require", "use", "output", "price", "keep_weights", "trace", "remote"}
 
 
+@cache
 def _fields_read() -> set[str]:
     """Find what a race from Python reads of its request: here, where its plan is drawn, and in the scenarios."""
     scenarios = (_PACKAGE / "scenarios").glob("*/race/*.py")

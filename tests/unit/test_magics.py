@@ -154,13 +154,13 @@ def test_ipython_reports_a_mistake_in_one_line(ipython: Any, capsys: pytest.Capt
 @pytest.mark.sanitized
 def test_it_agrees_with_timeit(ipython: Any) -> None:
     """Compare the least of three tries of both: another process delays a call, and nothing makes it faster."""
-    ipython.run_cell("numbers = [(n * 7919) % 20011 for n in range(20011)]").raise_error()
+    ipython.run_cell("numbers = [(n * 7919) % 4001 for n in range(4001)]").raise_error()
     ours, theirs = [], []
     for _ in range(3):
-        timed = ipython.run_cell("%timeit -o -q -n 1 -r 200 sorted(numbers)")
+        timed = ipython.run_cell("%timeit -o -q -n 1 -r 300 sorted(numbers)")
         theirs.append(1e9 * timed.result.best)
         found = ipython.run_cell(
-            f"%%fairlap {TURNS}\n## ours\nsorted(numbers)\n## other\nsorted(list(numbers))\n"
+            "%%fairlap blocks=8, seconds=0.02\n## ours\nsorted(numbers)\n## other\nsorted(list(numbers))\n"
         ).result
         [row] = [row for row in found.rows if row.name == "ours"]
         ours.append(min(row.block_medians_ns))

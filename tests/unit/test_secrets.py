@@ -175,8 +175,8 @@ def test_messages_lose_queries_and_logins_of_addresses_whole() -> None:
 )
 def test_a_long_text_is_treated_in_time_that_grows_with_its_length(part: str) -> None:
     began_s = time.process_time()
-    without_secrets_or_queries("@ token " + part * (300_000 // len(part)))
-    assert time.process_time() - began_s < 3
+    without_secrets_or_queries("@ token " + part * (100_000 // len(part)))
+    assert time.process_time() - began_s < 2
 
 
 @given(st.text(st.sampled_from("a:/@?&=-. 0eyJ\"'gh_ptokenBearrskxob"), max_size=80))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,19 @@ def races(monkeypatch: pytest.MonkeyPatch) -> Races:
     return found
 
 
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("history") / "repository"
+    history_of(folder, 16, slow_from=11, broken={8})
+    return folder
+
+
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    history_of(tmp_path / "repository", 16, slow_from=11, broken={8})
-    return tmp_path / "repository"
+    copy = shutil.copytree(history, tmp_path / "repository")
+    git(copy, "status")  # looks at the copied files once, and knows them
+    return copy
 
 
 def run(repository: Path, *options: object, bad: str = "HEAD") -> Result:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from asgi_client import request
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("fastapi", reason="needs the extra serve; `make test` installs it and runs this")
@@ -82,7 +82,6 @@ def list_of(*texts: str) -> RunList:
 
 
 @given(st.tuples(*[TEXTS] * 8))
-@settings(max_examples=150)
 def test_no_text_of_a_run_becomes_html_in_the_list(texts: tuple[str, ...]) -> None:
     harmless = Structure(page_of(list_of(*("x" if text else "" for text in texts))).decode())
     found = Structure(page_of(list_of(*texts)).decode())

@@ -158,7 +158,7 @@ def test_a_page_of_a_large_store_reads_no_more_than_one_of_a_small_one(tmp_path:
                 keep_rows(db, [msgspec.structs.replace(row, run=run_id) for row in rows])
         return [_steps_of(path, before) for before in ("", "20260103-000000-222")]
 
-    small, large = steps(60), steps(600)
+    small, large = steps(40), steps(400)
     for few, many in zip(small, large, strict=True):
         assert 0 < many <= 1.05 * few + 200
 

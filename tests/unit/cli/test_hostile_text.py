@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import output
 from fairlap.engine.measurement import Notice
 from fairlap.printable import escaped, joined_lines, one_line
 from fairlap.render.bundle.archive import packed
@@ -105,7 +106,7 @@ SHOWING: dict[str, Callable[[Path], list[tuple[object, ...]]]] = {
 def test_a_run_file_of_a_stranger_commands_no_terminal(run_file: Path, command: str) -> None:
     *before, last = SHOWING[command](run_file)
     for words in before:
-        _on_a_terminal(*words)
+        output(*words)
     if command == "verify":
         _change_a_sample(Path("x.fairlap"))
     _require_harmless(_own_controls_removed(_on_a_terminal(*last)))
@@ -117,7 +118,7 @@ def _change_a_sample(bundle: Path) -> None:
 
 
 def test_the_documents_of_json_are_the_same_and_hold_no_raw_character(run_file: Path) -> None:
-    _on_a_terminal("runs", "import", run_file)
+    output("runs", "import", run_file)
     written = _on_a_terminal("show", "last", "--json")
     _require_harmless(written)
     assert json.loads(written)["ended_early"] == HOSTILE

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import fairlap
+from command_line import fairlap, here
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.machine.programs.processes import DEAD, process_ids, process_stat
 from fairlap.store.runs.run_file import load_run
@@ -146,9 +146,9 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
 @pytest.mark.sanitized
 def test_the_file_of_a_stored_run_has_its_id(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
-    done = fairlap(*RACE, "--blocks", "2", "--seconds", "0.02", "-o", file, "--quiet")
+    done = here(*RACE, "--blocks", "1", "--seconds", "0.02", "-o", file, "--quiet")
     assert json.loads(file.read_text())["id"] in done.stderr
-    assert fairlap("runs", "import", file).returncode == 2
+    assert here("runs", "import", file).returncode == 2
 
 
 @pytest.mark.sanitized

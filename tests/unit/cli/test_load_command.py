@@ -178,7 +178,7 @@ def test_a_request_file_is_raced_with_the_options_of_the_command_line(tmp_path: 
 @needs_proc
 @pytest.mark.usefixtures("served")
 def test_python_returns_the_rows() -> None:
-    options = {"p90": "100ms", "trial": "200ms", "threads": 1, "seconds": "20ms", "blocks": 1}
+    options = {"p90": "100ms", "trial": "100ms", "threads": 1, "seconds": "20ms", "blocks": 1}
     [row] = package.load("mlp", on="served", **options).rows
     assert row.largest_rate_per_s is not None
     assert row.load == "p90 within 100 ms"

@@ -60,7 +60,7 @@ def test_it_runs_once_its_user_allows_it_and_its_run_is_run_again_without_asking
     assert invoke("compare", "--plan", foreign, "--trust").exit_code == 0
     assert (here / "PWN").exists()
     assert invoke("rerun", "last").exit_code == 0
-    assert invoke("compare", "--plan", foreign, "--no-store").exit_code == 0
+    assert invoke("compare", "--plan", foreign, "--dry-run").exit_code == 0
 
 
 def test_a_changed_command_is_asked_about_again(foreign: Path, here: Path) -> None:

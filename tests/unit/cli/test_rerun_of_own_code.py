@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import shutil
 from pathlib import Path
 
@@ -12,34 +14,40 @@ RACE = ["compare", "callable", "--on", "python:call=old_kernels.sums,python:call
 RACE += ["--threads", "1", "--seconds", "0.02", "--blocks", "1", "--quiet"]
 
 
-@pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a module and one beside it that it imports, and race it from elsewhere by PYTHONPATH."""
-    folder, elsewhere = tmp_path / "code", tmp_path / "elsewhere"
-    folder.mkdir()
-    elsewhere.mkdir()
-    (folder / "old_kernels.py").write_text("import old_parts\ndef sums(): return old_parts.total(range(10))\n")
-    (folder / "old_parts.py").write_text("total = sum\n")
-    (folder / "unrelated.py").write_text("")
-    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "runs.sqlite"))
-    monkeypatch.chdir(elsewhere)
-    with monkeypatch.context() as searched:
-        searched.setenv("PYTHONPATH", str(folder), prepend=":")
-        assert fairlap(*RACE).returncode == 0
+    folder = tmp_path_factory.mktemp("raced")
+    for name in ("whole", "elsewhere"):
+        (folder / name).mkdir()
+    (folder / "whole/old_kernels.py").write_text("import old_parts\ndef sums(): return old_parts.total(range(10))\n")
+    (folder / "whole/old_parts.py").write_text("total = sum\n")
+    (folder / "whole/unrelated.py").write_text("")
+    shutil.copytree(folder / "whole", folder / "code")
+    path = f"{folder / 'code'}:{os.environ.get('PYTHONPATH', '')}"
+    store = folder / "store/runs.sqlite"
+    done = fairlap(*RACE, cwd=folder / "elsewhere", FAIRLAP_STORE=store, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
     return folder
 
 
-def test_a_module_is_found_where_it_was_without_the_search_path_of_then(code: Path) -> None:
+@pytest.fixture
+def code(raced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Restore the modules, and copy the store with the run for this test alone."""
+    shutil.copytree(raced / "whole", raced / "code", dirs_exist_ok=True)
+    shutil.copytree(raced / "store", tmp_path / "store")
+    importlib.invalidate_caches()  # a test moves the modules
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / "store/runs.sqlite"))
+    monkeypatch.chdir(raced / "elsewhere")
+    return raced / "code"
+
+
+def test_a_module_is_found_where_it_was_and_code_that_changed_is_named_once(code: Path) -> None:
+    (code / "unrelated.py").write_text("changed = True\n")
     again = fairlap("rerun", "last", "--quiet")
     assert again.returncode == 0, again.stderr
     assert "failed" not in again.stdout
     assert "W_CODE_CHANGED" not in again.stderr
-    assert fairlap("rerun", "last", "--quiet").returncode == 0
-
-
-def test_code_that_changed_is_named_once_and_then_is_that_of_the_new_run(code: Path) -> None:
-    (code / "unrelated.py").write_text("changed = True\n")
-    assert "W_CODE_CHANGED" not in fairlap("rerun", "last", "--quiet").stderr
     (code / "old_parts.py").write_text("total = max\n")
     changed = fairlap("rerun", "last", "--quiet")
     assert changed.returncode == 0, changed.stderr

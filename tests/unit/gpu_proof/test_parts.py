@@ -40,6 +40,7 @@ def proof(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sanitized
 def test_on_a_device_that_behaves_as_documented_every_figure_of_the_truth_is_right(tmp_path: Path) -> None:
     run = proof(tmp_path)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fairlap.launch import worker_process
 from fairlap.launch.worker_lost import WorkerLost
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.scenarios.asking import MOST_RAW_BYTES
@@ -55,7 +56,10 @@ def worker_of(folder: Path, says: str) -> WorkerProcess:
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_what_is_no_message_ends_the_worker_in_one_line(tmp_path: Path, what: str) -> None:
+def test_what_is_no_message_ends_the_worker_in_one_line(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_process, "_END_AFTER_LAST_MESSAGE_S", 0.2)
     files, began_s = Files(tmp_path).write(), time.monotonic()
     with worker_of(tmp_path, HOSTILE[what]) as worker, pytest.raises(WorkerLost) as lost:
         worker.prepare(files.request(), within_s=60)

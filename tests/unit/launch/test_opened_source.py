@@ -152,7 +152,7 @@ def test_a_small_file_whose_shapes_double_is_given_up(tmp_path: Path, monkeypatc
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     (tmp_path / "concat.onnx").write_bytes(model.SerializeToString())
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(opened_source, "available_memory_bytes", lambda: 2 * 2**30)
+    monkeypatch.setattr(opened_source, "available_memory_bytes", lambda: 2**30)
     with pytest.raises(SourceError) as given_up:
         opened_source.opened(source_of(tmp_path / "concat.onnx"), {"first": 1})
     assert given_up.value.code == "E_SOURCE_SIZE"

@@ -102,7 +102,7 @@ def test_an_epoch_that_outlasts_its_own_limit_is_not_said_to_outlast_the_budget(
     worker = WorkerProcess(python_worker(), environment=environment(), longest_request_s=0.5)
     os.kill(worker.pid, signal.SIGSTOP)
     with pytest.raises(WorkerLost) as lost:
-        worker.ask(Epoch(0, "data", "order", "state"), within_s=1.0)
+        worker.ask(Epoch(0, "data", "order", "state"), within_s=0.6)
     assert (lost.value.outcome, lost.value.code) == ("timeout", "E_TIMEOUT")
 
 
@@ -237,7 +237,7 @@ def test_workers_that_prepare_side_by_side_are_all_heard(files: Files) -> None:
         for worker in workers:
             worker.greet()
             worker.begin_to_prepare(files.request(), within_s=0.5)
-        time.sleep(2.0)
+        time.sleep(1.5)
         assert [worker.prepared().version for worker in workers] == ["1.2"] * 3
     finally:
         for worker in workers:

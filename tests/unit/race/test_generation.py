@@ -40,7 +40,7 @@ def raced(contestants: str, load: Load | None = None, batch: int = 1) -> Run:
     plan = small_plan(
         contestants,
         Work(MODEL, batch, load=load),
-        measuring=Measuring(seconds=0.6),
+        measuring=Measuring(seconds=0.3),
         limits=Limits(start_s=60, prepare_s=60, answer_s=60, measure_s=60),
     )
     race = run_race(plan)

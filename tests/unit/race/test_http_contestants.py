@@ -96,7 +96,7 @@ def test_a_server_that_answers_with_what_it_kept_is_found() -> None:
         def cached(inputs: Any) -> Any:
             key = b"".join(array.tobytes() for array in inputs.values())
             if key not in kept:
-                model.over.wait(0.15)
+                model.over.wait(0.05)
                 kept[key] = forward(inputs)
             return kept[key]
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import error_code, fairlap
+from command_line import error_code, here
 from fairlap.errors import NotAvailable
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import EpochsLeft, Lines, Live, Messages, Silence, TimeLeft, progress_for
@@ -280,18 +280,12 @@ def test_a_race_interrupted_while_the_smallest_memory_is_looked_for_says_so_and_
 @pytest.mark.sanitized
 def test_a_run_of_another_machine_is_not_resumed(tmp_path: Path) -> None:
     file = tmp_path / "race.json"
-    done = subprocess.run(
-        [sys.executable, "-m", "fairlap", *RACE, "--blocks", "1", "--seconds", "0.02", "-o", str(file)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
+    assert here(*RACE, "--blocks", "1", "--seconds", "0.02", "-o", file).returncode == 0
     run = load_run(file)
     run.machine["cores"] = "1000"
     save_run(file, run)
     with open_store() as store:
         run_id = store.import_from(file)
-    refused = fairlap("compare", "--resume", run_id)
+    refused = here("compare", "--resume", run_id)
     assert (refused.returncode, error_code(refused)) == (2, "E_RESUME")
     assert "1000" in refused.stderr

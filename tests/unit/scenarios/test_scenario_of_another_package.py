@@ -52,14 +52,14 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def raced(contestants: str, settings: Mapping[str, str], *, seconds: float = 0.04) -> Results:
     measuring = Measuring(seconds=seconds, rounds=4)
-    plan = msgspec.structs.replace(plan_of(contestants, blocks=2), measuring=measuring, scenario_settings=settings)
+    plan = msgspec.structs.replace(plan_of(contestants), measuring=measuring, scenario_settings=settings)
     race = run_race(plan)
     assert {process.outcome for process in race.processes} == {"finished"}
     return results_of(Run(plan, race.processes, {}, {}, "2026-01-01T00:00:00+00:00"), "r")
 
 
 def test_it_asks_ranks_and_is_shown_without_a_change_to_fairlap() -> None:
-    turns_of_many_calls_s = 0.8
+    turns_of_many_calls_s = 0.4
     results = raced("example,example:slow,example:cold", {"pause": "50ms"}, seconds=turns_of_many_calls_s)
     by_name = {row.contestant: row for row in results.rows}
     assert {row.judged_by for row in results.rows} == {"first call after 0.05 s of pause"}
@@ -75,7 +75,7 @@ def test_it_asks_ranks_and_is_shown_without_a_change_to_fairlap() -> None:
     for shown in (encode(results.rows).decode(), text_of(results), page_of(results)):
         assert re.search(r"added by the pause [\d.,]+ \wss?", shown)
     tables = chart_tables(results)
-    assert len(tables["scenario pauses"]) == 3 * 2 * 3  # contestants, blocks, pauses
+    assert len(tables["scenario pauses"]) == 3 * 3  # contestants, pauses
     [chart] = [each for each in charts_of(results, tables) if each.key == "scenario-pauses"]
     assert not chart.absent
     assert "First calls" in page_of(results)

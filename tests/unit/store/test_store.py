@@ -289,7 +289,7 @@ def works_of_many_kinds() -> tuple[Work, ...]:
 
 def test_of_runs_that_began_in_one_second_the_newest_is_the_last(tmp_path: Path) -> None:
     with open_store(tmp_path / "runs.sqlite") as store:
-        for _ in range(40):
+        for _ in range(15):
             newest = keep_whole(store, a_run())
             assert store.id_of("last") == newest
 

@@ -24,15 +24,19 @@ from fake_cluster import FakeCluster, a_machine, a_plan, measured
 pytestmark = pytest.mark.sanitized
 
 
-@pytest.fixture(params=["file", "server"])
+@pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    if request.param == "server":
+    """Open a file; a test of what is stored asks for a server too."""
+    if getattr(request, "param", "file") == "server":
         request.getfixturevalue("shared_url")
         opened = open_store()
     else:
         opened = open_store(tmp_path / "runs.sqlite")
     with opened:
         yield opened
+
+
+on_a_server_too = pytest.mark.parametrize("store", ["file", "server"], indirect=True)
 
 
 def ignore(_line: str) -> None:
@@ -72,6 +76,7 @@ def alike(count: int = 2) -> dict[str, Machine]:
     return {f"node-{number}": a_machine(f"machine-{number}") for number in range(count)}
 
 
+@on_a_server_too
 def test_alike_machines_share_the_blocks_of_one_run(store: Store) -> None:
     cluster = FakeCluster(alike(2))
     driver, _ = sweep_on(store, cluster)
@@ -145,6 +150,7 @@ def test_two_nodes_of_one_machine_take_turns(store: Store) -> None:
     assert stored_once(store, driver.runs[0].run.run)
 
 
+@on_a_server_too
 def test_an_interrupted_sweep_resumes_with_what_is_missing(store: Store) -> None:
     cluster = FakeCluster(alike(2))
     driver, machines = sweep_on(store, cluster)
@@ -170,6 +176,7 @@ def test_an_interrupted_sweep_resumes_with_what_is_missing(store: Store) -> None
     assert stored_once(store, left.runs[0].run)
 
 
+@on_a_server_too
 def test_a_sweep_whose_rows_are_missing_gets_them_when_it_is_resumed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +197,7 @@ def test_a_sweep_whose_rows_are_missing_gets_them_when_it_is_resumed(
     assert stored_once(store, left.runs[0].run)
 
 
+@on_a_server_too
 def test_a_block_is_stored_once_although_two_processes_drive_the_sweep(store: Store) -> None:
     driver, _ = sweep_on(store, FakeCluster(alike(1)))
     other = resumed_on(store, FakeCluster(alike(1)), load_sweep(store, "last"))
@@ -201,6 +209,7 @@ def test_a_block_is_stored_once_although_two_processes_drive_the_sweep(store: St
     assert [process.headline_ns for process in after.processes] == [process.headline_ns for process in before.processes]
 
 
+@on_a_server_too
 def test_what_is_stored_of_a_block_is_not_replaced(store: Store) -> None:
     driver, _ = sweep_on(store, FakeCluster(alike(1)))
     run, plan = driver.runs[0].run.run, driver.runs[0].run.plan
@@ -327,7 +336,7 @@ def test_a_store_that_stays_full_is_an_error_at_the_end(store: Store, monkeypatc
 
 def test_a_node_that_does_not_answer_is_left_out(store: Store) -> None:
     cluster = FakeCluster({**alike(1), "mute": a_machine("mute")}, mute=("mute",))
-    machines = Machines(cluster, ignore, answer_within_s=0.2)
+    machines = Machines(cluster, ignore, answer_within_s=0.05)
     machines.wait_for_all()
     driver = Driver(begin(store, {"digits": a_plan()}, machines, "alike", ignore), cluster, machines, store, ignore)
     driver.run()
@@ -335,7 +344,7 @@ def test_a_node_that_does_not_answer_is_left_out(store: Store) -> None:
     assert {node for node, _ in cluster.begun} == {"node-0"}
     cluster.mute = ("node-0", "mute")
     left = begin(store, {"digits": a_plan()}, machines, "alike", ignore)
-    silent = Machines(cluster, ignore, answer_within_s=0.2)
+    silent = Machines(cluster, ignore, answer_within_s=0.05)
     unable = Driver(left, cluster, silent, store, ignore)
     unable.run()
     assert unable.done == 0
@@ -349,6 +358,7 @@ def test_several_requests_are_run_one_after_the_other(store: Store) -> None:
     assert sorted(block for _, block in cluster.begun) == [0, 0, 1, 1, 2, 2, 3]
 
 
+@on_a_server_too
 def test_a_run_of_a_sweep_is_not_resumed_by_a_race(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     if type(store) is Store:
         monkeypatch.setenv("FAIRLAP_STORE", str(store.path))
@@ -359,6 +369,7 @@ def test_a_run_of_a_sweep_is_not_resumed_by_a_race(store: Store, monkeypatch: py
     assert load_sweep(store, "last").runs[0].hosts == {}
 
 
+@on_a_server_too
 def test_a_sweep_is_found_by_a_beginning_of_its_id_and_its_runs_can_be_removed(store: Store) -> None:
     driver, _ = sweep_on(store, FakeCluster(alike(1)))
     sweep, run = driver.sweep.id, driver.runs[0].run.run

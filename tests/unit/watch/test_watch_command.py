@@ -59,7 +59,7 @@ def test_a_pipe_gets_one_line_per_interval_and_absences_on_stderr(root: str) -> 
 
 
 def test_json_lines_contain_every_number_and_the_reason_of_every_absence(root: str) -> None:
-    done = fairlap("--json", "--once", "--interval", "0.5", "--root", root)
+    done = fairlap("--json", "--once", "--interval", "0.2", "--root", root)
     line = json.loads(done.stdout)
     assert done.stderr == ""
     power = {"name": "gpu_power_watts", "labels": {"source": "nvml", "device": "0"}, "value": 100.0}
@@ -73,7 +73,7 @@ def test_json_lines_contain_every_number_and_the_reason_of_every_absence(root: s
 
 
 def test_once_is_a_table_without_bars(root: str) -> None:
-    done = fairlap("--once", "--interval", "0.5", "--root", root, COLUMNS="80")
+    done = fairlap("--once", "--interval", "0.2", "--root", root, COLUMNS="80")
     assert done.returncode == 0
     assert "1,980 MHz" in done.stdout
     assert "█" not in done.stdout

@@ -44,11 +44,24 @@ def rows_of(run: Run) -> dict[str, Row]:
     return {row.contestant: row for row in results_of(run, "r").rows}
 
 
-def test_one_that_compiles_again_reports_stall_reason_and_calls_from_processes_that_are_in_no_block() -> None:
-    [found] = (run := raced("example:compiles", 2, 5)).compilations
+@pytest.fixture(scope="module")
+def asked(example_of_file: None) -> Run:
+    """Ask three contestants for their own batch, another one, and four types."""
+    kinds.cache_clear()
+    types = (OtherInputs("float32"), OtherInputs("float64"), OtherInputs("bfloat16"), OtherInputs("int64"))
+    return raced("example,example:compiles,example:one-batch", 2, 5, others=types)
+
+
+def found_of(run: Run, contestant: str) -> CompilationResult:
+    [found] = [each for each in run.compilations if each.contestant == contestant]
+    return found
+
+
+def test_one_that_compiles_again_reports_stall_reason_and_calls_from_processes_that_are_in_no_block(asked: Run) -> None:
+    found = found_of(asked, "example:compiles")
     assert (found.code, found.message) == ("", "")
     assert (found.described.graphs, found.described.graph_breaks, found.described.break_reasons) == (1, 1, ("a print",))
-    own, other = found.batches
+    own, other = found.batches[:2]
     assert (own.batch, own.resized.compiled, own.resized.reasons) == (2, 0, ())
     assert (other.batch, other.resized.compiled, other.resized.reasons) == (5, 1, ("batch 5, [784] of float32 is new",))
     assert other.resized.stall_s is not None
@@ -58,23 +71,22 @@ def test_one_that_compiles_again_reports_stall_reason_and_calls_from_processes_t
     assert other.prepared_call_s is not None
     assert own.prepared_call_s is None
     assert own.why_not_prepared
-    _require_that_the_race_does_not_know(run)
 
 
-def _require_that_the_race_does_not_know(run: Run) -> None:
-    """Of the processes that were asked: they are in no block, and in no figure of the row."""
-    assert [process.block for process in run.processes] == [0]
-    [row] = results_of(run, "r").rows
+def test_the_race_does_not_know_of_the_processes_that_were_asked(asked: Run) -> None:
+    """They are in no block, and in no figure of the row."""
+    assert [process.block for process in asked.processes] == [0, 0, 0]
+    row = rows_of(asked)["example:compiles"]
     assert (row.processes, row.processes_finished) == (1, 1)
     assert (row.graphs, row.graph_breaks, row.operators_before, row.kernels_after) == (1, 1, 6, 4)
     assert row.operators_counted == "operators, and kernels"
-    assert set(row.recompile_stall_s) == {"2", "5"}
-    assert row.recompile_absent == {}
+    assert set(row.recompile_stall_s) == {"2", "5", "float32", "float64"}
+    assert set(row.recompile_absent) == {"bfloat16", "int64"}
 
 
-def test_one_that_is_built_for_one_batch_is_built_again_and_reports_how_long_that_took() -> None:
-    [found] = raced("example:one-batch", 2, 3).compilations
-    own, other = found.batches
+def test_one_that_is_built_for_one_batch_is_built_again_and_reports_how_long_that_took(asked: Run) -> None:
+    found = found_of(asked, "example:one-batch")
+    own, other = found.batches[:2]
     assert not found.described.takes_any_batch
     assert own.resized.built_s is None
     assert other.resized.built_s is not None
@@ -83,11 +95,36 @@ def test_one_that_is_built_for_one_batch_is_built_again_and_reports_how_long_tha
     assert other.prepared_call_s is None
 
 
-def test_a_contestant_whose_adapter_reports_nothing_has_the_reason_in_its_row() -> None:
-    row = rows_of(raced("example", 3))["example"]
+def test_a_contestant_whose_adapter_reports_nothing_has_the_reason_in_its_row(asked: Run) -> None:
+    row = rows_of(asked)["example"]
     assert row.graphs is None
-    assert row.absent["graphs"] == row.absent["kernels_after"] == row.recompile_absent["3"]
+    assert row.absent["graphs"] == row.absent["kernels_after"] == row.recompile_absent["5"]
     assert "adapter" in row.absent["graphs"]
+
+
+def test_inputs_of_another_type_are_compiled_for_at_the_works_own_batch_and_no_process_is_prepared_for_them(
+    asked: Run,
+) -> None:
+    same, wider, unknown, _ = found_of(asked, "example:compiles").batches[2:]
+    assert (same.batch, same.text, same.resized.compiled) == (2, "float32", 0)
+    assert (wider.text, wider.resized.compiled) == ("float64", 1)
+    assert "float64" in wider.resized.reasons[0]
+    assert wider.resized.stall_s is not None
+    assert wider.resized.stall_s > 0.04
+    assert wider.prepared_call_s is None
+    assert wider.why_not_prepared
+    assert "TypeError" in unknown.resized.why
+
+
+def test_one_that_refuses_another_type_says_so_in_a_line_without_the_frameworks_own_words(asked: Run) -> None:
+    why = rows_of(asked)["example:one-batch"].recompile_absent["float64"]
+    assert "float64" in why
+    assert "the graph declares them" in why
+    assert "INVALID_ARGUMENT" not in why
+
+
+def test_a_type_of_numbers_that_no_input_holds_is_reported(asked: Run) -> None:
+    assert "integers" in rows_of(asked)["example:compiles"].recompile_absent["int64"]
 
 
 def test_a_crash_at_another_batch_keeps_what_was_found_and_leaves_the_race_as_it_was() -> None:
@@ -129,36 +166,6 @@ def test_inputs_of_a_users_model_are_repeated_and_one_built_from_its_file_stays_
     assert set(rows["example:compiles"].recompile_stall_s) == {"9"}
     assert rows["example:one-batch"].recompile_stall_s == {}
     assert "--batch" in rows["example:one-batch"].recompile_absent["9"]
-
-
-def test_inputs_of_another_type_are_compiled_for_at_the_works_own_batch_and_no_process_is_prepared_for_them() -> None:
-    run = raced("example:compiles", others=(OtherInputs("float32"), OtherInputs("float64"), OtherInputs("bfloat16")))
-    [found] = run.compilations
-    same, wider, unknown = found.batches
-    assert (same.batch, same.text, same.resized.compiled) == (2, "float32", 0)
-    assert (wider.text, wider.resized.compiled) == ("float64", 1)
-    assert "float64" in wider.resized.reasons[0]
-    assert wider.resized.stall_s is not None
-    assert wider.resized.stall_s > 0.04
-    assert wider.prepared_call_s is None
-    assert wider.why_not_prepared
-    assert "TypeError" in unknown.resized.why
-    row = rows_of(run)["example:compiles"]
-    assert set(row.recompile_stall_s) == {"float32", "float64"}
-    assert set(row.recompile_absent) == {"bfloat16"}
-
-
-def test_one_that_refuses_another_type_says_so_in_a_line_without_the_frameworks_own_words() -> None:
-    row = rows_of(raced("example:one-batch", others=(OtherInputs("float64"),)))["example:one-batch"]
-    why = row.recompile_absent["float64"]
-    assert "float64" in why
-    assert "the graph declares them" in why
-    assert "INVALID_ARGUMENT" not in why
-
-
-def test_a_type_of_numbers_that_no_input_holds_is_reported() -> None:
-    row = rows_of(raced("example:compiles", others=(OtherInputs("int64"),)))["example:compiles"]
-    assert "integers" in row.recompile_absent["int64"]
 
 
 def test_another_size_of_the_model_is_compiled_for_or_built_again_and_compared_with_a_process_prepared_for_it() -> None:

@@ -24,7 +24,7 @@ from small_races import run_race, small_plan
 
 pytestmark = needs_proc
 
-BOUND = Load(0.9, 0.1, trial_s=0.3)  # met on a busy machine too
+BOUND = Load(0.9, 0.1, trial_s=0.1)  # met on a busy machine too
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +121,7 @@ def test_a_request_that_is_never_answered_disqualifies(monkeypatch: pytest.Monke
 
 
 def test_a_bound_below_a_single_call_is_met_at_no_rate() -> None:
-    plan = plan_of("served", Load(0.9, 0.001, trial_s=0.3), blocks=2)
+    plan = plan_of("served", Load(0.9, 0.001, trial_s=0.1), blocks=2)
     race = run_race(plan)
     [row] = results_of(Run(plan, race.processes, {}, {})).rows
     assert (row.outcome, row.code) == ("unqualified", "E_NO_RATE")
@@ -129,7 +129,7 @@ def test_a_bound_below_a_single_call_is_met_at_no_rate() -> None:
 
 
 def test_several_workers_serve_batches_whose_answers_are_right() -> None:
-    [process] = raced(plan_of("served", Load(0.9, 0.1, workers=2, largest_batch=4, trial_s=0.3))).values()
+    [process] = raced(plan_of("served", Load(0.9, 0.1, workers=2, largest_batch=4, trial_s=0.1))).values()
     assert process.outcome == "finished", process.message
     assert process.load is not None
     [capacity] = process.load.of_kind("capacity")
@@ -190,7 +190,7 @@ def test_loadgen_is_served_by_as_many_threads_as_were_asked_for(
 ) -> None:
     pytest.importorskip("mlperf_loadgen")
     monkeypatch.setenv(MET, str(tmp_path / "met"))
-    load = Load(0.99, 0.0, workers=workers, trial_s=0.2, scenario="offline")
+    load = Load(0.99, 0.0, workers=workers, trial_s=0.1, scenario="offline")
     [process] = raced(plan_of("served:together", load)).values()
     assert process.outcome == "finished", process.message
     assert process.load is not None
@@ -201,5 +201,5 @@ def test_loadgen_is_served_by_as_many_threads_as_were_asked_for(
 
 def test_a_contestant_whose_answers_are_wrong_in_loadgen_is_disqualified() -> None:
     pytest.importorskip("mlperf_loadgen")
-    [process] = raced(plan_of("served:wrong", Load(0.99, 0.0, trial_s=0.2, scenario="offline"))).values()
+    [process] = raced(plan_of("served:wrong", Load(0.99, 0.0, trial_s=0.1, scenario="offline"))).values()
     assert (process.outcome, process.code) == ("disqualified", "E_OUTPUT"), process.message

@@ -150,7 +150,7 @@ def test_a_trial_that_may_end_early_ends_as_soon_as_the_bound_is_missed(tmp_path
     assert trial.unanswered == 0
 
 
-FIRST_S, EACH_S = 0.002, 0.002
+FIRST_S, EACH_S = 0.001, 0.001
 TOKENS = 5
 
 
