@@ -15,6 +15,7 @@ from fairlap.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from fairlap.cli.races.run_race import RunOutput
+    from fairlap.engine import NativeFunction
     from fairlap.race.planning.plan import Plan
     from fairlap.request.race_request import RaceRequest
     from fairlap.results.choice.choice import Choice
@@ -28,11 +29,11 @@ def compare(what: str | Sequence[str], *, on: str | Sequence[str], **options: An
 
 
 @overload
-def compare(what: Mapping[str, Callable[..., object]], **options: Any) -> InProcessComparison: ...
+def compare(what: Mapping[str, Callable[..., object] | NativeFunction], **options: Any) -> InProcessComparison: ...
 
 
 def compare(
-    what: str | Sequence[str] | Mapping[str, Callable[..., object]],
+    what: str | Sequence[str] | Mapping[str, Callable[..., object] | NativeFunction],
     *,
     on: str | Sequence[str] | None = None,
     **options: Any,

@@ -36,7 +36,7 @@ def environment_with_fakes() -> dict[str, str]:
     }
 
 
-def on_fakes(test: Callable[[], None]) -> Callable[..., None]:
+def on_fakes(test: Callable[..., None]) -> Callable[..., None]:
     """Lets the test run in the process that has the fakes; here it fails or passes as it did there."""
     if os.environ.get(_INSIDE):
         return test

@@ -237,4 +237,5 @@ def array_at(address: int, element_type: int, shape: Sequence[int]) -> np.ndarra
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
     count = int(np.prod(shape)) * dtype.itemsize
     raw = (ctypes.c_uint8 * count).from_address(address)
-    return np.frombuffer(raw, np.uint8).view(dtype).reshape(shape)
+    found: np.ndarray = np.frombuffer(raw, np.uint8).view(dtype).reshape(shape)
+    return found

@@ -93,7 +93,7 @@ class ILogger:
     def __init__(self) -> None:
         self.made = True  # a subclass that forgets this is refused by the bindings
 
-    def log(self, severity: Severity, msg: str) -> None:
+    def log(self, severity: Any, msg: str) -> None:
         raise NotImplementedError
 
 
@@ -120,8 +120,9 @@ class Builder:
         return Network()
 
     def create_builder_config(self) -> BuilderConfig:
-        self._machine.configs.append(BuilderConfig())
-        return self._machine.configs[-1]
+        config = BuilderConfig()
+        self._machine.configs.append(config)
+        return config
 
     def build_serialized_network(self, network: Network, config: BuilderConfig) -> HostMemory | None:
         self._machine.at_work()

@@ -7,6 +7,7 @@ Bits and fields are those of nvml.h of CUDA 13: clocks event reasons 0x8, 0x20, 
 from __future__ import annotations
 
 import ctypes
+import time
 
 import pytest
 from fairlap.machine.hardware.cuda_devices import Board
@@ -63,7 +64,7 @@ def test_counters_find_what_no_look_between_turns_saw(
     nvml.fake_nvml_set_driver_version(b"1", driver)
     nvml.fake_nvml_set_field(0, field, UNSIGNED_LONG_LONG, 7, SECOND_NS // 2, 0)
     now_s = [100.0]
-    monkeypatch.setattr(device_slowdown.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     with DeviceSlowdown("cuda:0") as slowdown:
         nvml.fake_nvml_advance(SECOND_NS)
         now_s[0] += 1.0
@@ -82,7 +83,8 @@ def test_the_state_before_the_first_turn_and_after_the_last_is_kept(nvml: ctypes
                 nvml.fake_nvml_set_reading(0, b"temperature_c", 60 + number)
                 nvml.fake_nvml_power_constant(0, 350_000.0)
     assert [state.sm_mhz for state in states] == [1000, 1502]
-    assert (states[1].temperature_c, states[1].power_w) == (62, pytest.approx(350.0))
+    assert states[1].temperature_c == 62
+    assert states[1].power_w == pytest.approx(350.0)
 
 
 def test_a_processor_and_an_instance_of_a_divided_device_are_not_read(

@@ -89,7 +89,7 @@ def test_a_race_a_store_a_history_a_gate_and_a_bundle_judge_by_what_is_reported(
     with open_store(reading=True) as store:
         figures = store.ask(recorded_figures, "callable", "")
     assert {each.quantity for each in figures} == {"time reported by number"}
-    assert sorted(each.compared for each in figures) == pytest.approx([1010, 2020], rel=0.02)
+    assert sorted(each.compared.value for each in figures) == pytest.approx([1010, 2020], rel=0.02)
     assert "commands · by times of number" in output("show", "last")
     output("bundle", "last", "-o", "x.fairlap")
     assert invoke("verify", "x.fairlap").exit_code == 0

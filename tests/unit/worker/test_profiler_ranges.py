@@ -38,7 +38,7 @@ class Recorded:
 def nvtx(monkeypatch: pytest.MonkeyPatch) -> Recorded:
     recorded = Recorded()
     module = SimpleNamespace(push_range=recorded.push_range, pop_range=recorded.pop_range)
-    monkeypatch.setitem(sys.modules, "nvtx", module)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "nvtx", module)
     return recorded
 
 

@@ -46,7 +46,7 @@ WEIGHTS = {
 
 def standardising(path: Path, *, by_hand: bool = False, epsilon: float = float(EPSILON), **changes: Array) -> Path:
     make = onnx.helper.make_node
-    arrays = WEIGHTS | changes
+    arrays: dict[str, Any] = WEIGHTS | changes
     nodes = [make("InstanceNormalization", ["photo", "scale", "shift"], ["shifted"], epsilon=epsilon)]
     if by_hand:
         arrays = arrays | {"epsilon": np.float32(epsilon)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ class Device:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *slowed: float, budget: int = 99) -> None:
         self.slowed, self.measured, self.pauses_s, self.said = list(slowed), 0, [], []  # type: ignore[var-annotated]
         self.budget = budget
-        monkeypatch.setattr(repeated_processes.time, "sleep", self.pauses_s.append)
+        monkeypatch.setattr(time, "sleep", self.pauses_s.append)
         self.repeated = RepeatedProcesses(self.said.append, lambda: self.measured < self.budget)
 
     def run(self, **more: Any) -> ProcessRun:

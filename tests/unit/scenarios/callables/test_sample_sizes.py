@@ -12,6 +12,7 @@ from typing import Any
 import fairlap
 import pytest
 from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
+from fairlap.engine.measure_call import timed
 from fairlap.engine.measurement import Measurement
 from fairlap.scenarios.callables import turns
 from fairlap.scenarios.callables.sample_sizes import calls_instead, even_calls
@@ -51,7 +52,7 @@ def test_callables_that_take_about_as_long_get_as_many_calls(
 @pytest.fixture
 def calls_in_rounds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """Of each block; the warm-up of the callable ``interrupted`` finds that one call makes a sample."""
-    timed, rounds, found = turns.timed, CallsInTurns.rounds, list[tuple[int, ...]]()
+    rounds, found = CallsInTurns.rounds, list[tuple[int, ...]]()
 
     def interrupted(fn: object, *, name: str, calls_per_sample: Any, **asked: Any) -> Measurement:
         calls = 1 if name == "interrupted" and calls_per_sample == "auto" else calls_per_sample
