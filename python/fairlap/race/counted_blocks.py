@@ -288,7 +288,15 @@ def block_figures(compared: Mapping[str, Sequence[ProcessResult]], judged: Judge
 
 def halves_of(processes: Sequence[ProcessResult], judged: Judged) -> npt.NDArray[np.float64]:
     """See ``verdict.find_modes``."""
-    return np.stack([verdict.halves_of_rounds(each.rounds_ns if judged.of_rounds else ()) for each in processes])
+    return np.stack([_halves(each) if judged.of_rounds else np.zeros(2) for each in processes])
+
+
+def _halves(process: ProcessResult) -> npt.NDArray[np.float64]:
+    """Of a process that had one turn they count as equal to the whole if no episode can be most of it."""
+    if process.rounds_ns:
+        return verdict.halves_of_rounds(process.rounds_ns)
+    lasts = process.phases_s.get("measured", math.inf) > 2 * verdict.EPISODE_S
+    return np.full(2, 0.0 if lasts else np.nan)
 
 
 def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:
