@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,16 @@ from fairlap.scenarios.learning.race import held_out_answers
 from fairlap.scenarios.learning.training_messages import Epoch
 from fairlap.scenarios.load.load_messages import OfferLoad
 from fairlap.scenarios.mixed_sizes.mix_messages import MeasureMix
+from fairlap.scenarios.ranks.ranks_messages import StepAlone
+from fairlap.worker.guardian import RANKS_TOKEN
+from fairlap.worker.ranks.joining import NUMBERS
 from grades import grades
 from machine_marks import needs_proc
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), needs_proc]
 
 MOST_OF_A_CORE = 0.01
-TIMED = (Measure, MeasureItems, MeasureMix, Epoch, OfferLoad)
+TIMED = (Measure, MeasureItems, MeasureMix, Epoch, OfferLoad, StepAlone)
 OWN = """
 import numpy as np
 import torch
@@ -56,6 +60,7 @@ class Beside:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wall_s, self.cpu_s, self.of_threads = Counter[str](), Counter[str](), Counter[str]()
+        self.ranks: set[int] = set()
         self._begun: dict[str, Any] = {}
         send, ask = WorkerProcess._send, WorkerProcess.ask
 
@@ -86,11 +91,18 @@ class Beside:
         self.of_threads.update({f"{kind}: {name}": ns for name, ns in used_ns.items() if ns})
 
     def _others_ns(self, timed: int) -> dict[str, int]:
-        """Of every thread of the race but those of the worker that is timed, and the one that reads this."""
+        """Of every thread of the race but those of the worker that is timed, and the one that reads this.
+
+        Where the contestant runs as ranks, these are timed, and the worker that conducts them is not.
+        """
         found = {}
-        for pid in (os.getpid(), *descendants(os.getpid())):
+        every = (os.getpid(), *descendants(os.getpid()))
+        ranks = groups_of_ranks(every)
+        self.ranks |= ranks
+        computing = ranks or {timed}
+        for pid in every:
             try:
-                if os.getpgid(pid) == timed:
+                if os.getpgid(pid) in computing:
                     continue
                 for task in Path(f"/proc/{pid}/task").iterdir():
                     if int(task.name) != os.getpid():
@@ -99,6 +111,20 @@ class Beside:
             except (OSError, IndexError):
                 continue  # it has just ended
         return found
+
+
+def groups_of_ranks(pids: Collection[int]) -> set[int]:
+    """Return their process groups: neither what started the ranks is in one, nor are their guardians."""
+    found = set()
+    for pid in pids:
+        try:
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            names = {each.partition(b"=")[0].decode(errors="replace") for each in variables}
+            if RANKS_TOKEN in names and names.intersection(NUMBERS) and os.getpgid(pid) == os.getsid(pid):
+                found.add(os.getpgid(pid))
+        except OSError:
+            continue
+    return found
 
 
 @pytest.fixture
@@ -129,7 +155,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "scenario",
     [
         *("latency", "gradients", "training", "to a score", "own model to a score", "generation", "load", "fed"),
-        *("commands", "callables", "files to answers", "mixed sizes", "pipelines"),
+        *("commands", "callables", "files to answers", "mixed sizes", "pipelines", "ranks"),
     ],
 )
 def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
@@ -140,7 +166,8 @@ def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(held_out_answers, "_ITEMS_AT_ONCE", 4000)
     beside = Beside(monkeypatch)
-    usual = ("--blocks", "1", "--seconds", "0.4s", "--no-store", "--quiet")
+    seconds = "4s" if scenario == "ranks" else "0.4s"  # the conductor's few milliseconds of answers count, too
+    usual = ("--blocks", "1", "--seconds", seconds, "--no-store", "--quiet")
     raced = ("--on", "torch,jax", *usual)
     quick = ("tabular", *raced)
     to_score = ("--mode", "train", "--to-score", "99.9%", "--epochs", "5")
@@ -164,6 +191,7 @@ def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
             *("compare", "own_net:sized", "--on", "torch", *usual, "--shapes-from", "tokens=lognormal(3,0.5):8..64"),
         ),
         "pipelines": ("compare", f"data:{own / 'data'}:batch=4", "--on", "loop,dataloader", *usual),
+        "ranks": ("compare", *quick, "--mode", "train", "--processes", "2", "--threads", "1"),
     }
     with pytest.raises(SystemExit) as ended:
         cli.main(asked[scenario], standalone_mode=False)
@@ -174,7 +202,9 @@ def test_nothing_of_the_race_uses_a_core_while_a_contestant_is_timed(
         "load": {"OfferLoad"},
         "files to answers": {"MeasureItems"},
         "mixed sizes": {"MeasureMix"},
+        "ranks": {"Measure", "StepAlone"},
     }
     assert timed.get(scenario, {"Measure"}) <= set(beside.wall_s)
+    assert bool(beside.ranks) == (scenario == "ranks")
     for kind, wall_s in beside.wall_s.items():
         assert beside.cpu_s[kind] < MOST_OF_A_CORE * wall_s, (kind, wall_s, beside.of_threads)

@@ -104,7 +104,7 @@ def test_evaluation_counts_where_that_is_asked_for_and_is_proven() -> None:
     assert (silent.outcome, silent.code, epochs_of(silent)) == ("unsupported", "E_UNSUPPORTED", 0)
 
 
-RACE = ("--on", "numpy-trainer", "--mode", "train", "--batch", 64, "--to-score", "99.9%", "--epochs", 3, "--blocks", 1)
+RACE = ("--on", "numpy-trainer", "--mode", "train", "--batch", 64, "--to-score", "99.9%", "--blocks", 1)
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_race_that_was_ended_in_an_epoch_trains_on_when_it_is_resumed(
 ) -> None:
     store = tmp_path / "runs.sqlite"
     monkeypatch.setenv("FAIRLAP_STORE", str(store))
-    options = [*map(str, RACE), "--seconds", "0.05s", "--threads", "1", "--quiet"]
+    options = [*map(str, RACE), "--epochs", "3", "--seconds", "0.05s", "--threads", "1", "--quiet"]
     running = subprocess.Popen([sys.executable, "-m", "fairlap", "compare", "digits", *options])
     deadline_s = time.monotonic() + 300
     while not (written := list(tmp_path.glob("runs.sqlite.*.checkpoints/*.safetensors"))):
@@ -145,7 +145,7 @@ def _require_a_better_start(learnt: Path, first_score: float) -> None:
     [process], [work] = document["processes"], document["plan"]["works"]
     assert process["learning"]["evaluations"][0]["score"] > first_score
     assert work["start"]["path"] == str(learnt)
-    assert f"sha256:{work['start']['sha256'][:12]}" in process["work"]
+    assert f"sha256:{work['start']['sha256'][:12]}" in document["work_results"][0]["work"]
 
 
 def test_a_run_that_is_removed_takes_its_checkpoints_along(tmp_path: Path) -> None:

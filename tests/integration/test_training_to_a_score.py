@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
+from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import error_code, output, refusal
+from command_line import error_code, here, output, refusal
 from command_line import fairlap as run
+from fairlap.scenarios.learning.race import learning
+from fairlap.scenarios.learning.race.held_out_answers import held_out_answers
 from machine_marks import needs_package
 
 pytestmark = [pytest.mark.timeout(600), needs_package("sklearn")]
@@ -50,6 +54,34 @@ def test_a_score_that_is_not_reached_is_absent_with_the_best_one() -> None:
     assert (row["time_to_score_s"], row["steps_to_score"], row["reached_share"]) == (None, None, 0.0)
     assert row["best_score"] > 0.2
     assert "0 of 1" in row["absent"]["time_to_score_s"]
+
+
+@pytest.mark.slow
+def test_where_scores_take_long_few_epochs_are_scored_and_the_first_that_passed_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for framework in ("torch", "jax"):
+        pytest.importorskip(framework, reason="`make test` installs it and runs this")
+    asked = ("compare", "digits", "--on", "torch,jax", *QUICK, "--blocks", 1, "--to-score", "98.2%", "--json")
+    quick = {row["contestant"]: row for row in json.loads(here(*asked).stdout)["rows"]}
+    scored: list[int] = []
+
+    def slowly(materials: Any, found: Any, state: Any, epochs: int) -> Any:
+        scored.append(epochs)
+        time.sleep(2)
+        return held_out_answers(materials, found, state, epochs)
+
+    monkeypatch.setattr(learning, "held_out_answers", slowly)
+    slow = {row["contestant"]: row for row in json.loads(here(*asked).stdout)["rows"]}
+    [every] = {row["scored_every_epochs"] for row in slow.values()}
+    assert every > 2
+    for name, row in slow.items():
+        assert quick[name]["scored_every_epochs"] == 1
+        assert row["best_score"] >= 0.982
+        # From epoch 7 on, all scores pass; where rounding loses one, a later epoch is the first of those since then.
+        assert row["steps_to_score"] >= quick[name]["steps_to_score"]
+    most = 2 + ceil(max(row["steps_to_score"] for row in slow.values()) / 44 / every) + ceil(log2(every))
+    assert len(scored) <= len(slow) * most
 
 
 @pytest.fixture

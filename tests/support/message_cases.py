@@ -51,6 +51,7 @@ from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
+from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
 from fairlap.scenarios.learning.race.training_run import TrainingRun
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 from fairlap.speed_tests.fresh_processes import FreshProcesses
@@ -315,7 +316,7 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 @case("W_BUDGET_IN_TRAINING")
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     learner = SimpleNamespace(
-        goes_on=True, curve=SimpleNamespace(evaluations=[1, 2]), state=None, disturbances=dict, scores=dict
+        goes_on=True, curve=SimpleNamespace(evaluations=[1, 2]), state=None, score_last=dict, scores=dict
     )
     process = _process()
     TrainingRun.end(SimpleNamespace(_learner=learner), process)  # type: ignore[arg-type]
@@ -336,7 +337,8 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _process() -> Any:
     result = ProcessResult(0, 0, "torch", WORK.id, "controlled")
     kept = SimpleNamespace(offer=lambda *_: None)
-    return SimpleNamespace(result=result, bench=SimpleNamespace(kept_weights=kept), worker=None)
+    bench = SimpleNamespace(kept_weights=kept, scoring_paces=ScoringPaces())
+    return SimpleNamespace(result=result, bench=bench, worker=None)
 
 
 @case("W_MORE_THREADS")

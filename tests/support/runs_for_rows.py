@@ -27,7 +27,7 @@ def a_process(block: int, name: str, ns: float, work: Work) -> ProcessResult:
         in_force={"threads": "2", "precision": "fp32"},
         timings={"wall_ns": Timing(value, 1.1 * value, 1.5 * value, 100, 1, 0, "flat", "tsc stamps", 10.0)},
         errors=[AnswerError("logits", "before", 1.0, 2e-6, 1e-7, True)],
-        phases_s={"interpreter": 0.1, "import": 1.0, "build": 0.5, "compile": 2.0, "first_call": 0.01, "measured": 0.5},
+        phases_s={"interpreter": 0.1, "import": 1.0, "build": 0.5, "compile": 2.0, "first_call": 0.01, "measured": 1.5},
         memory=Memory({"peak": 1_000_000, "anonymous": 700_000}),
         warnings=[Notice("W_COARSE_CLOCK", "the clock is coarse")],
     )

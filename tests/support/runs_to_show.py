@@ -76,7 +76,7 @@ def _process(block: Block, name: str, work: Work, ns: float) -> ProcessResult:
         in_force={"threads": "1", "precision": "fp32", "flavour": name, f"only {name}": "yes"},
         timings={"wall_ns": Timing(value, 1.1 * value, 1.5 * value, 100, 1, STEADY_FROM, "flat", "tsc stamps", 10.0)},
         errors=[AnswerError("logits", "before", 1.0, 2e-6, 1e-7, True)],
-        phases_s={"interpreter": 0.1, "import": 1.0, "build": 0.5, "compile": 2.0, "first_call": 0.01, "measured": 0.5},
+        phases_s={"interpreter": 0.1, "import": 1.0, "build": 0.5, "compile": 2.0, "first_call": 0.01, "measured": 1.5},
         memory=Memory({"peak": 100_000_000, "anonymous": 70_000_000, "file": 20_000_000}),
         warnings=[Notice(f"W_{name}", f"{name} complained {block.number} times")],
     )

@@ -19,7 +19,7 @@ from fairlap.judgement.wording import judgement_of
 from fairlap.launch.worker_process import E_BUDGET
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, callables, programs
-from fairlap.race.counted_blocks import WorkBlocks, trouble, work_blocks, worst_outcome
+from fairlap.race.counted_blocks import INPUTS_AT_FAULT, WorkBlocks, trouble, work_blocks, worst_outcome
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress
 from fairlap.race.race import Race
@@ -167,7 +167,8 @@ def missing_table(
         return None
     why = found.why_no_verdict if found is not None else "no block ended"
     code = found.no_verdict_code if found is not None else ""
-    return decided("undecided", "busy_machine" if code else "not_comparable", f"{of}{why}", code=code, **figures)
+    is_busy = code not in ("", INPUTS_AT_FAULT)
+    return decided("undecided", "busy_machine" if is_busy else "not_comparable", f"{of}{why}", code=code, **figures)
 
 
 def log_speedups(plan: Plan, processes: Sequence[ProcessResult], quantity: SearchedQuantity) -> dict[int, float]:

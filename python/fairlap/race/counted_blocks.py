@@ -65,7 +65,7 @@ class WorkBlocks:
     judged: Judged  # by which contestants are ranked
     gated: GatedBlocks = GatedBlocks(())
     why_no_verdict: str = ""  # then there is no table
-    no_verdict_code: str = ""  # where the machine is why
+    no_verdict_code: str = ""  # where the machine is why, or the inputs
     starved: Mapping[Period, str] = field(default_factory=dict)  # why nothing is claimed of what was measured then
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
@@ -220,7 +220,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     if len(ranked) < _FEWEST_RANKED:
         dropped = sum(each.code == EXCEEDED for each in unqualified.values())
         if why := inputs_at_fault(work, by_contestant):
-            return replace(found, gated=gated, why_no_verdict=f"{why} [{INPUTS_AT_FAULT}]")
+            why = f"{why} [{INPUTS_AT_FAULT}]"
+            return replace(found, gated=gated, why_no_verdict=why, no_verdict_code=INPUTS_AT_FAULT)
         kept_out = f", and {dropped} lost more than --max-drop allows" if dropped else ""
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
         return replace(found, gated=gated, why_no_verdict=why)
@@ -287,7 +288,15 @@ def block_figures(compared: Mapping[str, Sequence[ProcessResult]], judged: Judge
 
 def halves_of(processes: Sequence[ProcessResult], judged: Judged) -> npt.NDArray[np.float64]:
     """See ``verdict.find_modes``."""
-    return np.stack([verdict.halves_of_rounds(each.rounds_ns if judged.of_rounds else ()) for each in processes])
+    return np.stack([_halves(each) if judged.of_rounds else np.zeros(2) for each in processes])
+
+
+def _halves(process: ProcessResult) -> npt.NDArray[np.float64]:
+    """Of a process that had one turn they count as equal to the whole if no episode can be most of it."""
+    if process.rounds_ns:
+        return verdict.halves_of_rounds(process.rounds_ns)
+    lasts = process.phases_s.get("measured", math.inf) > 2 * verdict.EPISODE_S
+    return np.full(2, 0.0 if lasts else np.nan)
 
 
 def block_times_ns(compared: Mapping[str, Sequence[ProcessResult]]) -> dict[str, list[float]]:

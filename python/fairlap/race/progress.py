@@ -301,11 +301,11 @@ class EpochsLeft:
         return epoch_s * sum(map(self._epochs_of, self._contestants()))
 
     def text(self, process: ProcessResult) -> str:
-        """``epoch 3 of at most 60 · score 91 % of 95 %``."""
+        """``epoch 3 of at most 60 · score 91 % of 95 %``; the score is the last known one."""
         assert process.learning is not None
-        done = process.learning.evaluations
-        score, target = (quantity_text.share(each, 3) for each in (done[-1].score, process.learning.target))
-        return f"epoch {len(done)} of at most {self._plan.most_epochs} · score {score} of {target}"
+        learning = process.learning
+        score, target = (quantity_text.share(each, 3) for each in (learning.last_score, learning.target))
+        return f"epoch {len(learning.evaluations)} of at most {self._plan.most_epochs} · score {score} of {target}"
 
     def _contestants(self) -> list[str]:
         block = next(each for each in self._plan.blocks if each.number == self._block)

@@ -41,6 +41,7 @@ from fairlap.verdict.figures.modes import ModeCause as ModeCause
 from fairlap.verdict.figures.modes import Modes as Modes
 from fairlap.verdict.figures.modes import find_modes as find_modes
 from fairlap.verdict.figures.modes import mode_causes as mode_causes
+from fairlap.verdict.figures.rounds import EPISODE_S as EPISODE_S
 from fairlap.verdict.figures.rounds import block_figures as block_figures
 from fairlap.verdict.figures.rounds import halves_of_rounds as halves_of_rounds
 from fairlap.verdict.figures.steady_state import Course as Course
@@ -110,7 +111,6 @@ from fairlap.verdict.scaling.universal_scalability import UniversalScalability a
 from fairlap.verdict.scaling.universal_scalability import universal_scalability as universal_scalability
 from fairlap.verdict.sentence import ComparisonText as ComparisonText
 from fairlap.verdict.sentence import blocks_to_decide as blocks_to_decide
-from fairlap.verdict.sentence import modes_sentence as modes_sentence
 from fairlap.verdict.sentence import needed_blocks as needed_blocks
 from fairlap.verdict.sentence import needed_text as needed_text
 from fairlap.verdict.sentence import required_sentence as required_sentence

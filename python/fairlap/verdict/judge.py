@@ -151,6 +151,8 @@ class _Evidence:
     @cached_property
     def modes(self) -> dict[str, int]:
         table = self.table
+        if table.evidence == "within one process":
+            return dict.fromkeys(table.contestants, 1)
         return {
             name: len(find_modes(table.log_figures_of(name), table.halves.get(name)).modes)
             for name in table.contestants

@@ -8,7 +8,6 @@ from math import ceil, isfinite, log, log1p
 from fairlap import quantity_text
 from fairlap.verdict.blocks import Evidence
 from fairlap.verdict.comparison import Comparison, Verdict
-from fairlap.verdict.figures.modes import Modes
 from fairlap.verdict.gates.required_change import RequiredChange
 from fairlap.verdict.gates.slowdown import Slowdown, slowdown_of
 from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
@@ -93,14 +92,6 @@ def required_sentence(compared: Comparison, required: RequiredChange) -> str:
 def _why_open(compared: Comparison) -> list[str]:
     too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
     return too_few or [sensitivity(Verdict.INCONCLUSIVE, compared.detectable_effect)]
-
-
-def modes_sentence(modes: Modes) -> str:
-    """Each mode of times in one process with its share of the blocks; there is no single figure."""
-    listed = ", ".join(
-        f"{quantity_text.duration(mode.value)} in {quantity_text.share(mode.share)}" for mode in modes.modes
-    )
-    return f"runs in {len(modes.modes)} modes: {listed} of blocks"
 
 
 def sensitivity(verdict: Verdict, detectable_effect: float) -> str:

@@ -339,6 +339,31 @@ def test_where_all_contestants_are_off_alike_the_inputs_are_at_fault(
     assert not inputs_at_fault(WORK, found)
 
 
+def test_the_code_of_inputs_at_fault_stands_where_there_is_no_verdict() -> None:
+    plan = msgspec.structs.replace(PLAN, works=(OWN,))
+    off = [_off(name, 1e-3) for name in "ab"]
+    for each in off:
+        each.work_id = OWN.id
+    [found] = results_of(Run(plan, off, {}, {})).work_results
+    assert found.basis.no_verdict_code == "E_INPUTS_AT_FAULT"
+    off[1].outcome, off[1].code, off[1].errors = "finished", "", []
+    [found] = results_of(Run(plan, off, {}, {})).work_results
+    assert (found.basis.no_verdict_code, bool(found.why_no_verdict)) == ("", True)
+
+
+@pytest.mark.parametrize(("measured_s", "modes"), [(0.4, 0), (1.3, 0), (1.5, 2)])
+def test_groups_of_processes_measured_in_one_turn_are_modes_if_no_episode_is_most_of_it(
+    measured_s: float, modes: int
+) -> None:
+    processes = [
+        process(block, name, 1e6 * (2 if name == "a" and block % 2 else 1), measured=measured_s)
+        for block in range(8)
+        for name in "ab"
+    ]
+    rows = {row.contestant: row for row in results_of(Run(PLAN, processes, {}, {})).rows}
+    assert (len(rows["a"].modes), len(rows["b"].modes)) == (modes, 0)
+
+
 def test_a_contestant_that_is_right_or_wrong_otherwise_clears_the_inputs() -> None:
     assert not inputs_at_fault(OWN, {"a": [_off("a", 1e-3)], "b": [process(0, "b", 1e6)]})
     assert not inputs_at_fault(OWN, {"a": [_off("a", 1e-3)], "b": [_off("b", 1e-3, "E_STALE_ANSWER")]})

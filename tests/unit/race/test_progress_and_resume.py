@@ -71,7 +71,7 @@ def test_the_time_left_counts_each_contestant_by_its_own_processes() -> None:
     assert left.seconds(6) == 0
 
 
-def trained(name: str, scores: tuple[float, ...], block: int = 0) -> ProcessResult:
+def trained(name: str, scores: tuple[float | None, ...], block: int = 0) -> ProcessResult:
     found = process(block, name)
     evaluations = tuple(Evaluation(10 * n, 2.0 * n, score, 0.1) for n, score in enumerate(scores, start=1))
     found.learning = LearningCurve(0.95, evaluations)
@@ -96,6 +96,10 @@ def test_in_a_terminal_each_epoch_has_its_score_and_the_time_left_within_the_bud
     for expected in ("a", "epoch 2 of at most 10", "score 75 % of 95 %"):
         assert f"· {expected} ·" in now
     assert re.search(r"at most [67] s", now)  # of 38
+    shown.trained(trained("a", (0.5, 0.75, None)))
+    now = str(shown._bar.tasks[0].fields["now"])
+    assert "epoch 3 of at most 10" in now
+    assert "score 75 % of 95 %" in now  # the last known one
     quiet = Lines(plan())
     quiet.trained(trained("a", (0.5,)))
     assert capsys.readouterr().err == ""

@@ -96,6 +96,19 @@ def test_evaluation_that_counts_has_its_own_interval(tmp_path: Path) -> None:
         assert at["eval_accuracy"] == at["eval_stop"] == [10.5, 21.0, 31.5]
 
 
+def test_an_epoch_that_was_not_scored_has_no_accuracy(tmp_path: Path) -> None:
+    results = trained()
+    for process in results.run.processes:
+        assert process.learning is not None
+        first, second, third = process.learning.evaluations
+        seldom = (first, msgspec.structs.replace(second, score=None, loss=None), third)
+        process.learning = msgspec.structs.replace(process.learning, evaluations=seldom, scored_every=3)
+    for events in log(results, tmp_path).values():
+        of = {key: [each for each in events if each["key"] == key] for key in ("epoch_stop", "eval_accuracy")}
+        assert [each["metadata"]["epoch_num"] for each in of["epoch_stop"]] == [1, 2, 3]
+        assert [each["metadata"]["epoch_num"] for each in of["eval_accuracy"]] == [1, 3]
+
+
 def test_settings_are_those_of_the_plan(tmp_path: Path) -> None:
     def settings(training: Training) -> dict[str, Any]:
         events = log(trained(training), tmp_path)["torch/0"]

@@ -13,6 +13,7 @@ from fairlap.meters.disturbances import OWN, WAITED
 from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.models.task_metrics import Score
 from fairlap.race.run import Run
+from fairlap.render.charts.parts.chart_tables import chart_tables
 from fairlap.render.text.terminal import text_of
 from fairlap.request.fields.training_data import TrainingData
 from fairlap.request.names import Contestants
@@ -99,6 +100,25 @@ def test_time_and_steps_until_the_score_are_compared() -> None:
     assert by_metric[STEP_TIME][0].ratio == pytest.approx(1.0, abs=0.01)
     assert TIME_TO_SCORE not in by_metric
     assert "to a score of 90 %" in text_of(found)
+
+
+def test_a_row_says_that_not_every_epoch_was_scored() -> None:
+    every = raced(lambda _name, _block: curve(1e-3, REACHED))
+    found = raced(lambda _name, _block: scored_seldom(curve(1e-3, REACHED)))
+    for row, same in zip(found.rows, every.rows, strict=True):
+        assert "scored every 3 epochs" in learning_text(row)
+        assert "scored every" not in learning_text(same)
+        assert (row.scored_every_epochs, same.scored_every_epochs) == (3.0, 1.0)
+        assert (row.time_to_score_s, row.steps_to_score) == (same.time_to_score_s, same.steps_to_score)
+        assert (row.best_score, row.reached_share) == (0.95, 1.0)
+    drawn = [record for record in chart_tables(found)["learning"] if record["contestant"] == "jax"]
+    assert {(record["steps"], record["score"]) for record in drawn} == {(44, 0.5), (132, 0.95)}
+
+
+def scored_seldom(of: LearningCurve) -> LearningCurve:
+    """After the first epoch and the last."""
+    first, second, third = of.evaluations
+    return replace(of, evaluations=(first, replace(second, score=None, loss=None), third), scored_every=3)
 
 
 def test_a_row_has_the_time_of_a_step_in_the_epochs() -> None:
@@ -298,6 +318,21 @@ def test_contestants_that_learn_otherwise_are_named(apart: float, warned: bool) 
     notice = curves_apart(processes(apart))
     assert (notice is not None) == warned
     assert notice is None or notice.code == "W_CURVES_APART"
+
+
+def test_curves_are_compared_where_all_of_them_were_scored() -> None:
+    apart = processes(1.0)
+    assert curves_apart(apart) is not None
+    for process in apart["torch"]:
+        assert process.learning is not None
+        unscored = (replace(each, score=None, loss=None) for each in process.learning.evaluations[:-1])
+        process.learning = replace(process.learning, evaluations=(*unscored, process.learning.evaluations[-1]))
+    assert curves_apart(apart) is not None
+    for process in apart["jax"]:
+        assert process.learning is not None
+        last = replace(process.learning.evaluations[-1], score=None, loss=None)
+        process.learning = replace(process.learning, evaluations=(*process.learning.evaluations[:-1], last))
+    assert curves_apart(apart) is None
 
 
 def test_few_blocks_show_nothing() -> None:

@@ -13,12 +13,10 @@ from fairlap.verdict import (
     Verdict,
     block_table,
     judge,
-    modes_sentence,
     needed_blocks,
     power,
     sentence,
 )
-from fairlap.verdict.figures.modes import Mode, Modes
 from fairlap.verdict.metric import Metric
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,14 +107,6 @@ def test_modes_under_a_ratio_are_named() -> None:
     modes = np.where(np.arange(12) % 4 == 0, 0.9, 0.0) + 0.01 * STEPS
     found = judge([block_table({"torch": np.exp(2 + modes), "jax": np.exp(0.01 * STEPS[::-1])})])[0]
     assert "torch fall into 2 modes" in sentence(found).details
-
-
-def test_modes_are_listed_with_their_shares() -> None:
-    modes = Modes((Mode(62_890.0, 0.25, (0,)), Mode(2.70412e6, 0.75, (1, 2, 3))))
-    text = modes_sentence(modes)
-    assert "62.89 µs in 25 %" in text
-    assert "2.704 ms in 75 %" in text
-    assert "process" not in text
 
 
 @pytest.mark.parametrize(("log_ratio", "spread"), [(0.03, 0.1), (0.03, 0.2), (0.08, 0.2)])

@@ -17,6 +17,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.processes.kept_workers import KeptWorkers
 from fairlap.scenarios.learning.race.checkpoints import Checkpoints
 from fairlap.scenarios.learning.race.kept_weights import KeptWeights
+from fairlap.scenarios.learning.race.scoring_pace import ScoringPaces
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.untimed.profile_messages import Overhead
 
@@ -57,6 +58,7 @@ class Bench:
     kept_workers: KeptWorkers
     may_go_on: Callable[[], bool] = lambda: True  # to another turn, epoch or trial
     overheads: Overheads = field(default_factory=Overheads)
+    scoring_paces: ScoringPaces = field(default_factory=ScoringPaces)
     trained: Callable[[ProcessResult], object] = lambda _: None  # after each epoch
     ends_by_s: float = math.inf  # of every process, on the clock of time.monotonic
     longest_request_s: float = math.inf  # of preparing, answering and measuring

@@ -116,7 +116,8 @@ def _training(process: ProcessResult, curve: LearningCurve, keys: Any) -> Iterat
         yield keys.EPOCH_STOP, None, stepped_s, {**epoch, keys.STEP_NUM: each.steps}
         if evaluates:
             yield keys.EVAL_START, None, stepped_s, epoch
-        yield keys.EVAL_ACCURACY, each.score, each.trained_s, {**epoch, "loss": each.loss, "target": curve.target}
+        if each.score is not None:
+            yield keys.EVAL_ACCURACY, each.score, each.trained_s, {**epoch, "loss": each.loss, "target": curve.target}
         if evaluates:
             yield keys.EVAL_STOP, None, each.trained_s, epoch
         before_s, answered_s = each.trained_s, each.answered_s

@@ -76,6 +76,13 @@ class Scenarios(Answers, frozen=True, kw_only=True):
         Estimate | None, _learning("Energy in time_to_score_s, by all sensors; idle power included.")
     ]
     steps_to_score: Annotated[float | None, _learning("Steps until it was reached, the median.")]
+    scored_every_epochs: Annotated[
+        float | None,
+        _learning(
+            "Epochs from one score to the next: above 1 where scoring each would take longer than training. Of those "
+            "in between, the first that reached the score is found by bisecting."
+        ),
+    ]
     step_in_epochs_ns: Annotated[
         Estimate | None,
         _learning("Time of a step in the epochs, the mean over all of them; the median over processes."),

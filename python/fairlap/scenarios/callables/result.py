@@ -30,7 +30,8 @@ class CallableRow:
 
     @classmethod
     def of(cls, name: str, medians_ns: Sequence[float], warnings: Sequence[Notice]) -> CallableRow:
-        return cls(name, tuple(medians_ns), verdict.contestant_figure(np.log(medians_ns)), tuple(warnings))
+        figure = verdict.contestant_figure(np.log(medians_ns), one_process=True)
+        return cls(name, tuple(medians_ns), figure, tuple(warnings))
 
     @property
     def median_ns(self) -> float:
@@ -38,10 +39,10 @@ class CallableRow:
 
     @property
     def text(self) -> str:
-        """``10.02 µs [9.98, 10.07]``, or its modes."""
-        if self.figure.value is None:
-            return verdict.modes_sentence(self.figure.modes)
-        return quantity_text.duration_interval(self.figure.value, self.figure.low or None, self.figure.high)
+        """``10.02 µs [9.98, 10.07]``."""
+        return quantity_text.duration_interval(
+            self.figure.value or self.median_ns, self.figure.low or None, self.figure.high
+        )
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,15 @@ class Restore(Ask[Restored], frozen=True, tag="restore"):
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """What a contestant had learnt after an epoch, by its weights in the float64 reference, on held-out items."""
+    """What a contestant had learnt after an epoch, by its weights in the float64 reference, on held-out items.
+
+    Without a score and a loss where they were not computed: see ``LearningCurve.scored_every``.
+    """
 
     steps: int  # since the start
     trained_s: float  # in these steps, and in answering held-out items where that counts
-    score: float  # the share of right answers; of values R squared
-    loss: float
+    score: float | None  # the share of right answers; of values R squared
+    loss: float | None
     energy: tuple[EnergyOfBlock, ...] = ()  # of the parts of this epoch; none where there was no sensor
     answered_s: float = 0.0  # the part of ``trained_s`` in which the contestant answered held-out items
 
@@ -76,15 +79,33 @@ class LearningCurve(msgspec.Struct, frozen=True):
     """What one process learnt, until it reached the score or had no epoch left."""
 
     target: float
-    evaluations: tuple[Evaluation, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()  # after each epoch
+    scored_every: int = 1  # epochs, and of those since the last score the first that passed is found by bisecting
 
     @property
     def reached(self) -> Evaluation | None:
-        return next((each for each in self.evaluations if each.score >= self.target), None)
+        return next((each for place, each in enumerate(self.evaluations) if self.passes(place)), None)
+
+    def passes(self, place: int) -> bool:
+        score = self.evaluations[place].score
+        return score is not None and score >= self.target
+
+    @property
+    def scored(self) -> tuple[Evaluation, ...]:
+        return tuple(each for each in self.evaluations if each.score is not None)
 
     @property
     def best_score(self) -> float:
-        return max((each.score for each in self.evaluations), default=0.0)
+        return max(self._scores, default=0.0)
+
+    @property
+    def last_score(self) -> float:
+        """Return the last known one."""
+        return self._scores[-1] if self._scores else 0.0
+
+    @property
+    def _scores(self) -> list[float]:
+        return [each.score for each in self.evaluations if each.score is not None]
 
     @property
     def trained_s(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlap.verdict.blocks import Floats, OneSample, log_of_positive, require_between
 from fairlap.verdict.exact_tests.signed_rank import sign_interval
-from fairlap.verdict.figures.modes import Modes, find_modes
+from fairlap.verdict.figures.modes import Modes, find_modes, one_mode
 from fairlap.verdict.figures.steady_state import Course, SteadyState
 from fairlap.verdict.warnings import FewSamplesBeyond, NoSteadyState, StatisticalWarning
 
@@ -64,14 +64,17 @@ class ContestantFigure:
     modes: Modes
 
 
-def contestant_figure(log_figures: Floats, *, halves: Floats | None = None, alpha: float = 0.05) -> ContestantFigure:
+def contestant_figure(
+    log_figures: Floats, *, halves: Floats | None = None, one_process: bool = False, alpha: float = 0.05
+) -> ContestantFigure:
     """Summarise one contestant's processes; ``halves`` as in ``find_modes``.
 
+    Groups of turns of ``one_process`` are no modes: a turn is shorter than an episode of disturbance.
     The interval assumes that processes are draws from one distribution. It describes this contestant
     alone; whether two differ is decided inside the blocks, where the machine's noise cancels.
     """
     require_between("alpha", alpha, 0.0, 1.0)
-    modes = find_modes(log_figures, halves)
+    modes = one_mode(log_figures) if one_process else find_modes(log_figures, halves)
     if modes.several:
         return ContestantFigure(None, None, None, modes)
     low, high = sign_interval(log_figures, alpha)

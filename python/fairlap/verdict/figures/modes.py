@@ -8,9 +8,9 @@ Rule: two or three groups of at least two processes and a tenth of all, separate
 against the spread inside the groups and wider than 3 %. The threshold, 60 / n and at least 3 spreads,
 keeps false alarms on one-peaked noise near or below 1 % (2 % for an exponential tail); tests measure it.
 
-A process is measured for about as long as an episode of disturbance lasts (40 to 700 ms), and its figure may be that of
-an episode, which is no property of the process. So where its rounds are known, nine processes of ten must be in the
-same mode in both halves of their rounds; otherwise no modes are claimed.
+A process is measured for about as long as an episode of disturbance lasts (``EPISODE_S``), and its figure may be that
+of an episode, which is no property of the process. So nine processes of ten must be in the same mode in both halves of
+their rounds, or be measured for longer than two episodes; otherwise no modes are claimed.
 
 What may separate the modes is scored by the share of processes that it sorts into the right mode, and tested by
 permuting the mode labels, since with a dozen processes some covariate always looks related.
@@ -62,19 +62,23 @@ def find_modes(log_figures: Floats, halves: Floats | None = None) -> Modes:
     """Group the log figures of one contestant's processes.
 
     ``halves``, shaped (processes, 2), has the log figures of the halves of each process's rounds over the process's
-    own; NaN where it had no rounds.
+    own; NaN where they are unknown.
     """
     found = _groups(log_figures)
     if found.several and halves is not None and not _last(found, log_figures[:, None] + halves):
-        return Modes((Mode(float(np.exp(np.median(log_figures))), 1.0, tuple(range(log_figures.size))),))
+        return one_mode(log_figures)
     return found
+
+
+def one_mode(log_figures: Floats) -> Modes:
+    return Modes((Mode(float(np.exp(np.median(log_figures))), 1.0, tuple(range(log_figures.size))),))
 
 
 def _last(found: Modes, halves: Floats) -> bool:
     """Whether processes stay in their mode."""
     values = np.log([mode.value for mode in found.modes])
     nearest = np.abs(halves[..., None] - values).argmin(axis=-1)
-    stays = (nearest == found.labels()[:, None]) | np.isnan(halves)
+    stays = (nearest == found.labels()[:, None]) & ~np.isnan(halves)
     return float(stays.all(axis=1).mean()) >= _STAYING
 
 

@@ -14,6 +14,10 @@ import numpy as np
 
 from fairlap.verdict.blocks import Floats
 
+EPISODE_S = 0.7
+"""The longest in which other programs, or the host of a virtual machine, slowed calls down: 240 rebuilds of a small
+network met episodes of 40 to 700 ms."""
+
 _MOST_PASSES = 20
 _SETTLED = 1e-12
 

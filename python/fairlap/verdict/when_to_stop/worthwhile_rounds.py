@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log1p
+from math import ceil, log1p
 
 import numpy as np
 
 from fairlap.verdict.blocks import Floats
 from fairlap.verdict.exact_tests import signed_rank
-from fairlap.verdict.figures.rounds import block_figures
+from fairlap.verdict.figures.rounds import EPISODE_S, block_figures
 from fairlap.verdict.when_to_stop.precise_enough import folding
 
 SEGMENT = 5
@@ -63,6 +63,7 @@ def worthwhile_rounds(raced: Sequence[RacedBlock], *, usual: int, margin: float,
     """Choose the rounds of the next block.
 
     ``usual`` are those of a block of which nothing is known; with a fixed number of blocks, each has at least as many.
+    With fewer, they still last longer than an episode of disturbance, so that no process is measured in one alone.
     """
     if len(raced) < _FEWEST_MEASURED:
         return usual
@@ -80,7 +81,9 @@ def worthwhile_rounds(raced: Sequence[RacedBlock], *, usual: int, margin: float,
         blocks = max(_FEWEST_BLOCKS, _STANDARD_ERRORS**2 * 2 * spread / found.gap**2)
         return max(blocks - len(raced), _FEWEST_TO_COME * blocks) * block_s
 
-    fewest = 1 if until_decided else -(-usual // SEGMENT)
+    fewest = -(-usual // SEGMENT)
+    if until_decided:
+        fewest = min(fewest, ceil(EPISODE_S / (SEGMENT * round_s)))
     return SEGMENT * min(range(fewest, max(fewest, _MOST_SEGMENTS) + 1), key=rest_s)
 
 

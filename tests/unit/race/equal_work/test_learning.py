@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,104 +12,29 @@ import numpy as np
 import pytest
 from fairlap.data.labelled.built_in import labelled_set
 from fairlap.errors import InvalidRequest
-from fairlap.models.array_files import safetensors
 from fairlap.models.registry import find
-from fairlap.models.spec import LABELS
-from fairlap.models.training.reference import STEP, WEIGHT, Batch, State, steps_of
+from fairlap.models.training.reference import STEP, WEIGHT, Batch
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.material_sources import materials_for
 from fairlap.race.equal_work.materials import Materials
 from fairlap.race.equal_work.training_answers import Diverges, drawn_step_errors, training_errors
-from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.request.fields.training import AdamW, Sgd, Training
-from fairlap.request.fields.training_data import TrainingData
-from fairlap.request.work import Work
 from fairlap.scenarios.learning.race import learning as learning_module
 from fairlap.scenarios.learning.race import learning_data
 from fairlap.scenarios.learning.race.held_out_answers import score_of_answers
-from fairlap.scenarios.learning.race.learning import Learner, require_learnable, require_plan
+from fairlap.scenarios.learning.race.learning import require_learnable, require_plan
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained
 from machine_marks import needs_package
 from msgspec.structs import replace as replaced
-from small_races import small_plan
+from trained_by_reference import BATCH, STEPS, TRAINING, WORK, Batches, Worker, learner, materials_of_few_items, planned
 
 pytestmark = needs_package("sklearn")
-
-TRAINING = Training(Sgd(lr=0.05, momentum=0.9))
-BATCH = 32
-STEPS = 6
-WORK = Work("digits", BATCH, "train", training=TRAINING, train_on=TrainingData("digits"))
-Batches = Callable[[Sequence[Batch]], Sequence[Batch]]
-
-
-class Worker:
-    """Trains with the reference's own code in float32."""
-
-    pid = None
-
-    def __init__(
-        self,
-        materials: Materials,
-        training: Training = TRAINING,
-        batches: Batches = lambda each: each,
-        answer: Callable[[Any], Any] = lambda each: each,
-    ) -> None:
-        self._materials, self._training, self._batches, self._answer = materials, training, batches, answer
-        self._state = State({})
-        self.orders: list[bytes] = []
-
-    def ask(self, epoch: Epoch, *, within_s: float) -> EpochTrained:
-        if (epoch.number, epoch.part) == (0, 0):
-            self._state = State({name: np.array(array) for name, array in self._materials.weights.items()})
-        items = safetensors.read(Path(epoch.data))
-        order = safetensors.read(Path(epoch.order))["order"]
-        self.orders.append(order.tobytes())
-        batches = self._batches(
-            [Batch({"image": items["image"][rows]}, items[LABELS][rows]) for rows in order.reshape(-1, BATCH)]
-        )
-        forward = self._materials.workload("inputs").implementation_of_reference().forward
-        _, self._state = steps_of(self._materials.spec, forward, self._training, self._state, batches, np.float32)
-        safetensors.write(Path(epoch.path), {name: np.asarray(each, np.float32) for name, each in self.named().items()})
-        if not epoch.held_out:
-            return EpochTrained(len(batches), 1e6 * len(batches))
-        answers = forward(self._state.weights, safetensors.read(Path(epoch.held_out)))
-        safetensors.write(Path(epoch.answers), {name: self._answer(each) for name, each in answers.items()})
-        return EpochTrained(len(batches), 1e6 * len(batches), answered_ns=5e6)
-
-    def named(self) -> dict[str, Any]:
-        return self._state.named()
 
 
 @pytest.fixture
 def materials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Materials:
-    """With the first items of the data alone, so that the reference takes few steps."""
-    monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path))
-    whole, few = labelled_set("digits"), STEPS * BATCH
-    part = replace(whole, inputs={"image": whole.inputs["image"][:few]}, labels=whole.labels[:few])
-    monkeypatch.setattr(learning_module, "labelled", lambda *_: part)
-    return materials_for(WORK, 0)
-
-
-def planned(
-    to_score: float = 0.5, most_epochs: int = 20, metrics: tuple[str, ...] = (), *, count_evaluation: bool = False
-) -> Plan:
-    return small_plan(
-        "torch,jax",
-        WORK,
-        blocks=2,
-        conditions="controlled",
-        seed=3,
-        to_score=to_score,
-        most_epochs=most_epochs,
-        metrics=metrics,
-        count_evaluation=count_evaluation,
-    )
-
-
-def learner(materials: Materials, scratch: Path, block: int = 0, **options: Any) -> Learner:
-    plan = planned(**options)
-    return Learner(plan, plan.blocks[block], materials, scratch)
+    return materials_of_few_items(tmp_path, monkeypatch)
 
 
 def test_it_trains_until_the_score_is_reached(materials: Materials, tmp_path: Path) -> None:
@@ -122,10 +47,12 @@ def test_it_trains_until_the_score_is_reached(materials: Materials, tmp_path: Pa
     curve = learning.curve
     assert [each.steps for each in curve.evaluations] == [STEPS * (n + 1) for n in range(len(curve.evaluations))]
     assert curve.reached is curve.evaluations[-1]
-    assert curve.best_score == curve.evaluations[-1].score >= 0.5
-    assert all(each.score < 0.5 for each in curve.evaluations[:-1])
+    scores, losses = [each.score or 0.0 for each in curve.scored], [each.loss or 0.0 for each in curve.scored]
+    assert len(scores) == len(curve.evaluations)
+    assert curve.best_score == scores[-1] >= 0.5
+    assert all(score < 0.5 for score in scores[:-1])
     assert curve.trained_s == pytest.approx(curve.evaluations[-1].steps * 1e-3)
-    assert curve.evaluations[-1].loss < curve.evaluations[0].loss
+    assert losses[-1] < losses[0]
 
 
 def test_the_first_steps_of_an_epoch_are_compared_and_its_times_add_up(
@@ -226,7 +153,7 @@ def test_metrics_are_of_the_weights_after_the_last_epoch(materials: Materials, t
     found, last = learning.scores(), learning.curve.evaluations[-1]
     assert tuple(found) == named
     assert found["top1"].value == last.score
-    assert found["perplexity"].value == pytest.approx(np.exp(last.loss))
+    assert found["perplexity"].value == pytest.approx(np.exp(last.loss or 0.0))
     expected = metrics.f1_score(held.held_labels, logits.argmax(axis=1), average="macro", zero_division=0.0)
     assert found["f1"].value == pytest.approx(expected)
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)

@@ -50,6 +50,19 @@ def test_an_episode_that_some_processes_met_is_no_mode() -> None:
     assert figure.low is not None
 
 
+def test_of_processes_whose_halves_are_unknown_no_modes_are_claimed() -> None:
+    assert not find_modes(np.log(MEDIAN_MS), np.full((12, 2), np.nan)).several
+
+
+def test_groups_of_turns_within_one_process_are_no_modes() -> None:
+    figure = contestant_figure(np.log(MEDIAN_MS), one_process=True)
+    assert figure.value == pytest.approx(np.median(MEDIAN_MS))
+    assert not figure.modes.several
+    figures = {"a": MEDIAN_MS.tolist(), "b": np.exp(NOISE).tolist()}
+    [found] = judge([block_table(figures, evidence="within one process")])
+    assert not [each for each in found.warnings if isinstance(each, ModesUnderneath)]
+
+
 def test_a_comparison_warns_of_modes_and_not_of_episodes() -> None:
     table = block_table({"a": MEDIAN_MS.tolist(), "b": np.exp(NOISE).tolist()})
     lasting, passing = np.zeros((12, 2)), np.zeros((12, 2))

@@ -272,12 +272,12 @@ def _load(shown: Results) -> Iterator[Record]:
 
 
 def _learning(shown: Results) -> Iterator[Record]:
-    """One record for each epoch of each process."""
+    """One record for each epoch of each process that was scored."""
     for work_result, result, _ in shown.every_row():
         for process in result.finished:
             if process.learning is None:
                 continue
-            for each in process.learning.evaluations:
+            for each in process.learning.scored:
                 yield _key(work_result, result.contestant) | {
                     "block": process.block,
                     "steps": each.steps,

@@ -29,10 +29,12 @@ def curves_apart(processes: Mapping[str, Sequence[ProcessResult]]) -> Notice | N
     blocks = sorted(set.intersection(*(set(own) for own in losses.values()))) if losses else []
     if len(losses) < 2 or len(blocks) < _FEWEST_BLOCKS:
         return None
-    epochs = min(len(own[block]) for own in losses.values() for block in blocks)
+    every = [set(own[block]) for own in losses.values() for block in blocks]
+    epochs = sorted(set.intersection(*every))
     if not epochs:
         return None
-    logs = np.log([[own[block][:epochs] for own in losses.values()] for block in blocks])  # (blocks, contestants, ...)
+    ordered = [[[own[block][epoch] for epoch in epochs] for own in losses.values()] for block in blocks]
+    logs = np.log(ordered)  # (blocks, contestants, epochs)
     within = np.sqrt(logs.var(axis=1, ddof=1).mean(axis=0))
     between = np.sqrt(logs.var(axis=0, ddof=1).mean(axis=0))
     apart = float(np.median(within / np.maximum(between, 1e-300)))
@@ -44,6 +46,8 @@ def curves_apart(processes: Mapping[str, Sequence[ProcessResult]]) -> Notice | N
     )
 
 
-def _losses(process: ProcessResult) -> list[float]:
+def _losses(process: ProcessResult) -> dict[int, float]:
+    """By epoch; of those that were scored."""
     assert process.learning is not None
-    return [max(each.loss, _SMALLEST_LOSS) for each in process.learning.evaluations]
+    found = enumerate(process.learning.evaluations)
+    return {epoch: max(each.loss, _SMALLEST_LOSS) for epoch, each in found if each.loss is not None}

@@ -288,7 +288,7 @@ class _Race:
 def _row(arm: Arm, floor: Floor) -> UntrustedRow:
     figures = floor.figures(arm.block_ns)
     warnings = (floor.notice(arm.block_ns),) if floor.is_near(arm.block_ns) else ()
-    figure = verdict.contestant_figure(np.log(figures))
+    figure = verdict.contestant_figure(np.log(figures), one_process=True)
     return UntrustedRow(arm.name, tuple(figures), figure, arm.answers_checked, warnings)
 
 

@@ -122,7 +122,4 @@ def _sentence(comparison: verdict.Comparison) -> str:
 
 
 def _figure(row: UntrustedRow) -> str:
-    figure = row.figure
-    if figure.value is None:
-        return verdict.modes_sentence(figure.modes)
-    return quantity_text.duration_interval(figure.value, figure.low or None, figure.high)
+    return quantity_text.duration_interval(row.figure.value or row.median_ns, row.figure.low or None, row.figure.high)

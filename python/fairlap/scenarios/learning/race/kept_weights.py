@@ -40,14 +40,14 @@ class KeptWeights:
                 if process.finished and process.learning is not None and process.learning.evaluations:
                     file = self._file(folder, process)
                     if file.exists():
-                        self._note(file, process.learning.evaluations[-1].score)
+                        self._note(file, process.learning.last_score)
 
     def offer(self, process: ProcessResult, curve: LearningCurve, state: Arrays) -> None:
         """Those that the process ended with, if no other process of the contestant ended with a better score."""
         if self._folder is None:
             return
-        file, last = self._file(self._folder, process), curve.evaluations[-1]
-        if last.score <= self._best.get(file, float("-inf")):
+        file, score = self._file(self._folder, process), curve.last_score
+        if score <= self._best.get(file, float("-inf")):
             return
         weights = {name.removeprefix(WEIGHT): array for name, array in state.items() if name.startswith(WEIGHT)}
         try:
@@ -59,9 +59,9 @@ class KeptWeights:
         except FairlapError as error:
             self.failures.append(str(error))
             return
-        self._note(file, last.score)
+        self._note(file, score)
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        after = f"{quantity_text.share(last.score, 4)} after {quantity_text.count(len(curve.evaluations), 'epoch')}"
+        after = f"{quantity_text.share(score, 4)} after {quantity_text.count(len(curve.evaluations), 'epoch')}"
         self._report(f"kept the weights of {process.contestant} ({after}) in {file}@sha256:{digest}")
 
     def _note(self, file: Path, score: float) -> None:

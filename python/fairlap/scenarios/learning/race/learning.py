@@ -4,12 +4,16 @@ All contestants of a block begin with the same weights and take the same batches
 the weights are read, and the float64 reference answers the held-out items with them, outside of the time. So a score
 is of the weights alone: what a framework would answer cannot improve it. Where evaluation counts, the contestant
 answers the items too: that time is added, and its answers are compared with those of the reference.
+
+Where scoring takes longer than an epoch, weights are kept for some epochs and only the last of them are scored. Once
+these pass, bisecting finds the first that do, and training counts until then.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,6 +41,7 @@ from fairlap.scenarios.learning.race.held_out_answers import answered_errors, ev
 from fairlap.scenarios.learning.race.held_out_scores import held_out_scores, require_scorable
 from fairlap.scenarios.learning.race.learning_data import E_TO_SCORE as CODE
 from fairlap.scenarios.learning.race.learning_data import labelled
+from fairlap.scenarios.learning.race.scoring_pace import ScoringPace
 from fairlap.scenarios.learning.training_messages import Epoch, EpochTrained, Evaluation, LearningCurve, Restore
 from fairlap.scenarios.process_result import AnswerError, ProcessResult
 
@@ -78,12 +83,15 @@ class Learner:
     """One process's epochs.
 
     The ``curve`` is kept also when the process is lost in one of them, and ``state`` is the one after the last of them.
+    ``pace`` is shared with the other contestants.
     """
 
     def __init__(self, plan: Plan, block: Block, materials: Materials, scratch: Path) -> None:
         assert plan.to_score is not None
         self.curve = LearningCurve(plan.to_score)
         self.state: Arrays = {}
+        self.pace = ScoringPace()
+        self._unscored: list[Arrays] = []  # states after the last epochs; their mapped files have lost their names
         self._hashes_of_orders: list[str] = []
         self._plan, self._block, self._materials = plan, block, materials
         self._scratch = scratch
@@ -93,6 +101,11 @@ class Learner:
     @property
     def goes_on(self) -> bool:
         return self.curve.reached is None and len(self.curve.evaluations) < self._plan.most_epochs
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the state after the last epoch is."""
+        return not self._unscored
 
     def train_for_an_epoch(self, process: OneProcess, within_s: float, *, energy: bool = False) -> list[AnswerError]:
         """Train for an epoch and, in the first block, compare the state after the first steps with the reference's.
@@ -104,29 +117,71 @@ class Learner:
         order, compares = self._order(number), self._is_compared and number == 0
         first = COMPARED_STEPS * self._materials.work.batch if compares else 0
         parts = [order[:first], *self._in_pieces(order[first:])]
-        before = self.curve.evaluations[-1] if self.curve.evaluations else Evaluation(0, 0.0, 0.0, 0.0)
+        before = self.curve.evaluations[-1] if self.curve.evaluations else Evaluation(0, 0.0, None, None)
         steps, trained_s, answered_s, errors = before.steps, before.trained_s, before.answered_s, []
         after: Arrays = {}
         read: list[EnergyOfBlock | None] = []
         orders = [some for some in parts if some.size]
+        epoch_s = 0.0
         for part, order in enumerate(orders):
             evaluates = self._plan.count_evaluation and part == len(orders) - 1
+            began_s = time.monotonic()
             trained, after = self._train(process, (number, part), order, within_s, energy=energy, evaluates=evaluates)
+            epoch_s += time.monotonic() - began_s
             took_s = (trained.answered_ns or 0.0) / 1e9
             steps, answered_s = steps + trained.steps, answered_s + took_s
             trained_s += trained.trained_ns / 1e9 + took_s
             read += [trained.energy, trained.answering_energy]
             if compares and part == 0:
                 errors = first_epoch_errors(self._check(), after)
-        answers = held_out_answers(self._materials, self._found, after, number + 1)
-        score, loss = evaluated(self._materials, self._found, after, answers, number + 1)
         known = tuple(each for each in read if each is not None)
-        evaluation = Evaluation(steps, trained_s, score, loss, known, answered_s)
-        self.curve = msgspec.structs.replace(self.curve, evaluations=(*self.curve.evaluations, evaluation))
+        evaluation = Evaluation(steps, trained_s, None, None, known, answered_s)
+        every = 1 if self._plan.count_evaluation else self.pace.every(number + 1)
+        evaluations = (*self.curve.evaluations, evaluation)
+        self.curve = msgspec.structs.replace(self.curve, evaluations=evaluations, scored_every=every)
         self.state = after
+        self._unscored.append(after)
+        if len(self._unscored) < every and number + 1 < self._plan.most_epochs:
+            return errors
+        began_s = time.monotonic()
+        answers = self._score(number, after)
+        self.pace.note(number + 1, epoch_s, time.monotonic() - began_s, sum(each.nbytes for each in after.values()))
         if self._plan.count_evaluation:
             errors += answered_errors(self._materials, safetensors.read(self._answers), answers, number + 1)
+        self._go_back_to_the_first_that_passed()
         return errors
+
+    def score_last(self) -> None:
+        """Score the state after the last epoch, where training ended before that was due."""
+        if not self.is_scored:
+            self._score(len(self.curve.evaluations) - 1, self.state)
+            self._go_back_to_the_first_that_passed()
+
+    def _go_back_to_the_first_that_passed(self) -> None:
+        """Find it by bisecting the epochs since those before failed, and forget the epochs after it."""
+        states, self._unscored = self._unscored, []
+        if self.curve.reached is None:
+            return
+        before = len(self.curve.evaluations) - len(states)
+        failed, passed = -1, len(states) - 1
+        while passed - failed > 1:
+            middle = (failed + passed) // 2
+            self._score(before + middle, states[middle])
+            if self.curve.passes(before + middle):
+                passed = middle
+            else:
+                failed = middle
+        evaluations = self.curve.evaluations[: before + passed + 1]
+        self.curve, self.state = msgspec.structs.replace(self.curve, evaluations=evaluations), states[passed]
+
+    def _score(self, number: int, state: Arrays) -> Mapping[str, np.ndarray]:
+        """Note the score of the state after this epoch, and return the answers of the reference."""
+        answers = held_out_answers(self._materials, self._found, state, number + 1)
+        score, loss = evaluated(self._materials, self._found, state, answers, number + 1)
+        evaluations = list(self.curve.evaluations)
+        evaluations[number] = msgspec.structs.replace(evaluations[number], score=score, loss=loss)
+        self.curve = msgspec.structs.replace(self.curve, evaluations=tuple(evaluations))
+        return answers
 
     def _train(
         self,

@@ -30,6 +30,7 @@ class TrainingRun(AfterTurns):
 
     def begin(self, process: OneProcess) -> None:
         learner, result = self._learner, process.result
+        learner.pace = process.bench.scoring_paces.of(result.work_id)
         found = process.bench.checkpoints.find(result, lambda epochs: learner.origin(result, epochs))
         if found is None:
             return
@@ -47,14 +48,16 @@ class TrainingRun(AfterTurns):
         result.learning = learner.curve
         result.errors += errors
         answers.require_right(errors, result.in_force)
-        epochs = len(learner.curve.evaluations)
-        of_epochs = [error for error in result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
-        checkpoint = Checkpoint(learner.curve, of_epochs, learner.state)
-        bench.checkpoints.write(result, learner.origin(result, epochs), checkpoint)
+        if learner.is_scored:
+            origin = learner.origin(result, len(learner.curve.evaluations))
+            of_epochs = [error for error in result.errors if error.when.startswith((FIRST_EPOCH, HELD_OUT))]
+            bench.checkpoints.write(result, origin, Checkpoint(learner.curve, of_epochs, learner.state))
         bench.trained(result)
 
     def end(self, process: OneProcess) -> None:
         learner, result = self._learner, process.result
+        learner.score_last()
+        result.learning = learner.curve
         if learner.goes_on:
             text = f"the budget ended its training after {quantity_text.count(len(learner.curve.evaluations), 'epoch')}"
             result.warnings = [*result.warnings, Notice("W_BUDGET_IN_TRAINING", text)]

@@ -20,6 +20,8 @@ def learning_text(row: Row) -> str:
     parts = [f"{target} in {took}", f"{row.steps_to_score:,.0f} steps"]
     if row.step_in_epochs_ns is not None:
         parts[-1] += f" of {quantity_text.duration(row.step_in_epochs_ns.value)}"
+    if row.scored_every_epochs is not None and row.scored_every_epochs > 1:
+        parts.append(f"scored every {row.scored_every_epochs:.0f} epochs")
     if row.evaluation_to_score_s is not None:
         parts.append(f"{quantity_text.seconds(row.evaluation_to_score_s.value)} of it evaluation")
     if row.energy_to_score_j is not None:
