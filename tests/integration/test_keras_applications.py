@@ -18,8 +18,17 @@ ON = {
     "litert": "litert",
 }
 SMALLEST = {  # the smallest side of an image that each takes
+    "MobileNetV2": 32,
     "MobileNetV3Small": 32,
+    "EfficientNetB0": 32,
+    "EfficientNetV2B0": 32,
+    "ResNet50": 32,
+    "DenseNet121": 32,
+    "NASNetMobile": 32,
+    "InceptionV3": 75,
+    "Xception": 71,
 }
+QUICKEST = "MobileNetV3Small"
 pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(1800)]
 
 CODE = """
@@ -31,7 +40,9 @@ def build():
 """
 
 
-@pytest.mark.parametrize("name", SMALLEST)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=() if each == QUICKEST else pytest.mark.thorough) for each in SMALLEST]
+)
 def test_it_races_in_every_framework_that_has_a_route(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

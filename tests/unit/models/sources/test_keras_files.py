@@ -14,8 +14,9 @@ from fairlap.frameworks.adapter_parts.answers import weights_of_tensors
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
 from fairlap.models.sources.bundle import inputs_file, reference_file, route_to, weights_file
+from fairlap.models.sources.tensorflow_files.keras_exports import FILES, exported_to_openvino
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, use_backend
-from fairlap.models.spec import Integers
+from fairlap.models.spec import Integers, Tensor
 from fairlap.race.equal_work.answers import answer_error, require_weights
 from fairlap.request.fields.source import shapes_in
 from keras_files import ROWS, lookup
@@ -172,3 +173,18 @@ def test_a_layer_of_ones_own_is_refused_with_what_to_name_instead(tmp_path: Path
         opened(source_of(tmp_path / "m.keras", batch=2), tmp_path)
     assert refused.value.code == "E_SOURCE"
     assert "module:function" in str(refused.value)
+
+
+def test_a_silu_adds_no_output_to_the_conversion_for_openvino(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino", reason="`make test` installs it and runs this")
+    use_backend("tensorflow")
+    import keras
+
+    x = keras.Input((4,), name="x")
+    model = keras.Model(x, keras.layers.Dense(2, name="out")(keras.layers.Dense(3, activation="silu")(x)))
+    route = exported_to_openvino(KerasModel(model), [Tensor("x", ("batch", 4))], tmp_path)
+    assert route.why_not == ""
+    given = np.ones((1, 4), np.float32)
+    whole = {"INFERENCE_PRECISION_HINT": "f32"}
+    [answer] = openvino.compile_model(tmp_path / FILES["openvino"], "CPU", whole)(given).values()
+    np.testing.assert_allclose(answer, model(given).numpy(), rtol=1e-5)

@@ -56,12 +56,22 @@ def exported_to_openvino(model: KerasModel, tensors: Sequence[Any], folder: Path
         signature = [tf.TensorSpec(tensor.sized(1), tensor.dtype) for tensor in tensors]
         program = tf.function(serve, autograph=False, input_signature=signature).get_concrete_function()
         names = [tensor.name for tensor in tensors]
-        size = write_openvino(converted_by_openvino(program), names, model.outputs, folder / FILES["openvino"])
+        converted = _with_outputs_of(program, converted_by_openvino(program))
+        size = write_openvino(converted, names, model.outputs, folder / FILES["openvino"])
     except ModuleNotFoundError as error:
         return Route(why_not=f"the conversion needs the package {error.name}; install it")
     except Exception as error:  # of OpenVINO and of the model itself
         return Route(why_not=f"OpenVINO cannot convert it: {cause_of(error)}")
     return Route(_FROM_TENSORFLOW, "", time.monotonic() - began_s, size, holds_weights=False)
+
+
+def _with_outputs_of(program: Any, converted: Any) -> Any:
+    """Leave out what OpenVINO takes for outputs too: tensors inside of what has a gradient of its own, such as SiLU."""
+    import openvino
+
+    results = {name: each for each in converted.get_results() for name in each.output(0).get_names()}
+    wanted = [results[tensor.name] for tensor in program.outputs]
+    return openvino.Model(wanted, converted.get_parameters(), converted.friendly_name)
 
 
 def exported_to_onnx(model: Path, tensors: Sequence[Any], folder: Path, *, trust: bool) -> Route:
