@@ -23,7 +23,7 @@ PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numproces
   telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared
 
 help:  ## List the targets.
-	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-18s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-25s%s\n", $$1, $$2}' Makefile
 
 ## Use and develop
 demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four frameworks on a convolutional network, write a report.

@@ -52,8 +52,9 @@ _WHOLE_QUERY = re.compile(rf"(?P<address>{_SCHEME}[^\s?#\"'<>]{{0,400}})[?][^\s\
 # punctuation.
 _QUOTED = r"(?:'[^'\n]{3,200}(?=')|\\\"[^\"\\\n]{3,200}(?=\\\")|\"[^\s\"'\\<>{}\[\],:]{3,200}(?=\"))"
 _OPENING_QUOTE = re.compile(r"^\\?[\"']")
+_BOUND = r"(?:--)?(?:first|per)[_-]token\b"  # of the time of a token, which is no secret
 _OPTION = re.compile(
-    rf"(?P<name>(?<![\w-])--?[A-Za-z0-9_-]{{0,60}}(?:{_NAMED}|{_SHORT})(?:=-?|\s{{1,9}}))"
+    rf"(?P<name>(?<![\w-])(?!{_BOUND})--?[A-Za-z0-9_-]{{0,60}}(?:{_NAMED}|{_SHORT})(?:=-?|\s{{1,9}}))"
     rf"(?:{_QUOTED}|[^\s\"'\\<>-][^\s\"'\\<>]{{4,}})",
     re.IGNORECASE,
 )
@@ -74,7 +75,7 @@ _SETTING = re.compile(  # as a file of settings or a connection string has it
     re.IGNORECASE,
 )
 _FIELD = re.compile(  # of JSON, or of what Python prints of a dictionary
-    r"(?P<name>(?P<quote>\\?[\"'])[A-Za-z0-9_-]{0,60}(?:password|passwd|passphrase|secret|token|"
+    rf"(?P<name>(?P<quote>\\?[\"'])(?!{_BOUND})[A-Za-z0-9_-]{{0,60}}(?:password|passwd|passphrase|secret|token|"
     r"(?:api|access|private)[_-]?key)(?P=quote)\s{0,3}:\s{0,3}(?P=quote))[^\"'\\\n]{1,400}(?=(?P=quote))",
     re.IGNORECASE,
 )

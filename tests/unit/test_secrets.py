@@ -104,6 +104,8 @@ def test_keys_of_clouds_are_hidden_by_their_form() -> None:
         "torch==2.13.0:threads=2",
         "http://127.0.0.1:8000/v2/models/x?size=3",
         "command:./x --tokens 128",
+        "give a bound such as --first-token 200ms",
+        "Invalid value for '--per-token': '-50ms' is not a duration",
         "weights.safetensors@sha256:0123456789abcdef",
         "torch:weights=x.safetensors@sha256:0123456789abcdef",
         "old@/tmp/old=./prog --max_tokens=1000",

@@ -50,6 +50,11 @@ class Signature:
     returns: str = ""  # a type; empty for nothing, or for what is not looked at
     is_given: bool = True  # not where nothing is said about arguments
 
+    @property
+    def shows_answers(self) -> bool:
+        """Whether anything that a function computes can be seen: its arrays, or what it returns."""
+        return bool(self.returns) or any(each.size is not None for each in self.arguments)
+
 
 @dataclass(frozen=True)
 class CFunction:

@@ -293,7 +293,8 @@ def refuse_what_is_unknown(
 ) -> None:
     name = framework.name
     if wanted.device.partition(":")[0] not in devices:
-        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; requested was {wanted.device}")
+        hint = ": add --device cuda" if devices == ("cuda",) else ""
+        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; requested was {wanted.device}{hint}")
     if wanted.threads < 1:
         raise Unsupported(f"{name} needs at least one thread; requested were {wanted.threads}")
     if wanted.variant not in framework.variants:

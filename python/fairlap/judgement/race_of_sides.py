@@ -165,8 +165,8 @@ def missing_table(
     found, table = _blocks(plan, processes, quantity)
     if table is not None:
         return None
-    why = found.why_no_verdict if found is not None else "no block ended"
     code = found.no_verdict_code if found is not None else ""
+    why = found.why_no_verdict.removesuffix(f" [{code}]") if found is not None else "no block ended"
     is_busy = code not in ("", INPUTS_AT_FAULT)
     return decided("undecided", "busy_machine" if is_busy else "not_comparable", f"{of}{why}", code=code, **figures)
 

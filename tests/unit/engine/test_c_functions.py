@@ -236,3 +236,10 @@ def test_each_row_of_functions_without_arguments_says_so() -> None:
     names = ("libm.so.6:sin", "libm.so.6:cos")
     document = json.loads(output("time", *names, "--any-answers", "--blocks", "2", "--json"))
     assert all("W_NO_ARGUMENTS" in [each["code"] for each in row["warnings"]] for row in document["rows"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"), [("f64:0.5", False), ("void", False), ("f64:0.5->f64", True), ("f32[8],i32:8", True)]
+)
+def test_answers_show_in_arrays_and_in_what_is_returned_alone(arguments: str, shown: bool) -> None:
+    assert signature_of(arguments).shows_answers is shown

@@ -105,7 +105,7 @@ def test_each_binding_is_a_graph_of_its_own_inputs_in_one_pool(monkeypatch: pyte
     assert calls[0]() is calls[0]()
 
 
-@pytest.mark.parametrize(("mode", "why"), [("infer", "on a GPU"), ("train", "no mode train")])
+@pytest.mark.parametrize(("mode", "why"), [("infer", "--device cuda"), ("train", "no mode train")])
 def test_graphs_are_for_inference_on_a_gpu(mode: Any, why: str) -> None:
     work = materials_for(Work("mlp", 2), 0).workload("inputs")
     object.__setattr__(work, "mode", mode)

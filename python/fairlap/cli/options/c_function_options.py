@@ -16,6 +16,7 @@ _NOT_THEIRS = (
     *("inputs", "reference", "axis", "bytes", "flops"),
     *("device", "stream", "method", "cache", "graph", "grid", "block", "shared"),
 )
+_SHOW_NOTHING = "--args has no array and no type of what they return, as `f64:0.5->f64` has"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class CFunctions:
         from dataclasses import replace
 
         from fairlap.engine import measure
+        from fairlap.engine.c_functions import signature_of
         from fairlap.scenarios.callables.answers.result import AnswersChecked
         from fairlap.scenarios.callables.c_answers import functions_with_equal_answers
         from fairlap.scenarios.callables.in_process import compare
@@ -38,7 +40,12 @@ class CFunctions:
             [(name, function)] = functions.items()
             return measure(function, name=name, **options)
         compared = compare(functions, **{**options, "any_answers": True})
-        return compared if any_answers else replace(compared, answers=AnswersChecked("each other", checked_calls=1))
+        if any_answers:
+            return compared
+        answers = AnswersChecked("each other", checked_calls=1)
+        if not signature_of(self.arguments).shows_answers:
+            answers = AnswersChecked("not", why_not=_SHOW_NOTHING)
+        return replace(compared, answers=answers)
 
 
 def c_functions_asked(names: Sequence[str], options: dict[str, Any], *, untrusted: bool) -> CFunctions | None:

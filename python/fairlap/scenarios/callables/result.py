@@ -15,7 +15,7 @@ from fairlap.scenarios.callables.answers.result import AnswersChecked
 
 ONE_PROCESS = (
     "Another process may have another memory layout and show another order. To compare over several processes, run "
-    "`fairlap compare callable --on python:call=MODULE:FUNCTION,python:call=MODULE:OTHER`."
+    "`fairlap compare callable --on python:call=MODULE.FUNCTION,python:call=MODULE.OTHER`."
 )
 
 

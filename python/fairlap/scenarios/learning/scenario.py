@@ -76,7 +76,7 @@ class TrainingToAScore(Scenario):
         short = _missed(processes, asked.to_score)
         reached = sum(name not in short for name in ranked)
         if not reached or reached < min(_FEWEST_COMPARED, len(ranked)):
-            score = quantity_text.share(asked.to_score)
+            score = quantity_text.share(asked.to_score, 3)
             remark = f"times of a step, since fewer than two always reached a score of {score}"
             judged = judged_calls([each for own in processes.values() for each in own])
             return Ruling(judged, remark=remark if len(processes) > 1 else "")

@@ -7,7 +7,7 @@ each event, and refuse neither; a server that refuses a field gets a request wit
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -67,9 +67,12 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+
+
 class _Usage(msgspec.Struct):
-    completion_tokens: int = 0
-    prompt_tokens: int = 0
+    completion_tokens: _Count = 0
+    prompt_tokens: _Count = 0
 
 
 class _Event(msgspec.Struct):

@@ -94,6 +94,8 @@ def test_a_chat_has_its_text_and_its_reasoning_in_deltas() -> None:
         ([b"[" * 10_000], True, "E_STREAM_EVENT"),
         ([chunk("a"), b'{"error": {"message": "x"}}'], True, "E_STREAM_EVENT"),
         ([chunk(finish="length")], True, "E_STREAM_EVENT"),
+        ([chunk("a"), total(-5)], True, "E_STREAM_EVENT"),
+        ([chunk("a"), total(10**30)], True, "E_STREAM_EVENT"),
         ([chunk("a")], False, "E_STREAM_CUT"),
         ([], False, "E_STREAM_CUT"),
     ],
