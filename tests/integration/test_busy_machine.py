@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from busy_programs import busy_programs
 from fairlap.cli import cli
 from fairlap.launch.worker_process import WorkerProcess
 from fairlap.results.results import results_of
@@ -57,19 +58,6 @@ pytestmark = [
 ]
 
 
-@contextmanager
-def busy(programs: int) -> Iterator[list[int]]:
-    with ExitStack() as stack:
-        started = []
-        for _ in range(programs):
-            # a session of its own each: the scheduler may divide cores among sessions rather than processes
-            command = [sys.executable, "-c", "while True: pass"]
-            running = stack.enter_context(subprocess.Popen(command, start_new_session=True))
-            stack.callback(running.kill)
-            started.append(running.pid)
-        yield started
-
-
 def raced(work: str, contestants: Sequence[str], folder: Path) -> dict[str, Any]:
     """Race on two cores, and return the work's result in the JSON."""
     command = [sys.executable, "-m", "fairlap", "compare", work, "--on", ",".join(contestants)]
@@ -93,7 +81,7 @@ def test_the_ratio_of_a_busy_machine_is_that_of_a_quiet_one_or_is_not_claimed(wo
         contestants = list(CONTESTANTS)
         for name in contestants:
             pytest.importorskip(name, reason="`make test-thorough` installs it and runs this")
-    with busy(2):
+    with busy_programs(2):
         loaded = raced(work, contestants, tmp_path)
     if loaded["no_verdict_code"]:
         assert loaded["no_verdict_code"] == "E_BUSY_MACHINE"
@@ -111,7 +99,7 @@ def busy_while(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
     Two for each core: of three runnable threads on two cores, a lone one waits for a third of its time only.
     """
-    with busy(4) as started:
+    with busy_programs(4) as started:
         for pid in started:
             os.kill(pid, signal.SIGSTOP)
         ask = WorkerProcess.ask

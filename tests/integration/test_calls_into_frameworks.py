@@ -32,9 +32,9 @@ print(numpy.median(times) * 1e9)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="`make test-slow` installs it and runs this")
     if shutil.which("g++") is None:
-        pytest.skip("the example is compiled with g++")
+        pytest.skip("the example is compiled with g++; `make test-slow` runs this where it is installed")
     for file in EXAMPLE.iterdir():
         if file.is_file():
             shutil.copy(file, tmp_path)

@@ -10,8 +10,8 @@ namespace {
 
 thread_local const char* this_call = "";
 
-// Of this process, however often its tests began anew. Never destroyed: the last report is written after
-// statics are.
+// Of the whole process, across resets of the fake. Never destroyed, because the last report is written
+// after static objects are.
 std::vector<std::string>& all_misuses() {
   static auto* const all = new std::vector<std::string>;
   return *all;

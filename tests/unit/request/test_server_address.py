@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import fairlap
@@ -12,16 +11,12 @@ from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.planning.plan_file import load_plan
 from fairlap.request.fields.server_address import require_confirmed, server_address
 from fairlap.request.names import ContestantName, Contestants, contestant_named
+from no_packets import refuse_packets
 
 
 @pytest.fixture(autouse=True)
 def no_packet(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sent(*_arguments: object, **_more: object) -> None:
-        raise AssertionError("something was sent")
-
-    for name in ("connect", "connect_ex", "sendto"):
-        monkeypatch.setattr(socket.socket, name, sent)
-    monkeypatch.setattr(socket, "getaddrinfo", sent)
+    refuse_packets(monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ _NOT_THEIRS = (
     *("inputs", "reference", "axis", "bytes", "flops"),
     *("device", "stream", "method", "cache", "graph", "grid", "block", "shared"),
 )
-_SHOW_NOTHING = "--args has no array and no type of what they return, as `f64:0.5->f64` has"
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,7 @@ class CFunctions:
         from dataclasses import replace
 
         from fairlap.engine import measure
-        from fairlap.engine.c_functions import signature_of
-        from fairlap.scenarios.callables.answers.result import AnswersChecked
-        from fairlap.scenarios.callables.c_answers import functions_with_equal_answers
+        from fairlap.scenarios.callables.c_answers import answers_checked, functions_with_equal_answers
         from fairlap.scenarios.callables.in_process import compare
 
         any_answers = bool(options.get("any_answers"))
@@ -40,12 +37,7 @@ class CFunctions:
             [(name, function)] = functions.items()
             return measure(function, name=name, **options)
         compared = compare(functions, **{**options, "any_answers": True})
-        if any_answers:
-            return compared
-        answers = AnswersChecked("each other", checked_calls=1)
-        if not signature_of(self.arguments).shows_answers:
-            answers = AnswersChecked("not", why_not=_SHOW_NOTHING)
-        return replace(compared, answers=answers)
+        return compared if any_answers else replace(compared, answers=answers_checked(self.arguments))
 
 
 def c_functions_asked(names: Sequence[str], options: dict[str, Any], *, untrusted: bool) -> CFunctions | None:

@@ -66,7 +66,7 @@ _PAUSES = 20.0
 class Pace:
     """Does something again once twenty times as long has passed as it took, so that it takes a twentieth of all.
 
-    A run file is written whole, of 1,200 processes in 2.7 s of CPU time: after each of 600 blocks, 13 minutes.
+    A run file is written whole, of 1,200 processes in 2.7 s of CPU time.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

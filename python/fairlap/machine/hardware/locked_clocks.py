@@ -1,7 +1,7 @@
 """A GPU's clock that is locked for the length of a race, where its user may.
 
-It is given back by a separate process whose input ends with this one, so after a crash too. NVML does not tell which
-lock there was before, so that one is lifted as well.
+A separate process unlocks it when its input closes, which a crash of this process does too. NVML does not report an
+earlier lock, so that one is removed as well.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy as np
 from fairlap.engine.c_functions import CFunction, loaded, signature_of
 from fairlap.engine.native_functions import run_native
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.scenarios.callables.answers.result import AnswersChecked
 
 _RETURNED = b"fairlap: it has returned"
 _ROUNDED = 16.0  # times the rounding of as many operations as the largest array has elements
@@ -43,6 +44,13 @@ def functions_with_equal_answers(names: Sequence[str], arguments: str, *, any_an
                 f"{name} computes something else than {first}: {why}; --any-answers races them all the same"
             )
     return {name: each.native for name, each in functions.items()}
+
+
+def answers_checked(arguments: str) -> AnswersChecked:
+    """Say what was compared of functions that passed."""
+    if signature_of(arguments).shows_answers:
+        return AnswersChecked("each other", checked_calls=1)
+    return AnswersChecked("not", why_not="--args has no array and no type of what they return, as `f64:0.5->f64` has")
 
 
 def _require_no_crash(name: str, arguments: str) -> None:

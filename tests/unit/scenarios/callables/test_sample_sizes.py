@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import fairlap
 import pytest
+from busy_programs import busy_programs
 from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import timed
 from fairlap.engine.measurement import Measurement
@@ -84,16 +83,10 @@ def test_a_number_of_calls_that_is_given_stays(calls_in_rounds: list[tuple[int, 
 @pytest.mark.slow
 def test_equal_functions_are_seldom_called_different_beside_load() -> None:
     """Of 20 at a level of 5 %, more than four are so in 0.3 % of all cases."""
-    command = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(command) for _ in range(2 * (os.cpu_count() or 1))]
     different = 0
-    try:
+    with busy_programs(2 * (os.cpu_count() or 1)):
         for seed in range(20):
             equal = {name: fairlap.c_function(SINE, "f64:0.5") for name in ("one", "other")}
             found = fairlap.compare(equal, budget=0.5, seed=seed, any_answers=True, wait=False)
             different += any(each.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in found.comparisons)
-    finally:
-        for each in busy:
-            each.kill()
-            each.wait()
     assert different <= 4

@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import fairlap
 import numpy as np
 import pytest
+from busy_programs import busy_programs
 from fairlap.meters.disturbances import MEASURED, OTHERS, THROTTLED, WAITED, StepsMeter
 from fairlap.meters.stolen_time import E_BUSY_MACHINE, E_THROTTLED
 from fairlap.scenarios.callables.axes.over_axes import compare_over
@@ -150,10 +151,7 @@ def test_threads_that_meet_beside_busy_programs_get_no_verdict_and_single_ones_t
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, CORES)
     try:
-        with ExitStack() as stack:
-            for _ in CORES:
-                running = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-                stack.callback(running.kill)
+        with busy_programs(len(CORES)):
             several = compared(tmp_path, "short_meeting", "longer_meeting")
             single = compared(tmp_path, "short", "longer")
     finally:

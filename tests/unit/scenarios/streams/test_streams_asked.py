@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.names import contestant_named
 from fairlap.scenarios.streams.prompts import Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, credential_of, stream_server
+from no_packets import refuse_packets
 
 SERVER = "http://127.0.0.1:8000/v1:model=m"
 SECRET = "plain-words-that-no-pattern-knows"
@@ -19,12 +19,7 @@ SECRET = "plain-words-that-no-pattern-knows"
 
 @pytest.fixture(autouse=True)
 def no_packet(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sent(*_arguments: object, **_more: object) -> None:
-        raise AssertionError("something was sent")
-
-    for name in ("connect", "connect_ex", "sendto"):
-        monkeypatch.setattr(socket.socket, name, sent)
-    monkeypatch.setattr(socket, "getaddrinfo", sent)
+    refuse_packets(monkeypatch)
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class EngineBuild:
             config.builder_optimization_level = settings.level
         if not settings.tf32:  # it is on by default, and float32 means float32
             config.clear_flag(trt.BuilderFlag.TF32)
-        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # or the engine would not tell its types
+        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED  # the engine reports no types otherwise
         if settings.timing_cache:
             file = self._timing_file()
             cache = config.create_timing_cache(file.read_bytes() if file.is_file() else b"")

@@ -66,7 +66,7 @@ def exported_to_openvino(model: KerasModel, tensors: Sequence[Any], folder: Path
 
 
 def _with_outputs_of(program: Any, converted: Any) -> Any:
-    """Leave out what OpenVINO takes for outputs too: tensors inside of what has a gradient of its own, such as SiLU."""
+    """Drop inner tensors that OpenVINO mistakes for outputs: those of custom gradients, such as that of SiLU."""
     import openvino
 
     results = {name: each for each in converted.get_results() for name in each.output(0).get_names()}
