@@ -8,8 +8,9 @@
 namespace fairlap::clock {
 namespace {
 
-constexpr std::size_t kPairs = 20'000;
+constexpr std::size_t kStamps = 20'000;
 constexpr std::size_t kRare = 5;          // a reading seen less often is an interrupt, not a step
+constexpr std::size_t kLongestIdle = 512;
 constexpr std::size_t kStepsWanted = 32;  // the shortest readings are dense, the long ones sparse
 
 // Work of slowly growing length, so that readings fall on many different steps.
@@ -17,14 +18,16 @@ void idle_for(std::size_t rounds) {
   for (std::size_t round = 0; round < rounds; ++round) asm volatile("" ::: "memory");
 }
 
-template <class Clock>
-std::vector<std::uint64_t> sorted_readings(std::size_t longest_idle) {
-  std::vector<std::uint64_t> readings(kPairs);
-  for (std::size_t i = 0; i < kPairs; ++i) {
-    const std::size_t rounds = longest_idle == 0 ? 0 : i % longest_idle;
-    const std::uint64_t start = Clock::start();
-    idle_for(rounds);
-    readings[i] = Clock::finish() - start;
+// As the measured loop does: the stamp that ends one reading begins the next, and each is kept.
+template <class Clock, class Between>
+std::vector<std::uint64_t> sorted_readings(const Between& between) {
+  std::vector<std::uint64_t> readings(kStamps);
+  std::uint64_t last = Clock::start();
+  for (std::size_t i = 0; i < kStamps; ++i) {
+    between(i);
+    const std::uint64_t now = Clock::start();
+    readings[i] = now - last;
+    last = now;
   }
   std::sort(readings.begin(), readings.end());
   return readings;
@@ -34,16 +37,13 @@ std::vector<std::uint64_t> sorted_readings(std::size_t longest_idle) {
 template <class Clock>
 double overhead_ns() {
   constexpr int kRounds = 9;
-  constexpr std::size_t kPairsInARound = kPairs / 10;
+  constexpr std::size_t kStampsInARound = kStamps / 10;
   double best = 0.0;
   for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t begin_ns = MonotonicRaw::now_ns();
-    for (std::size_t i = 0; i < kPairsInARound; ++i) {
-      Clock::start();
-      Clock::finish();
-    }
+    for (std::size_t i = 0; i < kStampsInARound; ++i) Clock::start();
     const double each =
-        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(kPairsInARound);
+        static_cast<double>(MonotonicRaw::now_ns() - begin_ns) / static_cast<double>(kStampsInARound);
     if (round == 0 || each < best) best = each;
   }
   return best;
@@ -51,9 +51,10 @@ double overhead_ns() {
 
 template <class Clock>
 Floor measure(double ns_per_tick) {
-  sorted_readings<Clock>(0);  // warm caches and branch predictors
-  const auto around_nothing = sorted_readings<Clock>(0);
-  const auto around_idling = sorted_readings<Clock>(512);
+  const auto nothing = [](std::size_t) {};
+  sorted_readings<Clock>(nothing);  // warm caches and branch predictors
+  const auto around_nothing = sorted_readings<Clock>(nothing);
+  const auto around_idling = sorted_readings<Clock>([](std::size_t i) { idle_for(i % kLongestIdle); });
   return {quantum_of(around_idling) * ns_per_tick, overhead_ns<Clock>(),
           midmean_of(around_nothing) * ns_per_tick};
 }

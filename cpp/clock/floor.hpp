@@ -10,8 +10,8 @@ namespace fairlap::clock {
 // What a clock can and cannot resolve, measured on this machine.
 struct Floor {
   double quantum_ns = 0.0;   // the step in which readings grow
-  double overhead_ns = 0.0;  // what taking a pair of stamps costs a loop
-  double bias_ns = 0.0;      // what a pair of stamps reads around nothing
+  double overhead_ns = 0.0;  // what taking a stamp costs a loop
+  double bias_ns = 0.0;      // what two stamps in a row read around nothing
 };
 
 Floor measure_floor(Source source, double ns_per_tick);

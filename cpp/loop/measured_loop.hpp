@@ -23,9 +23,9 @@ struct SliceEnd {
   Interruption why = Interruption::none;
 };
 
-// Between start() and finish() nothing runs but the caller's work: no allocation, no branch on
-// configuration, no interpreter but the calls themselves. The two stamps use different fences on
-// purpose; see clock/tsc_x86.hpp.
+// The stamp that ends one sample begins the next, so that a sample costs one reading of the clock. Between
+// two stamps run the caller's work and a handful of instructions that keep the sample before: no allocation,
+// no branch on configuration, no interpreter but the calls themselves.
 template <class Clock, bool has_completion, class TimedWork>
 SliceEnd take_slice(TimedWork& work, const Slice& slice) noexcept {
   std::uint64_t* wall_ticks = slice.wall_ticks;
@@ -40,14 +40,14 @@ SliceEnd take_slice(TimedWork& work, const Slice& slice) noexcept {
   while (wall_ticks != wall_end) {
     std::uint64_t issued = 0;
     bool raised = false;
-    const std::uint64_t started = Clock::start();
+    const std::uint64_t started = last_ticks;
     for (std::uint64_t calls = calls_per_sample; calls != 0 && !raised; --calls) raised = !work.call();
     if constexpr (has_completion) {
       issued = Clock::finish();
       raised = raised || !work.wait();
     }
     raised = !work.drop() || raised;
-    last_ticks = Clock::finish();
+    last_ticks = Clock::start();
     if (raised) {
       why = Interruption::raised;
       break;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <span>
 
 #include "loop/robust_interval.hpp"
@@ -14,6 +15,7 @@ constexpr std::size_t kWindowSamples = 65'536;  // 5 ms of the shortest calls
 constexpr double kWindowNs = 5e6;
 constexpr double kSteadyWithin = 0.02;
 constexpr std::size_t kChoosingSamples = 5;
+constexpr double kSurprising = 2.0;  // times as long as what is known
 constexpr std::uint64_t kMostCallsPerSample = std::uint64_t{1} << 24U;
 
 // Writing to the pages of the largest window takes a millisecond, as long as a short run itself.
@@ -65,7 +67,9 @@ class WarmUp {
     out_.sample_period_ns = clock_.ns_of(end.last_ticks - end.first_ticks) / static_cast<double>(end.taken);
     std::transform(wall_.begin(), wall_.begin() + static_cast<std::ptrdiff_t>(end.taken), scratch_.begin(),
                    [this](std::uint64_t ticks) { return clock_.ns_of(ticks); });
-    return quantile_in_place(scratch_.first(end.taken), 0.5);
+    const double sample_ns = quantile_in_place(scratch_.first(end.taken), 0.5);
+    shortest_call_ns_ = std::min(shortest_call_ns_, sample_ns / static_cast<double>(calls_per_sample));
+    return sample_ns;
   }
 
   void run_given_calls() {
@@ -92,15 +96,24 @@ class WarmUp {
     out_.done.settled = steadiness.settled();
   }
 
+  // Of one sample of as many calls. One that lost its core for longer than a window may last is the only one of
+  // its window and would pass for long enough, so where it took much longer than calls did before it is
+  // taken again.
+  double sample_ns(std::uint64_t calls_per_sample) {
+    const double known_ns = shortest_call_ns_ * static_cast<double>(calls_per_sample);
+    const double first_ns = window(kChoosingSamples, calls_per_sample, kWindowNs);
+    if (first_ns <= kSurprising * known_ns || !uninterrupted()) return first_ns;
+    return std::min(first_ns, window(kChoosingSamples, calls_per_sample, kWindowNs));
+  }
+
   // Powers of two, so that the same work gets the same number on the same machine nearly always.
   void choose_calls_per_sample() {
     const double wanted_ns =
         settings_.floor_multiple * (clock_.floor().quantum_ns + clock_.floor().overhead_ns);
     while (uninterrupted()) {
-      const double sample_ns =
-          window(kChoosingSamples, out_.calls_per_sample, kWindowNs) - clock_.floor().bias_ns;
-      if (sample_ns >= wanted_ns || out_.calls_per_sample >= kMostCallsPerSample) return;
-      const double short_by = wanted_ns / std::max(sample_ns, clock_.floor().quantum_ns);
+      const double found_ns = sample_ns(out_.calls_per_sample) - clock_.floor().bias_ns;
+      if (found_ns >= wanted_ns || out_.calls_per_sample >= kMostCallsPerSample) return;
+      const double short_by = wanted_ns / std::max(found_ns, clock_.floor().quantum_ns);
       const auto factor = static_cast<std::uint64_t>(std::clamp(short_by, 2.0, 16.0));
       out_.calls_per_sample *= std::bit_ceil(factor);
     }
@@ -114,6 +127,7 @@ class WarmUp {
   std::span<std::uint64_t> wall_;
   std::span<std::uint64_t> host_issue_;
   std::span<double> scratch_;
+  double shortest_call_ns_ = std::numeric_limits<double>::infinity();  // by the medians of windows
   WarmedUp out_;
 };
 

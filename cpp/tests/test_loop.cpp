@@ -81,6 +81,29 @@ class SpinningWork final : public Work {
   std::uint64_t length_ns_;
 };
 
+// An empty call that is kept from its core once, for longer than a window of the warm-up lasts.
+class InterruptedWork final : public Work {
+ public:
+  explicit InterruptedWork(std::uint64_t interrupted_call) : interrupted_call_(interrupted_call) {}
+  void enter() noexcept override {}
+  bool leave() noexcept override { return false; }
+  bool call() noexcept override {
+    const std::uint64_t begin = ++calls == interrupted_call_ ? clock::MonotonicRaw::now_ns() : 0;
+    while (begin != 0 && clock::MonotonicRaw::now_ns() - begin < 20'000'000) {
+    }
+    return true;
+  }
+  bool wait() noexcept override { return true; }
+  bool drop() noexcept override { return true; }
+  bool stop_requested() noexcept override { return false; }
+  [[nodiscard]] bool has_completion() const noexcept override { return false; }
+
+  std::uint64_t calls = 0;
+
+ private:
+  std::uint64_t interrupted_call_;
+};
+
 template <class TimedWork>
 std::unique_ptr<Record> run_on_best_clock(TimedWork& work, const Settings& settings) {
   const clock::Clock& best = clock::Clock::best();
@@ -222,6 +245,19 @@ TEST("an empty call is repeated within a sample until the sample clears the floo
   const double wanted_ns = settings.floor_multiple * (floor.quantum_ns + floor.overhead_ns);
   CHECK(record->calls_per_sample > 16);
   CHECK(median_of(record->wall_ns()) * static_cast<double>(record->calls_per_sample) > 0.5 * wanted_ns);
+}
+
+TEST("a sample that lost its core does not choose how many calls a sample has") {
+  Settings settings = exactly(10, 0);
+  settings.warm_up = WarmUpKind::calls;
+  settings.warm_up_calls = 100;
+  CountedWork undisturbed;
+  const std::uint64_t wanted = run_on_best_clock(undisturbed, settings)->calls_per_sample;
+  CHECK(wanted > 16);
+  for (const std::uint64_t choosing : {101U, 106U, 150U}) {
+    InterruptedWork work(choosing);
+    CHECK(run_on_best_clock(work, settings)->calls_per_sample >= wanted / 2);
+  }
 }
 
 TEST("a long call is one sample") {

@@ -13,13 +13,12 @@ import numpy as np
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
-from fairlap.engine.clocks import clock_named
 from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
-from fairlap.scenarios.callables.sample_sizes import calls_instead, even_calls
+from fairlap.scenarios.callables.sample_sizes import even_calls
 from fairlap.verdict.carry_over import CarryOver, carry_over
 
 INTERRUPTED = "interrupted"
@@ -198,12 +197,7 @@ class Turns:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
         until_steady = math.isinf(self._warm_up_s)
         seconds = self.seconds if until_steady else self._warm_up_s
-        first = self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
-        if not self._chooses_calls or first.interrupted:
-            return first
-        clock = clock_named(self._options.get("clock", "auto"))
-        calls = calls_instead(first.calls_per_sample, first.median_ns, clock)
-        return first if calls is None else self._timed(arm, 1, calls, seconds)
+        return self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
 
     @property
     def _chooses_calls(self) -> bool:

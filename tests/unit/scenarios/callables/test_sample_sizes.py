@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import fairlap
@@ -14,21 +13,10 @@ from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import timed
 from fairlap.engine.measurement import Measurement
 from fairlap.scenarios.callables import turns
-from fairlap.scenarios.callables.sample_sizes import calls_instead, even_calls
+from fairlap.scenarios.callables.sample_sizes import even_calls
 from fairlap.verdict import Verdict
 
 SINE = "libm.so.6:sin"
-
-
-CLOCK: Any = SimpleNamespace(quantum_ns=5.0, overhead_ns=15.0)  # a sample is to last for 1 us
-
-
-@pytest.mark.parametrize(
-    ("calls", "median_ns", "instead"),
-    [(1, 9.0, 128), (16, 9.0, 128), (64, 9.0, None), (128, 9.0, None), (1, 5e6, None), (1, float("nan"), None)],
-)
-def test_samples_that_are_much_too_short_get_more_calls(calls: int, median_ns: float, instead: int | None) -> None:
-    assert calls_instead(calls, median_ns, CLOCK) == instead
 
 
 @pytest.mark.parametrize(
