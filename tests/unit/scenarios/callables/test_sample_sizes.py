@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import fairlap
 import pytest
-from busy_programs import busy_programs
 from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import timed
 from fairlap.engine.measurement import Measurement
 from fairlap.scenarios.callables import turns
 from fairlap.scenarios.callables.sample_sizes import even_calls
-from fairlap.verdict import Verdict
 
 SINE = "libm.so.6:sin"
 
@@ -66,15 +63,3 @@ def test_a_number_of_calls_that_is_given_stays(calls_in_rounds: list[tuple[int, 
     equal = {name: fairlap.c_function(SINE, "f64:0.5") for name in ("one", "other")}
     fairlap.compare(equal, blocks=2, seconds=0.005, any_answers=True, wait=False, calls_per_sample=3)
     assert calls_in_rounds == [(3, 3)] * 2
-
-
-@pytest.mark.slow
-def test_equal_functions_are_seldom_called_different_beside_load() -> None:
-    """Of 20 at a level of 5 %, more than four are so in 0.3 % of all cases."""
-    different = 0
-    with busy_programs(2 * (os.cpu_count() or 1)):
-        for seed in range(20):
-            equal = {name: fairlap.c_function(SINE, "f64:0.5") for name in ("one", "other")}
-            found = fairlap.compare(equal, budget=0.5, seed=seed, any_answers=True, wait=False)
-            different += any(each.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in found.comparisons)
-    assert different <= 4
