@@ -37,6 +37,14 @@ def share(value: float, figures: int = 2) -> str:
     return f"{number(100 * value, figures)} %"
 
 
+def probability(value: float) -> str:
+    """``97.2 %``; what is not certain is not printed as 0 or 100 %."""
+    percent = 100 * value
+    if 0 < percent < 0.1:
+        return "below 0.1 %"
+    return "above 99.9 %" if 99.9 < percent < 100 else f"{percent:.1f} %"
+
+
 def rate(per_second: float) -> str:
     return f"{number(per_second)}/s"
 

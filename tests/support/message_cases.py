@@ -48,6 +48,7 @@ from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.callables.judging import why_not_compared
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
@@ -370,6 +371,12 @@ def _of_timed_calls(*, cores_wanted: float = 0.0, in_others_s: float = 0.0, uses
     )
     timed._work_in_others = lambda: TimedWork._work_in_others(timed)
     return noticed(TimedWork._notices(timed))
+
+
+@case("W_ONE_RANKED")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    text, code = why_not_compared(judged=1, blocks=6)
+    return code, text
 
 
 @case("W_MIXED_DIVISIONS")

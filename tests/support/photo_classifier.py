@@ -88,6 +88,24 @@ def drawn(outputs):
     return float(np.random.default_rng().random())
 
 
+def scores_of(outputs):
+    return outputs["scores"][0]
+
+
+def doubled(outputs):
+    return 2 * outputs["scores"][0]
+
+
+def halving(outputs):
+    outputs["scores"] *= 0.5
+    return best(outputs)
+
+
+def sorting(scores):
+    scores.sort()
+    return float(scores[-1])
+
+
 def otherwise_in_a_contestant(array):
     import sys
 

@@ -78,7 +78,7 @@ def _in_half(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return array.astype(np.float16).astype(np.float32)
 
 
-def _in_tf32(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def in_tf32(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return (np.ascontiguousarray(array).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
@@ -214,7 +214,7 @@ CHANGES: Mapping[str, Callable[[ModelProto], bool]] = {
     "clamped ids": _clamped_ids,
     "weights in bfloat16": _rounded(rounded_to_bfloat16),
     "weights in float16": _rounded(_in_half),
-    "weights in TF32": _rounded(_in_tf32),
+    "weights in TF32": _rounded(in_tf32),
     "a constant changed by a thousandth": _changed_constant,
     "a dropped layer": _dropped_layer,
     "a transposed weight": _transposed_weight,

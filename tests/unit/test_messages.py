@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
+import fairlap
 import pytest
 from fairlap.explanations import explanations
 from messages import AVOIDED, Message, messages
 
+PACKAGE = Path(fairlap.__file__).parent
+UNSPACED = re.compile(r"\{[^{}\"\'\n]*:[^{}\n]*%\}")
 LONGEST = 330  # characters of the template: about two lines of a terminal once it is filled in
 
 
@@ -27,6 +31,13 @@ def test_every_code_is_explained(every: list[Message]) -> None:
     explained = set(explanations())
     missing = {each.code for each in every if each.code} - explained
     assert not missing
+
+
+def test_a_percentage_is_printed_with_a_space_before_its_sign() -> None:
+    """Python's own format of percentages has none."""
+    files = {path: path.read_text() for path in PACKAGE.rglob("*.py")}
+    assert len(files) > 500
+    assert not {f"{path}: {found}" for path, text in files.items() for found in UNSPACED.findall(text)}
 
 
 @pytest.mark.parametrize("rule", ["avoided", "long", "ends", "begins", "spaces"])

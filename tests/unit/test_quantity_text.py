@@ -12,6 +12,7 @@ from fairlap.quantity_text import (
     duration_and_bounds,
     duration_interval,
     number,
+    probability,
     quantity,
     ratio_interval,
     relative_error,
@@ -142,3 +143,18 @@ def test_in_a_common_unit_every_duration_keeps_four_figures(durations_ns: list[f
             float(text.split()[0].replace(",", "")) * {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}[text.split()[1]]
         )
         assert shown_ns == pytest.approx(ns, rel=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "50.0 %"),
+        (0.9723, "97.2 %"),
+        (0.9996, "above 99.9 %"),
+        (1.0, "100.0 %"),
+        (1e-9, "below 0.1 %"),
+        (0.0, "0.0 %"),
+    ],
+)
+def test_a_probability_that_is_not_certain_is_not_printed_as_certain(value: float, text: str) -> None:
+    assert probability(value) == text

@@ -21,7 +21,7 @@ def text_of(found: Bisection) -> str:
         where = before if found.commit is not None else f"the {_noun(found)} before them"
         parts.append(f"  {_ratio(found.step)} times as much as {where}, in {_blocks(found.step)}")
     if found.ends is not None and found.step is not None:
-        parts.append(f"  both ends: {_ratio(found.ends)}; probability {found.probability:.1%}")
+        parts.append(f"  both ends: {_ratio(found.ends)}; probability {quantity_text.probability(found.probability)}")
     if found.another_step is not None:
         other = found.another_step
         kind = "another step" if other.ratio > 1 else "a step to the better"
@@ -65,7 +65,7 @@ def _cells(tried: TriedCommit) -> tuple[str, ...]:
         code = f" [{tried.code}]" if tried.code else ""
         return name, "skipped", "", "", f"{subject} ({' '.join(tried.reason.split())}{code})".strip()
     ratio = quantity_text.ratio_interval(tried.ratio, tried.low, tried.high)
-    return name, ratio, str(tried.blocks), f"{tried.probability:.1%}", subject
+    return name, ratio, str(tried.blocks), quantity_text.probability(tried.probability), subject
 
 
 def _ratio(ratio: Ratio) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from fairlap import quantity_text
 from fairlap.bisection.answer import answer_of
 from fairlap.bisection.bisect_request import E_BISECT, BisectRequest, checked, key_of
 from fairlap.bisection.bisection import Bisection, ChangedPackage
@@ -157,7 +158,7 @@ class _Searching:
         likeliest = self._history.points[suspects[-1]].name
         self._notify(
             f"race {len(self._saved.readings) + 1}: {name}, {self._history.noun} {step.position} "
-            f"of {self._history.last} (so far {probability:.0%} for {likeliest})"
+            f"of {self._history.last} (so far {quantity_text.probability(probability)} for {likeliest})"
         )
         try:
             found = self._raced(0, step.position, step.blocks, None)

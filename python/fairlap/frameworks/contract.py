@@ -209,6 +209,8 @@ class Framework(SeveralWorks, ABC):
     tunable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     tunable_on: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}  # in their place by kind of device
     not_tuned: ClassVar[Mapping[str, str]] = {}  # settings that a reader may miss in the search, and why it lacks them
+    devices: ClassVar[tuple[str, ...]] = ("cpu",)  # the kinds on which its adapter runs it
+    devices_of: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by variant, where it has fewer
     modes: ClassVar[tuple[str, ...]] = ("infer",)
     modes_of: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by variant, where it has fewer
     precisions: ClassVar[tuple[Precision, ...]] = ("fp32",)
@@ -252,6 +254,16 @@ class Framework(SeveralWorks, ABC):
         return f"{cls.name} has no {precision}: {why}"
 
     @classmethod
+    def why_not_on(cls, device: str, variant: str) -> str:
+        """Why it does not run on this device, such as "cuda:1"; empty where it does."""
+        devices = cls.devices_of.get(variant, cls.devices)
+        if device.partition(":")[0] in devices:
+            return ""
+        named = f"{cls.name}:{variant}" if variant in cls.devices_of else cls.name
+        hint = ": add --device cuda" if devices == ("cuda",) else ""
+        return f"{named} runs on {' or '.join(devices)} here; requested was {device}{hint}"
+
+    @classmethod
     def why_no_mode(cls, variant: str, mode: str) -> str:
         """Empty where it has it."""
         modes = cls.modes_of.get(variant, cls.modes)
@@ -288,13 +300,10 @@ def device_number(device: str) -> int:
     return int(device.partition(":")[2] or 0)
 
 
-def refuse_what_is_unknown(
-    framework: type[Framework], work: Workload, wanted: Settings, *, devices: tuple[str, ...] = ("cpu",)
-) -> None:
+def refuse_what_is_unknown(framework: type[Framework], work: Workload, wanted: Settings) -> None:
     name = framework.name
-    if wanted.device.partition(":")[0] not in devices:
-        hint = ": add --device cuda" if devices == ("cuda",) else ""
-        raise Unsupported(f"{name} runs on {' or '.join(devices)} here; requested was {wanted.device}{hint}")
+    if why := framework.why_not_on(wanted.device, wanted.variant):
+        raise Unsupported(why)
     if wanted.threads < 1:
         raise Unsupported(f"{name} needs at least one thread; requested were {wanted.threads}")
     if wanted.variant not in framework.variants:

@@ -67,6 +67,7 @@ class Jax(Framework):
     packages = ("jax==0.10.2", "optax==0.2.8")
     packages_on: ClassVar = {"cuda": ("jax[cuda13]==0.10.2", "optax==0.2.8")}
     module = "jax"
+    devices = ("cpu", "cuda")
     modes = ("infer", "grad", "train")
     generates = True
     precisions = ("fp32", "fp16", "bf16", "tf32")
@@ -89,7 +90,7 @@ class Jax(Framework):
         return environment_for(settings)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
+        refuse_what_is_unknown(type(self), work, wanted)
         with phase("import"):
             import jax
         if "async_dispatch" in wanted.options:  # before the client of the CPU is made

@@ -104,6 +104,8 @@ class OnnxRuntime(Framework):
         "provider": ("dnnl", "xnnpack", "openvino"),  # those that this build lacks are refused
     }
     tunable_on: ClassVar = {"cuda": {"variant": ("tensorrt", GRAPH), "optimization": ("extended",)}}
+    devices = ("cpu", "cuda")
+    devices_of: ClassVar = {"tensorrt": ("cuda",), GRAPH: ("cuda",)}
     precisions = ("fp32", "fp16", "bf16", "tf32", "int8")
     no_precision: ClassVar = {"autocast": "a graph declares the type of each value"}
     device_memory_limit = "gpu_mem_limit of the CUDA provider"
@@ -182,8 +184,7 @@ class OnnxRuntime(Framework):
 
 
 def _refuse(work: Workload, wanted: Settings) -> None:
-    devices = ("cuda",) if wanted.variant else ("cpu", "cuda")
-    refuse_what_is_unknown(OnnxRuntime, work, wanted, devices=devices)
+    refuse_what_is_unknown(OnnxRuntime, work, wanted)
     if wanted.device == "cpu":
         if work.precision in NAMES:
             raise Unsupported(f"onnxruntime has no {work.precision} on a CPU: {_ON_CPU}")

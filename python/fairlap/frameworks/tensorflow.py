@@ -57,6 +57,7 @@ class TensorFlow(Framework):
     tunable: ClassVar = {"variant": ("graph", "xla", "graph:interop_threads={threads}"), "onednn": ("off",)}
     tunable_on: ClassVar = {"cuda": {"variant": ("graph", "xla")}}
     not_tuned: ClassVar = {"memory_format": "TensorFlow's convolutions on the CPU know one, channels last"}
+    devices = ("cpu", "cuda")
     modes = ("infer", "grad", "train")
     generates = True
     precisions = ("fp32", "fp16", "bf16", "autocast", "tf32")
@@ -79,7 +80,7 @@ class TensorFlow(Framework):
         }
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
+        refuse_what_is_unknown(type(self), work, wanted)
         interop_threads = whole_option(wanted.options, "interop_threads", wanted.threads)
         if work.precision == "autocast" and (wanted.variant != "graph" or wanted.device != "cpu"):
             raise Unsupported(

@@ -41,6 +41,7 @@ class TensorRt(Framework):
     options: ClassVar = {"workspace_mib": (), "optimization": _LEVELS, "timing_cache": ("on", "off")}
     tunable_on: ClassVar = {"cuda": {"optimization": ("4", "5")}}
     not_tuned: ClassVar = {"workspace_mib": "by default TensorRT may use all memory of the device"}
+    devices = ("cuda",)
     precisions = ("fp32", "fp16", "bf16", "tf32", "int8")
     no_precision: ClassVar = {"autocast": "its networks are strongly typed: the graph declares the type of each value"}
 
@@ -49,7 +50,7 @@ class TensorRt(Framework):
         return files_of(work)
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, devices=("cuda",))
+        refuse_what_is_unknown(type(self), work, wanted)
         settings = _build_settings(work.precision, wanted)
         _require_driver(wanted.device)
         with phase("import"):

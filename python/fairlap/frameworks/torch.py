@@ -86,6 +86,8 @@ class Torch(Framework):
         "interop_threads": "models here run one operation after the other, so no second one could run alongside",
         "xnnpack": "PyTorch's builds for servers use it for no operation of a float model; race executorch",
     }
+    devices = ("cpu", "cuda")
+    devices_of: ClassVar = {GRAPH: ("cuda",)}
     modes = ("infer", "grad", "train")
     modes_of: ClassVar = {FSDP: ("train",), GRAPH: ("infer",)}  # what FSDP divides is kept from step to step
     generates = True
@@ -105,7 +107,7 @@ class Torch(Framework):
             dynamo.reset()
 
     def prepare(self, work: Workload, wanted: Settings, phase: Phase) -> Contestant:
-        refuse_what_is_unknown(type(self), work, wanted, devices=("cpu", "cuda"))
+        refuse_what_is_unknown(type(self), work, wanted)
         require_fitting(work, wanted)
         with phase("import"):
             import torch

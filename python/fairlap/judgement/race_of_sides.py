@@ -17,9 +17,10 @@ from fairlap.judgement.judged_quantity import counts_on_a_busy_machine, table_by
 from fairlap.judgement.judgement import Judgement, decided
 from fairlap.judgement.wording import judgement_of
 from fairlap.launch.worker_process import E_BUDGET
+from fairlap.meters.stolen_time import E_BUSY_MACHINE, E_GPU_THROTTLED, E_THROTTLED
 from fairlap.pull_request.checkouts import NoBaseline
 from fairlap.pull_request.sides import BASE, CHANGE, callables, programs
-from fairlap.race.counted_blocks import INPUTS_AT_FAULT, WorkBlocks, trouble, work_blocks, worst_outcome
+from fairlap.race.counted_blocks import WorkBlocks, trouble, work_blocks, worst_outcome
 from fairlap.race.planning.plan import Plan
 from fairlap.race.progress import Progress
 from fairlap.race.race import Race
@@ -166,8 +167,8 @@ def missing_table(
     if table is not None:
         return None
     code = found.no_verdict_code if found is not None else ""
-    why = found.why_no_verdict.removesuffix(f" [{code}]") if found is not None else "no block ended"
-    is_busy = code not in ("", INPUTS_AT_FAULT)
+    why = found.why_without_code if found is not None else "no block ended"
+    is_busy = code in (E_BUSY_MACHINE, E_THROTTLED, E_GPU_THROTTLED)
     return decided("undecided", "busy_machine" if is_busy else "not_comparable", f"{of}{why}", code=code, **figures)
 
 

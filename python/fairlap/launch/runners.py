@@ -198,6 +198,8 @@ def _runner(
             if behind_server and (lacking := [each for each in over_http.SERVER_MODULES if find_spec(each) is None]):
                 raise NotInstalled(f"its server needs {' and '.join(lacking)}; install fairlap[serve]")
             command = python_worker()
+        elif why := framework.why_not_on(device, name.variant):  # before anything is installed for it
+            raise NoRoute(why)
         else:
             needed, making = requirements_of(name, framework, device, precisions), making_of(name.options)
             made = stack.enter_context(environment_with(needed, report, making))

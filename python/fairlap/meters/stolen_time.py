@@ -24,7 +24,7 @@ SEVERAL_THREADS = 1.2  # times the CPU time of the thread that calls, of all thr
 Whose = Literal["contestants", "programs", "callables"]
 _FEWER: Mapping[Whose, tuple[str, str]] = {
     "contestants": ("--threads", "fewer --threads"),
-    "programs": ("the threads of the programs", "fewer threads of the programs"),
+    "programs": ("the threads of the programs", "--threads 1, which keeps all threads of a program on one core"),
     "callables": ("their threads", "fewer threads, such as OMP_NUM_THREADS=1"),
 }
 
@@ -59,7 +59,7 @@ class StolenTime:
 
         A single thread meets no other, and neither does what computes on one thread, such as most callables: its median
         is that of calls which kept their core, and ``of_slowest`` is a figure of those that did not. A program chooses
-        its threads itself.
+        its threads itself, but not its cores.
         """
         above, fewer = _FEWER[whose]
         if self.is_throttled:
@@ -67,7 +67,8 @@ class StolenTime:
             return f"{self.what}; {advice}", E_THROTTLED
         suffers = of_slowest or (threads > 1 and self.meets_barriers)
         if suffers and self.least >= _STARVED:
-            return f"{self.what}; race on a quiet machine, or with {fewer}", E_BUSY_MACHINE
+            advice = f", or with {fewer}" if threads > 1 else ""
+            return f"{self.what}; race on a quiet machine{advice}", E_BUSY_MACHINE
         return "", ""
 
     def refusal_on_device(self) -> tuple[str, str]:

@@ -137,6 +137,10 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
 
         if why := why_no_callable(name):
             raise InvalidRequest(f"{name} is not a model: {why}")
+        if Path(name).is_dir():
+            raise InvalidRequest(
+                f"{name} is a folder without a saved_model.pb; give a file in it, or hf:{name} if transformers wrote it"
+            )
         if Path(name).suffix or "/" in name:
             raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_what_it_is(name) or _files_read()}")
         near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)

@@ -65,7 +65,7 @@ class WorkBlocks:
     judged: Judged  # by which contestants are ranked
     gated: GatedBlocks = GatedBlocks(())
     why_no_verdict: str = ""  # then there is no table
-    no_verdict_code: str = ""  # where the machine is why, or the inputs
+    no_verdict_code: str = ""
     starved: Mapping[Period, str] = field(default_factory=dict)  # why nothing is claimed of what was measured then
     compared: Mapping[str, Sequence[ProcessResult]] = field(default_factory=dict)  # one process for each block
     table: verdict.BlockTable | None = None
@@ -82,6 +82,15 @@ class WorkBlocks:
     @property
     def metric(self) -> verdict.Metric:
         return self.judged.metric
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether no ratio is claimed although there may be figures: because of the machine, or of the inputs."""
+        return self.no_verdict_code.startswith("E_")
+
+    @property
+    def why_without_code(self) -> str:
+        return self.why_no_verdict.removesuffix(f" [{self.no_verdict_code}]")
 
     def has_figure(self, process: ProcessResult) -> bool:
         """Check for a figure that it may lack: without it, its block does not count."""
@@ -213,8 +222,9 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
         unlike = next(block for block in complete if block not in held)
         quantity = next(iter(ranked.values()))[unlike].headline_quantity
         who = held_unlike({name: own[unlike] for name, own in ranked.items()}, quantity)
+        code = verdict.UnlikeQuantities.code
         why = f"spans with launch gaps in them and spans without are not compared ({who}); use --method context_span"
-        return replace(found, gated=GatedBlocks(tuple(held)), why_no_verdict=why)
+        return replace(found, gated=GatedBlocks(tuple(held)), why_no_verdict=f"{why} [{code}]", no_verdict_code=code)
     complete = held
     gated = GatedBlocks(tuple(complete))
     if len(ranked) < _FEWEST_RANKED:
@@ -224,7 +234,8 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
             return replace(found, gated=gated, why_no_verdict=why, no_verdict_code=INPUTS_AT_FAULT)
         kept_out = f", and {dropped} lost more than --max-drop allows" if dropped else ""
         why = f"{quantity_text.count(len(ranked), 'contestant')} can be ranked{kept_out}; a comparison needs two"
-        return replace(found, gated=gated, why_no_verdict=why)
+        code = verdict.ONE_RANKED if len(by_contestant) > 1 else ""  # one alone asks for no verdict
+        return replace(found, gated=gated, why_no_verdict=f"{why} [{code}]" if code else why, no_verdict_code=code)
     if complete and not plan.until_decided:  # its blocks are drawn into looks as they come, and all of them count
         gated = gate_blocks(
             complete, here, works=len(plan.works), contestants=len(ranked), alpha=plan.alpha, period=judged.period
@@ -232,14 +243,15 @@ def _blocks_of(plan: Plan, work: Work, processes: Sequence[ProcessResult], condi
     if len(gated.kept) < 2:
         complete_blocks = quantity_text.count(len(gated.kept), "complete block")
         longer = "a longer --budget" if plan.until_decided else "more --blocks"
-        why = f"{complete_blocks}: it takes two to compare, and six to claim a difference; give {longer}"
-        return replace(found, gated=gated, why_no_verdict=why)
+        code = verdict.TooFewBlocks.code
+        why = f"{complete_blocks}: it takes two to compare, and six to claim a difference; give {longer} [{code}]"
+        return replace(found, gated=gated, why_no_verdict=why, no_verdict_code=code)
     compared = {name: [own[block] for block in gated.kept] for name, own in ranked.items()}
     try:
         table = verdict.block_table(block_figures(compared, judged), metric=judged.metric, workload=work_id)
         table = replace(table, halves={name: halves_of(own, judged) for name, own in compared.items()})
     except verdict.UnlikeQuantities as error:  # in a run of an older fairlap
-        return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]")
+        return replace(found, gated=gated, why_no_verdict=f"{error} [{error.code}]", no_verdict_code=error.code)
     return replace(found, gated=gated, compared=compared, table=table)
 
 

@@ -251,7 +251,7 @@ def _cost(latency: Estimate | None, work: Work, price: Price | None) -> dict[str
 
 
 def _against(work_result: WorkResult, result: ContestantResult, baseline: str, *, only_winner: bool) -> dict[str, Cell]:
-    if work_result.basis.no_verdict_code:
+    if work_result.basis.is_refused:
         return _uncompared(None, work_result.why_no_verdict)
     ranked = [each.contestant for each in work_result.contestants if each.ranked]
     against = baseline or next(iter(ranked), "")

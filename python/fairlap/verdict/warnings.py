@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from fairlap import quantity_text
 
+ONE_RANKED = "W_ONE_RANKED"
+"""The code of what has no verdict because fewer than two of several contestants can be ranked."""
+
 
 @dataclass(frozen=True)
 class StatisticalWarning:

@@ -105,6 +105,10 @@ def test_a_dry_run_shows_how_each_contestant_would_run() -> None:
     assert jax[0] == "jax==0.4.30"
     assert "jax==0.4.30 optax==" in jax[1]
     assert "will not run" in program[1]
+    lines = dry("mlp", "--on", "onnxruntime,tensorrt", "--threads", "1", "--blocks", "6")
+    [onnxruntime, tensorrt] = [line for line in lines if line.startswith("  ")]
+    assert "will not run" not in onnxruntime
+    assert "--device cuda" in tensorrt
     commands = dry("--command", "a=true", "--command", "b=./nothing", "--blocks", "6")
     assert ["will not run" in line for line in commands if line.startswith("  ")] == [False, True]
 

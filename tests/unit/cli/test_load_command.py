@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -40,6 +41,19 @@ _QUICK = ("--p90", "100ms", *_LENGTH)
 )
 def test_a_load_that_cannot_be_served_is_refused_before_anything_runs(arguments: list[str], code: str) -> None:
     assert refusal("load", *arguments).code == code
+
+
+@pytest.mark.parametrize("name", [".", "photos", "prompts.jsonl"])
+def test_a_folder_in_the_place_of_a_file_is_called_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).mkdir(exist_ok=True)
+    streams = ("http://127.0.0.1:9/v1:model=m", "--tokens", "4", "--rate", "1")
+    error = refusal("load", name, "--on", *(streams if name.endswith("jsonl") else ("torch", "--p99", "9ms")))
+    assert error.code == ("E_PROMPTS" if name.endswith("jsonl") else "E_REQUEST")
+    assert name in str(error)
+    assert re.search("is a folder|is a directory", str(error), re.IGNORECASE)
 
 
 def test_a_bound_without_a_unit_is_refused_since_some_mean_milliseconds() -> None:

@@ -97,7 +97,7 @@ def test_a_kept_run_is_shown_as_the_race_ended_with_what_it_rests_on() -> None:
     assert text_of(results_of(run)) in text
     assert "cpu model: Imaginary 9000" in text
     assert "torch (1.2.3): threads 2, precision fp32" in text
-    assert "! the clock is coarse (similar in 8 processes)" in text
+    assert "! the clock is coarse (similar in 8 processes) [W_" in text
     assert "frame two" not in text
     more = output("show", "last", "--errors")
     assert more.startswith(text.rstrip("\n"))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from command_line import invoke, output, refusal
+from fairlap.cli.races.suite_races import begun_text
 from fairlap.suite.suite_document import SuiteDocument, read_suite_document
 from published_schemas import checked
 from suites import folders_of_callables, given_races, suite_of_calls
@@ -151,10 +152,17 @@ def test_a_base_that_cannot_run_a_command_is_one_finding_and_the_others_race(
         file.write('[[race]]\nname = "program"\ncommand = "./only-in-change"\n')
     races = given_races(monkeypatch)
     done = run("--json", "--only", "program", "--only", "f1")
-    by_name = {race["name"]: race for race in document(done)["races"]}
+    found = document(done)
+    by_name = {race["name"]: race for race in found["races"]}
     assert (done.exit_code, races.ran) == (3, ["f1"])
+    assert (found["works"], races.plans["f1"].alpha) == (1, 0.05)  # nothing can be claimed of the other
     assert (by_name["program"]["state"], by_name["program"]["code"]) == ("failed", "E_BASELINE")
     assert by_name["f1"]["state"] == "finished"
+
+
+def test_the_note_of_races_that_run_as_one_counts_all_of_them() -> None:
+    assert begun_text(["parse"], 6, 7) == "race 7 of 7: parse"
+    assert begun_text(["sort", "join"], 5, 7) == "races 6 to 7 of 7: sort, join"
 
 
 def test_what_cannot_be_run_is_refused_before_the_first_race(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,3 +64,20 @@ def test_other_python_threads_run_during_the_trials() -> None:
     ended.set()
     thread.join()
     assert ran.is_set()
+
+
+@pytest.mark.skipif(
+    "avx512_vnni" not in instructions_for("int8") or "avx512f" not in instructions_for("fp32"),
+    reason="needs a processor with AVX-512 VNNI",
+)
+def test_dot_products_of_bytes_reach_the_ports_of_multiply_adds() -> None:
+    """Both begin as often in a cycle, and four times as many bytes as floats are in a vector.
+
+    A compiler that copies each sum halves that. The best trial counts, since other programs only slow trials down.
+    """
+    trials = {name: arithmetic_trials(name, Team(1)) for name in ("int8", "fp32")}
+    for _ in range(6):
+        for each in trials.values():
+            each.take(0.02)
+    if trials["int8"].instructions == "avx512_vnni":  # tiles are faster by more
+        assert max(trials["int8"].rates) > 3 * max(trials["fp32"].rates)

@@ -14,7 +14,7 @@ from fairlap.frameworks import registry
 from fairlap.frameworks.contract import Framework, Settings
 from fairlap.frameworks.registry import framework_at, framework_named, framework_names, is_importable
 from fairlap.launch.environments import InstallFailed
-from fairlap.launch.runners import requirements_of, runners_for
+from fairlap.launch.runners import NoRoute, requirements_of, runners_for
 from fairlap.request.names import ContestantName, contestant_named
 from fairlap.request.work import Precision
 
@@ -190,3 +190,29 @@ def test_a_contestant_with_a_version_gets_an_environment_for_the_device_of_the_r
     assert runner.missing is not None
     [(first, *_)] = asked
     assert first == f"{package}==1.20.0"
+
+
+@pytest.mark.parametrize(
+    ("contestant", "device"),
+    [("tensorrt==11.4.0.106", "cpu"), ("onnxruntime==1.20.0:graph", "cpu"), ("litert==2.2.0", "cuda")],
+)
+def test_nothing_is_installed_for_a_framework_that_does_not_run_on_the_device_of_the_race(
+    contestant: str, device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def environment_with(*_: object) -> object:
+        raise AssertionError("it was installed")
+
+    monkeypatch.setattr("fairlap.launch.runners.environment_with", environment_with)
+    with ExitStack() as stack:
+        [runner] = runners_for((contestant_named(contestant),), 1, device, tmp_path, stack, lambda _: None)
+    assert isinstance(runner.missing, NoRoute)
+    assert runner.missing.code == "E_UNSUPPORTED"
+
+
+def test_a_framework_says_on_what_its_variants_run() -> None:
+    runtime, tensorrt = framework_named("onnxruntime"), framework_named("tensorrt")
+    assert [runtime.why_not_on(device, "") for device in ("cpu", "cuda:1")] == ["", ""]
+    assert "onnxruntime:graph" in runtime.why_not_on("cpu", "graph")
+    assert runtime.why_not_on("cuda", "graph") == ""
+    assert "--device cuda" in tensorrt.why_not_on("cpu", "")
+    assert framework_named("openvino").why_not_on("cuda", "")

@@ -256,7 +256,9 @@ def test_what_is_no_result_is_refused_in_a_line_and_nothing_is_stored(name: str,
     ("name", "content", "code", "part"),
     [
         ("data.js", b"export const a = 1", "E_OTHER_TOOL", "window.BENCHMARK_DATA ="),
-        ("data.js", b"window.BENCHMARK_DATA = (function(){ return {}; })()", "E_OTHER_TOOL", "column 1"),
+        ("data.js", b"window.BENCHMARK_DATA = (function(){ return {}; })()", "E_OTHER_TOOL", "column 25:"),
+        ("broken.json", b'{"plan": }', "E_OTHER_TOOL", "line 1, column 10:"),
+        ("cut.json", b'{"plan": {\n', "E_OTHER_TOOL", "ends too early"),
         ("data.js", b"window.BENCHMARK_DATA = {}", "E_OTHER_TOOL", "entries"),
         ("google.json", b'{"context": {}, "benchmarks": []}', "E_OTHER_TOOL", "context, benchmarks"),
         ("package.json", b'{"name": "a", "version": "1"}', "E_OTHER_TOOL", "name, version"),
@@ -277,6 +279,17 @@ def test_a_file_that_is_not_what_it_seems_is_refused_by_what_it_is(
     assert (error.code, part in str(error), name in str(error)) == (code, True, True)
     assert len(str(error).splitlines()) == 1
     assert ("required field" in str(error)) == (name == "run.json")
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff", "window.BENCHMARK_DATA = ", "\ufeff\n\nwindow.BENCHMARK_DATA =\n"])
+def test_a_broken_file_is_refused_by_the_place_that_an_editor_shows(begin: str) -> None:
+    """Lines and characters from 1; a byte order mark is none."""
+    text = f'{begin}{{"lastUpdate": 1,\n "repoUrl": "\u00e4", oops}}'
+    name = "data.js" if "window" in begin else "data.json"
+    Path(name).write_text(text, encoding="utf-8")
+    before = text.removeprefix("\ufeff").partition("oops")[0]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    assert f"line {line}, column {column}:" in str(refusal("runs", "import", name))
 
 
 @pytest.mark.parametrize(

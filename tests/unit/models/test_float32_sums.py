@@ -6,10 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from fairlap.models.checks.float32_sums import ROUNDOFF, lost_in_product, lost_in_sum, moved
+from fairlap.models.checks.float32_products import lost_in_product
+from fairlap.models.checks.float32_sums import ROUNDOFF, lost_in_sum, moved
+from fairlap.models.onnx_import.libraries.lossy_sums import LossySums
 from orders_of_summation import LENGTHS, NUMBERS, ORDERS
 
 TIMES = 4.0  # as answers are allowed
+PLAIN = ("a third", "a tenth", "a white photo, normalised", "nearly one", "minus a third", "half white")
+SIDE = 96
 
 
 @pytest.mark.parametrize("count", LENGTHS)
@@ -51,6 +55,40 @@ def test_a_product_usually_loses_what_one_sum_after_the_other_loses(sign: float)
     exact = left.astype(np.float64) @ right.astype(np.float64)
     lost = lost_in_product(left.astype(np.float64), right.astype(np.float64), exact)
     assert 0.5 <= np.sqrt(np.mean((found - exact) ** 2) / np.mean(lost**2)) <= 1.2
+
+
+@pytest.mark.parametrize("count", [100, 9_216, 100_000])
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_sum_that_is_written_as_a_product_with_ones_loses_no_more_in_any_order(kind: str, count: int) -> None:
+    numbers = NUMBERS[kind](count)
+    exact = float(numbers.sum(dtype=np.float64))
+    both = np.stack([numbers, np.random.default_rng(6).random(count, np.float32)]).astype(np.float64)
+    lost = lost_in_product(both, np.ones((count, 1)), both @ np.ones((count, 1)))
+    for order in ORDERS:
+        assert abs(order(numbers) - exact) <= TIMES * lost[0, 0]
+    assert lost[1, 0] == lost_in_product(both[1:], np.ones((count, 1)), both[1:] @ np.ones((count, 1)))[0, 0]
+
+
+def _summed(kind: str, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the sum over each channel in float64, and as it is moved by what float32 may lose."""
+    library, ones = LossySums(), np.ones(image.shape[2:])
+    exact = image.sum(axis=(2, 3))
+    if kind == "einsum":
+        return exact, np.asarray(library.einsum("bchw,hw->bc", image, ones))
+    kernel = np.repeat(ones[None, None], image.shape[1], axis=0)
+    moved_by = library.convolve(image, kernel, None, (1, 1), [(0, 0), (0, 0)], (1, 1), image.shape[1])
+    return exact, np.asarray(moved_by)[..., 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["einsum", "convolution"])
+def test_a_mean_over_a_plain_photo_may_be_a_convolution_or_an_einsum(kind: str) -> None:
+    plain = NUMBERS["a white photo, normalised"](SIDE * SIDE)
+    exact, moved_by = _summed(kind, np.broadcast_to(plain.reshape(1, 1, SIDE, SIDE), (1, 3, SIDE, SIDE)).astype(float))
+    off = max(abs(order(plain) - exact[0, 0]) for order in ORDERS)
+    assert (off <= TIMES * np.abs(moved_by - exact)).all()
+    drawn = np.random.default_rng(7).random((1, 3, SIDE, SIDE), np.float32).astype(np.float64)
+    exact, moved_by = _summed(kind, drawn)
+    assert (np.abs(moved_by - exact) <= 2 * ROUNDOFF * SIDE / 4 * np.abs(exact)).all()
 
 
 def test_products_of_small_whole_numbers_lose_nothing() -> None:

@@ -348,7 +348,8 @@ def test_the_code_of_inputs_at_fault_stands_where_there_is_no_verdict() -> None:
     assert found.basis.no_verdict_code == "E_INPUTS_AT_FAULT"
     off[1].outcome, off[1].code, off[1].errors = "finished", "", []
     [found] = results_of(Run(plan, off, {}, {})).work_results
-    assert (found.basis.no_verdict_code, bool(found.why_no_verdict)) == ("", True)
+    assert (found.basis.no_verdict_code, found.basis.is_refused) == ("W_ONE_RANKED", False)
+    assert "W_ONE_RANKED" in found.why_no_verdict
 
 
 @pytest.mark.parametrize(("measured_s", "modes"), [(0.4, 0), (1.3, 0), (1.5, 2)])

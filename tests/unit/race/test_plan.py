@@ -92,6 +92,8 @@ def test_no_contestant_is_first_more_often_than_chance_allows() -> None:
 def test_a_saved_plan_comes_back_equal(tmp_path: Path) -> None:
     save_plan(drawn(), tmp_path / "plan.json")
     assert load_plan(tmp_path / "plan.json") == drawn()
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "plan.json").read_bytes())
+    assert load_plan(tmp_path / "marked.json") == drawn()
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,28 @@ def test_who_was_robbed_does_not_matter_to_the_refusal() -> None:
 def test_the_advice_names_threads_that_can_be_chosen() -> None:
     stolen = stolen_time(waiting(1.3, 1.0))
     assert "--threads" in stolen.refusal(threads=2)[0]
-    assert stolen.refusal(threads=2, whose="programs")[1] == E_BUSY_MACHINE
-    assert "--threads" not in stolen.refusal(threads=2, whose="programs")[0]
+    assert "--threads" not in stolen.refusal(threads=2, whose="callables")[0]
+    assert "--threads" not in stolen.refusal(threads=1, of_slowest=True)[0]  # there are no fewer
+
+
+def test_programs_are_told_of_the_one_core_that_makes_their_ratio_claimable() -> None:
+    """They choose their threads themselves, and a race of one thread keeps them on one core."""
+    stolen = stolen_time(waiting(1.3, 1.0))
+    text, code = stolen.refusal(threads=2, whose="programs")
+    assert code == E_BUSY_MACHINE
+    assert "--threads 1" in text
+    assert "fewer" not in text
+    assert stolen.refusal(threads=1, whose="programs") == ("", "")
+    commands = draw_plan(
+        Contestants("command:run=true"),
+        (WORK,),
+        blocks=2,
+        conditions="controlled",
+        threads=1,
+        available_cores=(0, 1),
+        seed=1,
+    )
+    assert {len(block.cores) for block in commands.blocks} == {1}
 
 
 @pytest.mark.parametrize(("taken", "claimed"), [(1.1, False), (0.05, True)])

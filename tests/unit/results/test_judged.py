@@ -33,7 +33,7 @@ from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.store.figures import recorded_figures
 from fairlap.store.store import open_store
 from fairlap.store.stored_rows import RowsOfRun
-from runs_for_rows import a_process
+from runs_for_rows import a_process, a_run
 from runs_in_store import keep_whole
 from runs_of_precisions import planned
 
@@ -130,8 +130,24 @@ def test_charts_draw_that_figure(race: Callable[[], Run], by: str, unit: str, fi
     for table in ("figures", "processes"):
         drawn = {record["contestant"]: record["judged"] for record in tables[table]}
         assert drawn == pytest.approx({name: scale * value for name, value in figures.items()}, rel=0.01)
-    [intervals] = [chart for chart in charts_of(shown, tables) if chart.key == "intervals"]
-    assert by in json.dumps(intervals.spec)
+    charts = {chart.key: chart for chart in charts_of(shown, tables)}
+    assert by in json.dumps(charts["intervals"].spec)
+    assert by in charts["percentiles"].note  # which is of calls, in another order
+    assert by in charts["curves"].note
+    calls = results_of(a_run(), "r")
+    assert all("ranked by" not in chart.note for chart in charts_of(calls, chart_tables(calls)))
+
+
+@RACES
+def test_bars_are_as_long_as_that_figure(
+    race: Callable[[], Run], by: str, unit: str, figures: dict[str, float]
+) -> None:
+    shown = results_of(race(), "r")
+    page = str(ranked_table(shown, shown.work_results[0]))
+    longest = max(figures.values())
+    assert [float(width) for width in re.findall(r"width: ([0-9.]+)%", page)] == pytest.approx(
+        [100 * figures[name] / longest for name in ("jax", "torch")], abs=0.5
+    )
 
 
 @RACES

@@ -25,7 +25,7 @@ from fairlap.scenarios.file_to_answer.answer_values import (
     why_wrong,
 )
 from fairlap.scenarios.file_to_answer.render.shown import FilesShown
-from fairlap.scenarios.file_to_answer.stage_functions import InputForm, StageFailed
+from fairlap.scenarios.file_to_answer.stage_functions import InputForm, StageFailed, StageFunctions
 from fairlap.scenarios.file_to_answer.stage_messages import AnswersFound, StageFound
 from fairlap.scenarios.file_to_answer.stage_process import Order, answer_file, carry_out, inputs_file, outputs_file
 
@@ -187,6 +187,28 @@ def test_answers_follow_from_outputs_and_from_moved_ones(place: Path) -> None:
         for moved in (0, 1)
     }
     assert found == {(0, 0): "3", (0, 1): "4", (1, 0): "4", (1, 1): "5"}
+
+
+@pytest.mark.parametrize(("after", "named"), [(["halving"], "halving"), (["scores_of", "sorting"], "sorting")])
+def test_a_function_that_writes_to_the_outputs_it_looks_at_is_named(place: Path, after: list[str], named: str) -> None:
+    """Also through a part of them that another function returned; before the race and in a contestant alike."""
+    scores = np.arange(10, dtype=np.float32)[None, ::-1].copy()
+    safetensors.write(outputs_file(place, 0, 0), {"scores": scores})
+    functions = StageFunctions(order(place, ["load"], after).stages)
+    for call in (
+        lambda: carry_out(order(place, ["load"], after, "after")),
+        lambda: functions.answer_of({"scores": scores}, "0.npy"),
+    ):
+        with pytest.raises(StageFailed, match=named) as refused:
+            call()
+        assert refused.value.code == "E_STAGE"
+        assert "scores" in str(refused.value)
+
+
+def test_a_function_may_write_to_what_it_made_itself(place: Path) -> None:
+    scores = np.arange(10, dtype=np.float32)[None, ::-1].copy()
+    functions = StageFunctions(order(place, ["load"], ["doubled", "sorting"]).stages)
+    assert functions.answer_of({"scores": scores}, "0.npy") == 18
 
 
 @pytest.mark.parametrize("after", ["raising", "drawn"])

@@ -49,6 +49,8 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     if not name.framework:
         return "runs as a program" if shutil.which(name.program) else f"will not run: {name.program} is no program here"
     framework = framework_named(name.framework)
+    if why := framework.why_not_on(plan.device, name.variant):
+        return f"will not run: {why}"
     if runs_here(name, framework):
         return "runs in this environment"
     needed, making = requirements_of(name, framework, plan.device, plan.precisions), making_of(name.options)

@@ -144,8 +144,17 @@ def _request_alone(race: RaceOfSuite) -> RaceRequest:
 
 
 def _count_works(planned: Sequence[PlannedRace], selected: int, options: SuiteOptions) -> int:
-    """Count them over all shards; between two sides every race has one."""
-    return selected if options.sides else sum(len(each.plan.works) for each in planned if each.plan)
+    """Count those that can be compared, over all shards; between two sides those of other shards are not tried here."""
+    if options.sides and options.selection.shard:
+        return selected
+    return max(1, sum(len(each.plan.works) for each in planned if each.plan))
+
+
+def begun_text(names: Sequence[str], done: int, races: int) -> str:
+    """``race 3 of 7: parse``; of several that are run as one, ``races 3 to 5 of 7: parse, sort, join``."""
+    last = done + len(names)
+    which = f"race {last}" if len(names) == 1 else f"races {done + 1} to {last}"
+    return f"{which} of {races}: {', '.join(names)}"
 
 
 class _Running:
@@ -186,8 +195,7 @@ class _Running:
                 done = 0
                 for group in self._groups:
                     if not self._options.quiet:
-                        names = ", ".join(each.race.name for each in group)
-                        print_note(f"race {done + 1} of {len(self._order)}: {names}")
+                        print_note(begun_text([each.race.name for each in group], done, len(self._order)))
                     self._race(group, len(self._order) - done)
                     done += len(group)
                     if self._interrupted:

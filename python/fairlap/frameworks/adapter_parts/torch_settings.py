@@ -19,8 +19,6 @@ def require_fitting(work: Workload, wanted: Settings) -> None:
     whole_option(wanted.options, "interop_threads", wanted.threads)
     if wanted.options.get("freezing") == "on" and (work.mode != "infer" or wanted.device != "cpu"):
         raise Unsupported("torch:compile:freezing=on makes constants of the weights: it is for inference on the CPU")
-    if wanted.variant == GRAPH and wanted.device == "cpu":
-        raise Unsupported("torch:graph replays CUDA graphs: add --device cuda")
     if wanted.variant == GRAPH and work.spec.continuation:
         raise Unsupported("torch:graph replays CUDA graphs of whole calls, and does not generate token by token")
 

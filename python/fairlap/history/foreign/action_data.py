@@ -1,6 +1,6 @@
 """What github-action-benchmark keeps: ``data.js``, which assigns JSON to a variable, or the same JSON as a file.
 
-The script is not run: its assignment is cut off, and the rest has to be JSON.
+The script is not run: its assignment is blanked, and the rest has to be JSON.
 """
 
 from __future__ import annotations
@@ -48,9 +48,12 @@ def is_action_data(document: dict[str, Any]) -> bool:
 
 
 def without_assignment(content: bytes) -> bytes:
-    """Cut the JSON out of the script."""
+    """Leave the JSON of the script at its place, so that an error in it is reported where an editor shows it."""
     begin = ASSIGNMENT.match(content)
-    return content[begin.end() :].strip().removesuffix(b";") if begin else content
+    if begin is None:
+        return content
+    blank = re.sub(rb"[^\n\r]", b" ", content[begin.end(1) if begin[1] else 0 : begin.end()])
+    return blank + content[begin.end() :].rstrip().removesuffix(b";")
 
 
 def action_points(path: Path, files: Files, document: dict[str, Any], project: str) -> list[ForeignPoint]:

@@ -33,6 +33,13 @@ def refuse(path: Path, why: str) -> InvalidRequest:
     return InvalidRequest(f"{path} cannot be imported: {why}; nothing was stored", code=E_OTHER_TOOL)
 
 
+def why_not_json(error: json.JSONDecodeError) -> str:
+    """Name the place as editors do, by characters from 1, and what is wrong there."""
+    ends = not error.doc[error.pos :].strip()
+    what = "it ends too early" if ends else f"{error.msg[:1].lower()}{error.msg[1:]}"
+    return f"not valid JSON in line {error.lineno}, column {error.colno}: {what}"
+
+
 @dataclass
 class Files:
     """Counts what one import has read."""
@@ -64,7 +71,7 @@ class Files:
             try:
                 found = json.loads(content)
             except json.JSONDecodeError as error:
-                raise refuse(path, f"it is not valid JSON in line {error.lineno}, column {error.colno}") from None
+                raise refuse(path, f"it is {why_not_json(error)}") from None
         if not isinstance(found, dict):
             raise refuse(path, "it is not a JSON object")
         return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 
 from fairlap.errors import shortened
 from fairlap.history.foreign.action_data import ASSIGNMENT, action_points, is_action_data, without_assignment
 from fairlap.history.foreign.asv_results import asv_points, is_results_folder
-from fairlap.history.foreign.file_reading import MOST_BYTES, Files, refuse
+from fairlap.history.foreign.file_reading import MOST_BYTES, Files, refuse, why_not_json
 from fairlap.history.foreign.pytest_files import is_pytest_file, pytest_points
 from fairlap.store.foreign_points import ForeignPoint
 
@@ -32,7 +33,10 @@ def why_unknown(path: Path) -> str:
     content = Files().content(path)
     try:
         found = json.loads(content)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        begins = content.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+        if isinstance(error, json.JSONDecodeError) and begins in (b"{", b"["):
+            return why_not_json(error)
         if path.suffix == ".js":
             return "no `data.js` of github-action-benchmark, which begins with `window.BENCHMARK_DATA =`"
         return "neither JSON nor a bundle of fairlap" if content.strip() else "empty"

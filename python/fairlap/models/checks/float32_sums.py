@@ -44,11 +44,17 @@ def lost_in_sum(terms: Array, axes: tuple[int, ...]) -> Array:
     with np.errstate(all="ignore"):
         narrow = np.ascontiguousarray(last, np.float32).reshape(-1, count)
         exact = narrow.sum(axis=1, dtype=np.float64)
-        error = np.max([np.abs(_added(narrow, lanes) - exact) for lanes in _LANES], axis=0)
+        error = lost_in_orders(narrow)
         norm = np.sqrt(np.square(narrow, dtype=np.float64).sum(axis=1))
         largest = np.abs(narrow).sum(axis=1, dtype=np.float64)
         exactly = are_multiples(narrow, largest[:, None]).all(axis=1)
     return lost_by(error, exact, norm, count, exactly).reshape(kept)
+
+
+def lost_in_orders(rows: npt.NDArray[np.float32]) -> Array:
+    """Find the error of each row's sum in the order that loses most: one after the other, or in lanes."""
+    exact = rows.sum(axis=1, dtype=np.float64)
+    return np.asarray(np.max([np.abs(_added(rows, lanes) - exact) for lanes in _LANES], axis=0))
 
 
 def lost_by(error: Array, exact: Array, norm: Array, count: int, exactly: Any) -> Array:
@@ -67,24 +73,8 @@ def are_multiples(terms: Array, largest: Any) -> npt.NDArray[np.bool_]:
     return np.asarray(in_places == np.rint(in_places))
 
 
-def lost_in_products(exact: Array, norms: Array, *factors: Array, count: int) -> Array:
-    """Find the usual error of sums of ``count`` products of these factors, whose norms there have this product."""
-    lost = lost_at_random(exact, norms, count)
-    return np.where(norms < 2.0**_BITS, 0.0, lost) if all(map(_are_whole, factors)) else lost
-
-
 def lost_at_random(exact: Array, norms: Array, count: int) -> Array:
     return ROUNDOFF * np.hypot(_OF_NORMS * norms, _OF_SUM * math.sqrt(count) * np.abs(exact))
-
-
-def lost_in_product(left: Array, right: Array, product: Array) -> Array:
-    """Find the usual error of each element of a product of matrices, or of stacks of them."""
-    rows, columns = left if left.ndim > 1 else left[None], right if right.ndim > 1 else right[:, None]
-    with np.errstate(all="ignore"):
-        of_rows = np.sqrt(np.einsum("...ij,...ij->...i", rows, rows))[..., :, None]
-        of_columns = np.sqrt(np.einsum("...ij,...ij->...j", columns, columns))[..., None, :]
-        norms = (of_rows * of_columns).reshape(product.shape)
-    return lost_in_products(product, norms, left, right, count=left.shape[-1])
 
 
 def moved(values: Array, lost: Array, key: int) -> Array:
@@ -97,11 +87,6 @@ def moved(values: Array, lost: Array, key: int) -> Array:
             by = _signs(flat[some], key) * of_each[some]
             flat[some] += np.where(np.isfinite(by), by, 0.0)
     return found
-
-
-def _are_whole(array: Array) -> bool:
-    few = array.reshape(-1)[:_GLANCE]
-    return bool((few == np.rint(few)).all() and (array == np.rint(array)).all())
 
 
 def _added(terms: npt.NDArray[np.float32], lanes: int) -> Array:

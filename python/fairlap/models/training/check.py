@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fairlap import quantity_text
 from fairlap.models.training.exercise import Array, Exercise, Trained, distances, trained_at_kinks
 from fairlap.models.training.in_bfloat16 import (
     end_of,
@@ -62,7 +63,7 @@ class TrainingCheck:
             return ""
         way = float(np.linalg.norm(self.found.expected[worst] - self.exercise.start.named().get(worst, 0.0)))
         off = float(np.linalg.norm(got[worst].astype(np.float64) - self.found.expected[worst]))
-        share = f", by {off / way:.0%} of how far it moves" if way > 0 and math.isfinite(off) else ""
+        share = f", by {quantity_text.share(off / way)} of how far it moves" if way > 0 and math.isfinite(off) else ""
         return f"its {worst.replace('/', ' ')} is farther off than rounding to bfloat16 explains{share}"
 
     @cached_property

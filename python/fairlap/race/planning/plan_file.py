@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 def load_plan(path: Path) -> Plan:
     """Read a saved plan; errors name the place in the file."""
     try:
-        plan = checked_plan(msgspec.json.decode(content_of(path), type=Plan))
+        plan = checked_plan(msgspec.json.decode(content_of(path).removeprefix(codecs.BOM_UTF8), type=Plan))
     except OSError as error:
         raise InvalidRequest(f"the plan {path} cannot be read: {error.strerror}") from None
     except NOT_THE_DOCUMENT as error:

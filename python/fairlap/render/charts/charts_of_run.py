@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fairlap.render.charts import resources as other_charts
@@ -20,6 +21,7 @@ from fairlap.results.results import Results
 from fairlap.scenarios.added import Picture
 
 _LOAD, _INTERVALS = "load", "intervals"
+_OF_CALLS = ("percentiles", "curves", "sample_curves", "samples", "trade")
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -50,7 +52,16 @@ def charts_of(shown: Results, tables: Tables) -> list[Chart]:
         *_energy_and_cost(shown),
         other_charts.errors(bool(tables["tolerances"])),
     ]
-    return [chart if chart.absent or tables[chart.tables[0]] else _empty(chart) for chart in charts]
+    found = [chart if chart.absent or tables[chart.tables[0]] else _empty(chart) for chart in charts]
+    of_calls_alone = all(each.of_rounds for each in judged)
+    return found if of_calls_alone else [_apart_from(by, chart) for chart in found]
+
+
+def _apart_from(judged_by: str, chart: Chart) -> Chart:
+    """Say of a chart of calls that the contestants are ranked by something else."""
+    if chart.absent or chart.key not in _OF_CALLS:
+        return chart
+    return replace(chart, note=f"{chart.note} Contestants are ranked by the {judged_by}, and not by their calls.")
 
 
 def _added(picture: Picture) -> Chart:

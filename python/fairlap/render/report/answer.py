@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlap import quantity_text, verdict
+from fairlap.engine.measurement import Notice
 from fairlap.render.items_by_batch import differ_in_batch_alone, item_texts
 from fairlap.render.judged import judged_text, ratios_note
 from fairlap.render.report.markup import Markup, breaking, tag
@@ -70,7 +71,7 @@ def times_per_item(shown: Results) -> dict[Work, dict[str, Markup | str]]:
 
 def _alone(work_result: WorkResult) -> Row | None:
     """Of a race of one contestant that has a figure; it has no verdict because it asks for none."""
-    if len(work_result.rows) != 1 or work_result.basis.no_verdict_code or not work_result.contestants[0].ranked:
+    if len(work_result.rows) != 1 or work_result.basis.is_refused or not work_result.contestants[0].ranked:
         return None
     return work_result.rows[0] if work_result.rows[0].judged else None
 
@@ -85,8 +86,8 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
         tag("p", f"No verdict: {why}.", class_="note") if why and _alone(work_result) is None else None,
         _order_differs(shown, work_result),
         _busy(work_result),
-        tag("p", work_result.mixed.text, ".", class_="note") if work_result.mixed else None,
-        _unknown_settings(work_result),
+        _note(work_result.mixed),
+        _note(work_result.unknown_settings),
         sentences(work_result.standing, work_result.comparisons),
         [
             tag("p", note, class_="note")
@@ -99,14 +100,17 @@ def answer(shown: Results, work_result: WorkResult) -> Markup:
 
 
 def _busy(work_result: WorkResult) -> Markup | None:
-    if not work_result.busy or work_result.basis.no_verdict_code:  # which says the same
+    if not work_result.busy or work_result.basis.is_refused:  # which says the same
         return None
-    return tag("p", tag("strong", f"{work_result.busy.text[0].upper()}{work_result.busy.text[1:]}"), ".", class_="note")
+    return tag("p", tag("strong", _coded(work_result.busy)), class_="note")
 
 
-def _unknown_settings(work_result: WorkResult) -> Markup | None:
-    found = work_result.unknown_settings
-    return tag("p", f"{found.text[0].upper()}{found.text[1:]}.", class_="note") if found else None
+def _note(found: Notice | None) -> Markup | None:
+    return tag("p", _coded(found), class_="note") if found else None
+
+
+def _coded(found: Notice) -> str:
+    return f"{found.text[0].upper()}{found.text[1:]} [{found.code}]."
 
 
 def _basis(shown: Results, work_result: WorkResult) -> str:

@@ -111,7 +111,7 @@ def warnings(work_result: WorkResult) -> Markup:
         return tag("p", f"{work_result.conditions}: none.")
     rows = [
         {
-            "warning": kind.first.text,
+            "warning": f"{kind.first.text} [{kind.first.code}]",
             "processes": f"{kind.by_contestant.total()}",
             "contestants": ", ".join(f"{name} ({count})" for name, count in kind.by_contestant.most_common()),
         }

@@ -204,5 +204,5 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     remarks += [f"! {each.text} [{each.code}]" for each in shown]
     faults = result.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * result.call_ns:
-        remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']}")
-    return [*remarks, *(f"! {text}" for text in causes_of_modes(result))]
+        remarks.append(f"! {faults:,.0f} page faults per call; {REMEDIES['page faults per call']} [W_PAGE_FAULTS]")
+    return [*remarks, *(f"! {text} [W_MODES]" for text in causes_of_modes(result))]

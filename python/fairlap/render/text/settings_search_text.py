@@ -37,7 +37,8 @@ def regret_text(regret: SearchRegret | None) -> str:
     if regret.at_most is None:
         return f"no bound on how much faster others that ran may be ({regret.unbounded})"
     slower = f"at most {quantity_text.share(regret.at_most)} slower" if regret.at_most else "no slower"
-    text = f"it is {slower} than each of {regret.bounded} others of the last round ({1 - regret.level:.1%} confidence)"
+    sure = f"({quantity_text.share(1 - regret.level, 3)} confidence)"
+    text = f"it is {slower} than each of {regret.bounded} others of the last round {sure}"
     return f"{text}; no bound on those dropped after one block ({regret.unbounded})" if regret.unbounded else text
 
 

@@ -60,7 +60,10 @@ def _codes_of_trouble(results: Results) -> list[str]:
     found = [
         code
         for each in results.work_results
-        for code in (each.basis.no_verdict_code, *(row.code for row in each.contestants if not row.ranked))
+        for code in (
+            each.basis.no_verdict_code if each.basis.is_refused else "",
+            *(row.code for row in each.contestants if not row.ranked),
+        )
     ]
     return sorted({code for code in found if code})
 
@@ -131,7 +134,7 @@ def _judged(row: Row, unit_ns: float | None) -> str:
 
 def _times_the_first(work_result: WorkResult, row: ContestantResult) -> str:
     """From the blocks in which both ran; where the two are not compared, of the medians. Empty where nothing is."""
-    if work_result.basis.no_verdict_code:
+    if work_result.basis.is_refused:
         return ""
     first = work_result.contestants[0]
     if work_result.table is None:
@@ -155,24 +158,18 @@ def _closing_lines(work_result: WorkResult) -> list[str]:
     if work_result.why_no_verdict:
         lines.append(f"No verdict: {work_result.why_no_verdict}.")
     found = [warning for each in work_result.comparisons for warning in each.warnings]
-    lines += dict.fromkeys(f"! {warning}" for warning in found if isinstance(warning, TooFewBlocks))
+    lines += dict.fromkeys(f"! {warning} [{warning.code}]" for warning in found if isinstance(warning, TooFewBlocks))
     if scattered := [warning for warning in found if isinstance(warning, ScatteredBlocks)]:
-        lines.append(f"! {max(scattered, key=lambda warning: warning.factor)}")
+        most = max(scattered, key=lambda warning: warning.factor)
+        lines.append(f"! {most} [{most.code}]")
     lines += _lines_of_other_quantities(work_result)
     if limits := _limits(work_result):
         lines.append(" ".join(limits))
     if str(work_result.blocks):
         lines.append(f"{work_result.blocks}.")
-    if work_result.busy and not work_result.basis.no_verdict_code:  # which says the same
-        lines.append(f"! {work_result.busy.text}")
-    if work_result.mixed:
-        lines.append(f"! {work_result.mixed.text}")
-    if work_result.unknown_settings:
-        lines.append(f"! {work_result.unknown_settings.text}")
-    if work_result.continued:
-        lines.append(f"! {work_result.continued.text}")
-    if work_result.curves_apart:
-        lines.append(f"! {work_result.curves_apart.text}")
+    busy = None if work_result.basis.is_refused else work_result.busy  # the reason for no verdict says the same
+    others = (work_result.mixed, work_result.unknown_settings, work_result.continued, work_result.curves_apart)
+    lines += [f"! {each.text} [{each.code}]" for each in (busy, *others) if each is not None]
     return lines
 
 

@@ -148,9 +148,9 @@ def _warnings(works: Sequence[WorkResult], *, alone: bool) -> list[str]:
 
 
 def _notices(work: WorkResult, *, alone: bool) -> Iterator[Notice]:
-    if work.why_no_verdict and (work.basis.no_verdict_code or not alone):
-        yield Notice(work.basis.no_verdict_code, f"no verdict: {work.why_no_verdict}")
-    busy = None if work.basis.no_verdict_code else work.busy  # the reason for no verdict says the same
+    if work.why_no_verdict and (work.basis.is_refused or not alone):
+        yield Notice(work.basis.no_verdict_code, f"no verdict: {work.basis.why_without_code}")
+    busy = None if work.basis.is_refused else work.busy  # the reason for no verdict says the same
     for each in (busy, work.mixed, work.unknown_settings, work.curves_apart, work.continued):
         if each is not None:
             yield each

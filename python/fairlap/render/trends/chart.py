@@ -126,6 +126,6 @@ def _levels(trend: Trend, series: Series, changes: tuple[Change, ...]) -> list[d
 
 
 def _mark(trend: Trend, change: Change, asked: tuple[Series, ...]) -> dict[str, Any]:
-    share = f"{ratio_of(trend, change)[0] - 1:+.1%}"
+    share = f"{100 * (ratio_of(trend, change)[0] - 1):+.1f} %"
     name = "machine" if change.cause == "machine" else subject_text(change) if len(asked) > 1 else change.versions[1]
     return {"began_at": change.began_at, "text": f"{name} {share}"}

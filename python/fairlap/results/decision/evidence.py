@@ -139,7 +139,7 @@ def _of_work(found: WorkResult, a: str, b: str, weight: Weight) -> Difference:
         interval = quantity_text.ratio_and_bounds(compared.ratio, compared.interval.low or None, compared.interval.high)
         basis = f"verdict {interval[1]}".rstrip() + f", {compared.blocks} blocks"
         return Difference(compared.ratio, shown, basis)
-    if found.basis.no_verdict_code and _metrics_of(weight.column):
+    if found.basis.is_refused and _metrics_of(weight.column):
         return Difference(None, absent=found.why_no_verdict)
     if found.table is not None and _metrics_of(weight.column):
         return Difference(difference.ratio, False, difference.basis)  # the race was not asked to compare this pair

@@ -100,7 +100,7 @@ class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairla
     ended_early: str
     excluded: dict[str, str]  # callables that are in no comparison, and why
     why_no_verdict: str
-    no_verdict_code: str = ""  # where the machine is why
+    no_verdict_code: str = ""
     answers: PrintedAnswers
     kernels_by_callable: dict[str, KernelsOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
 

@@ -147,10 +147,10 @@ def compare(
         for arm in (arms if complete else ())
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
-    comparisons, standing, why_none = outcome(judge, arms, complete, {row.name: row.median_ns for row in rows})
-    why_starved, code = meanwhile.why_not_claimable() if comparisons and stream is None else ("", "")
-    if code:
-        comparisons, standing, why_none = (), None, f"{why_starved} [{code}]"
+    medians_ns = {row.name: row.median_ns for row in rows}
+    comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
+    if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
+        comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
     if standing is not None:
         rows.sort(key=lambda row: standing.position(row.name))
     return InProcessComparison(

@@ -86,13 +86,23 @@ def table_of(arms: Sequence[Arm], blocks: int) -> BlockTable:
 
 def outcome(
     judge: Judge, arms: Sequence[Arm], blocks: int, shown_ns: Mapping[str, float] | None = None
-) -> tuple[tuple[verdict.Comparison, ...], verdict.Standing | None, str]:
-    """Comparisons of all that may be judged, or why there are none."""
-    judged = [arm for arm in arms if not arm.why_excluded] if blocks else []
-    if len(judged) < 2:
-        return (), None, f"{quantity_text.count(len(judged), 'callable')} can be judged; a comparison needs two"
-    if blocks < 2:
-        return (), None, f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two"
+) -> tuple[tuple[verdict.Comparison, ...], verdict.Standing | None, tuple[str, str]]:
+    """Comparisons of all that may be judged, or why there are none, with the code."""
+    judged = [arm for arm in arms if not arm.why_excluded]
+    why_none = why_not_compared(len(judged), blocks)
+    if why_none[0]:
+        return (), None, why_none
     table = table_of(judged, blocks)
     comparisons = judge.comparisons(table)
-    return comparisons, verdict.standing(table, comparisons, shown_ns), ""
+    return comparisons, verdict.standing(table, comparisons, shown_ns), why_none
+
+
+def why_not_compared(judged: int, blocks: int, what: str = "callable") -> tuple[str, str]:
+    """Explain with a code why so many that can be judged are not compared; empty where they are."""
+    if judged < 2:
+        code = verdict.ONE_RANKED
+        return f"{quantity_text.count(judged, what)} can be judged; a comparison needs two [{code}]", code
+    if blocks < 2:
+        code = verdict.TooFewBlocks.code
+        return f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two [{code}]", code
+    return "", ""

@@ -12,6 +12,7 @@ import numpy as np
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.callables.answers.result import AnswersChecked
+from fairlap.scenarios.callables.turns import WORKS_ON
 
 ONE_PROCESS = (
     "Another process may have another memory layout and show another order. To compare over several processes, run "
@@ -67,7 +68,7 @@ class InProcessComparison:
     excluded: Mapping[str, str]
     why_no_verdict: str
     answers: AnswersChecked
-    no_verdict_code: str = ""  # where the machine is why
+    no_verdict_code: str = ""
 
     def between(self, a: str, b: str) -> verdict.Comparison:
         """Find the comparison with ``a`` as its subject."""
@@ -134,7 +135,8 @@ class InProcessComparison:
     def reasons(self) -> list[str]:
         """Why callables are in no comparison, with codes, and why there is no verdict."""
         wrong = self.answers.wrong
-        found = [f"{text} [{wrong[name].code}]" if name in wrong else text for name, text in self.excluded.items()]
+        codes = {name: wrong[name].code if name in wrong else WORKS_ON for name in self.excluded}
+        found = [f"{text} [{codes[name]}]" for name, text in self.excluded.items()]
         return [*found, f"no verdict: {self.why_no_verdict}"] if self.why_no_verdict else found
 
     @property

@@ -36,6 +36,10 @@ Done = Callable[[Any], object]
 _Block = Callable[[Sequence[int], random.Random], bool]  # given the order; False when it was interrupted
 
 
+WORKS_ON = "E_DEFERRED_WORK"
+"""The code of a callable whose other threads work on after its calls."""
+
+
 @dataclass
 class Arm:
     """One callable and what has been measured of it."""

@@ -51,8 +51,15 @@ class StageFunctions:
         return _called(self.before, self._before_labels, file, file.name, look)
 
     def answer_of(self, outputs: Mapping[str, np.ndarray], item: str) -> Any:
-        """Call those after the model."""
-        return _called(self.after, self._after_labels, outputs, item)
+        """Call those after the model; none may write to its outputs, which a framework may still use."""
+        own = {name: (array, np.asarray(array).tobytes()) for name, array in outputs.items()}
+
+        def require_unchanged(label: str, _value: Any) -> None:
+            for name, (array, before) in own.items():
+                if np.asarray(array).tobytes() != before:
+                    raise StageFailed(f"{label} writes to {name}, an output of the model, for {item}; let it copy that")
+
+        return _called(self.after, self._after_labels, outputs, item, require_unchanged)
 
     def checked(self, value: Any, forms: Sequence[InputForm], item: str) -> dict[str, np.ndarray]:
         """Require of what the last function before the model returned that it is the model's inputs."""

@@ -75,7 +75,7 @@ class Serving:
         items = self._items(request)
         rng = np.random.default_rng(request.seed)
         due_ns = _due_ns(request)
-        asked = _asked(request, len(items), len(due_ns), rng)
+        asked = _asked(request, len(items), len(self._pool.known), len(due_ns), rng)
         threads, workers = self._serving(request.workers), []
         for thread in threads:
             calls = thread.calls(items, of_pool=request.items == "pool")
@@ -84,7 +84,7 @@ class Serving:
             batched = thread.batched(request.largest_batch)
             workers.append(Worker(calls, None if batched is None else batched.on(items), thread.done))
         kept = _Kept(threads, asked, threads[0].batched(request.largest_batch))
-        drawn = _drawn(asked, len(self._pool.known), rng) if request.items == "pool" else np.zeros(0, np.uint32)
+        drawn = _drawn(request, asked, len(self._pool.known), rng)
         result = run_load(
             due_ns,
             asked,
@@ -226,14 +226,29 @@ def _due_ns(request: OfferLoad) -> npt.NDArray[np.float64]:
     return random_arrivals_ns(request.requests, request.rate_per_s, request.seed)
 
 
-def _asked(request: OfferLoad, items: int, requests: int, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+def _asked(
+    request: OfferLoad, items: int, known: int, requests: int, rng: np.random.Generator
+) -> npt.NDArray[np.uint32]:
     if request.items == "unique":
         return np.arange(requests, dtype=np.uint32) % np.uint32(items)
-    return rng.integers(items, size=requests, dtype=np.uint32)
+    asked = rng.integers(items, size=requests, dtype=np.uint32)
+    if request.kind == "capacity":
+        asked[-request.workers :] = rng.integers(known, size=min(request.workers, requests))
+    return asked
 
 
-def _drawn(asked: npt.NDArray[np.uint32], known: int, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
-    """Draw requests about known items."""
+def _drawn(
+    request: OfferLoad, asked: npt.NDArray[np.uint32], known: int, rng: np.random.Generator
+) -> npt.NDArray[np.uint32]:
+    """Draw requests about known items.
+
+    While an answer is looked at, no other request is served. The capacity is a rate of serving without a pause, so
+    there the last answers are looked at.
+    """
+    if request.items != "pool":
+        return np.zeros(0, np.uint32)
+    if request.kind == "capacity":
+        return np.arange(max(0, len(asked) - request.workers), len(asked), dtype=np.uint32)
     places = np.flatnonzero(asked < known)
     early = places[places < _EARLY]
     chosen = [rng.choice(each, min(len(each), _KEPT // 2), replace=False) for each in (early, places)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def read_prompts(path: Path) -> tuple[Prompt, ...]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise _refused(f"{path} is larger than {_MOST_BYTES // 2**20} MiB; give fewer prompts")
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()  # some editors of Windows begin with it
     except OSError as error:
         raise _refused(f"cannot read {path}: {reason_of(error)}") from None
     found = tuple(_prompt_in(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays
+from fairlap.models.draw import rounded_to_bfloat16
 from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.models.sources.kinds import onnx_file
 from fairlap.models.sources.proof import DrawsNumbers, require_no_drawing
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
+from margins import by_onnxruntime, share_of_tolerance
 from onnx_files import BOUND, code_of, drawn, masked_lookup, materials_of, one_node, opened, source_of
 
 onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
@@ -252,3 +255,50 @@ def test_a_plain_photo_may_be_added_up_as_onnx_runtime_does(operator: str, tmp_p
         assert all(error.right for error in answers.array_errors(materials, {"out": given}, "inputs", "before"))
     wrong = {"out": materials.reference("inputs")["out"].astype(np.float32) * np.float32(1 + 1e-3)}
     assert not any(error.right for error in answers.array_errors(materials, wrong, "inputs", "before"))
+
+
+PHOTO_SHAPE = (1, 1, 96, 96)
+
+
+def averaging(operator: str, path: Path) -> Path:
+    """Write a mean over a photo as a product with ones, each divided by their count."""
+    make, count = onnx.helper.make_node, math.prod(PHOTO_SHAPE)
+    nodes = {
+        "MatMul": [make("Flatten", ["x"], ["row"]), make("MatMul", ["row", "ones"], ["out"])],
+        "Gemm": [make("Flatten", ["x"], ["row"]), make("Gemm", ["row", "ones"], ["out"], transB=1)],
+        "Conv": [make("Conv", ["x", "ones"], ["out"])],
+        "Einsum": [make("Einsum", ["x", "ones"], ["out"], equation="bchw,hw->bc")],
+    }
+    shapes: dict[str, tuple[int, ...]] = {"MatMul": (count, 1), "Gemm": (1, count), "Conv": PHOTO_SHAPE}
+    ones = np.full(shapes.get(operator, PHOTO_SHAPE[2:]), 1 / count, np.float32)
+    return saved(path, nodes[operator], {"x": (FLOAT, [*PHOTO_SHAPE])}, {"ones": ones})
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv", "Einsum"])
+@pytest.mark.parametrize("photo", ["plain", "ordinary"])
+def test_a_mean_of_a_photo_may_be_written_as_a_product(operator: str, photo: str, tmp_path: Path) -> None:
+    """What is right adds up in float32, also one after the other; what is wrong is rounded to fewer bits before."""
+    pytest.importorskip("onnxruntime", reason="`make test` installs it and runs this")
+    from wrong_conversions import in_tf32
+
+    white = np.full(PHOTO_SHAPE, (1 - 0.456) / 0.224, np.float32)
+    pixels = white if photo == "plain" else np.random.default_rng(5).random(PHOTO_SHAPE, np.float32)
+    count = np.float32(pixels.size)
+    file = averaging(operator, tmp_path / "m.onnx")
+    np.savez(tmp_path / "photos.npz", x=pixels)
+    materials = materials_of(source_of(file, inputs=str(tmp_path / "photos.npz")), tmp_path)
+    exact = materials.reference("inputs")["out"]
+
+    def share(mean: float) -> float:
+        return share_of_tolerance(materials, {"out": np.full(exact.shape, mean, np.float32)})
+
+    ways = [(pixels * np.float32(1 / count)).reshape(-1), pixels.reshape(-1)]
+    means = [float(np.add.accumulate(ways[0])[-1]), float(np.add.accumulate(ways[1])[-1] / count)]
+    if photo == "plain":
+        assert max(abs(mean / exact.item() - 1) for mean in means) > 5e-5
+    assert max(map(share, means)) <= 1
+    assert share_of_tolerance(materials, by_onnxruntime(onnx.load(file), {"x": pixels})) <= 1
+    assert share(rounded_to_bfloat16(pixels).mean(dtype=np.float64)) > 1
+    assert share(exact.item() * (1 + 1e-3)) > 1
+    if photo == "ordinary":
+        assert share(in_tf32(pixels).mean(dtype=np.float64)) > 1

@@ -211,7 +211,9 @@ def test_a_busy_machine_is_reported_beside_the_answer_and_in_every_row() -> None
     run = run_of(batches=(4,))
     for process in run.processes:
         process.machine[disturbances.WAITED] = 0.3
-    assert "other processes took cores" in Read(page_of(results_of(run, "r"))).text().lower()
+    text = Read(page_of(results_of(run, "r"))).text()
+    assert "other processes took cores" in text.lower()
+    assert "[W_BUSY_MACHINE]" in text
     rows = results_of(run, "r").rows
     assert all(row.warnings[0].code == "W_BUSY_MACHINE" for row in rows)
     assert markdown_file.encode(rows).decode().count("other processes took cores") == len(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ from fairlap import verdict
 from fairlap.engine import time_calls
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.callables.answers.result import AnswersChecked
+from fairlap.scenarios.callables.judging import why_not_compared
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.untrusted.result import UntrustedComparison, UntrustedRow
 
+CODED = re.compile(r"\[[EW]_[A-Z_]+\]$")
 PLANTED = Notice("W_MIGRATED", "it moved")
 LINE = "! it moved [W_MIGRATED]"
 
@@ -57,3 +60,12 @@ def test_of_one_in_a_sandbox() -> None:
     row = UntrustedRow("mine.py:kernel", (1.0, 1.1), figure, 3, (PLANTED,))
     found = UntrustedComparison((row,), (), None, {}, None, None, False, 1, 2, 1.0, 1, "", "")
     assert LINE in str(found)
+
+
+def test_of_what_keeps_callables_from_being_compared() -> None:
+    why, code = why_not_compared(1, 6)
+    found = replace(compared(False, False), excluded={"callable 0": "it works on"}, why_no_verdict=why)
+    marked = [line for line in str(found).splitlines() if line.strip().startswith("!")]
+    assert len(marked) == 2
+    assert all(CODED.search(line) for line in marked)
+    assert (code, why_not_compared(2, 1)[1], why_not_compared(2, 2)) == ("W_ONE_RANKED", "W_TOO_FEW_BLOCKS", ("", ""))

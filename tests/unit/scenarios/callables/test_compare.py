@@ -208,6 +208,7 @@ def test_one_block_gives_figures_and_says_why_there_is_no_verdict(engine: Callab
     found = fairlap.compare({"a": nothing, "b": nothing}, blocks=1)
     assert found.comparisons == ()
     assert found.why_no_verdict.startswith("1 complete block")
+    assert found.no_verdict_code == "W_TOO_FEW_BLOCKS"
     assert found.why_no_verdict in str(found)
     with pytest.raises(KeyError, match="compared: none"):
         found.between("a", "b")

@@ -124,6 +124,28 @@ def test_the_kept_answers_are_those_to_known_items_under_their_numbers(tmp_path:
         assert outputs == [2 * (10 * item + place) for place in range(4)]
 
 
+@pytest.mark.parametrize(("workers", "look_s"), [(1, 0.02), (2, 0.02), (1, 0.0)])
+def test_what_is_served_is_as_by_hand_however_long_it_takes_to_look_at_answers(
+    workers: int, look_s: float, tmp_path: Path
+) -> None:
+    """A loop by hand looks at no answer. Other programs only add to times, so one of several attempts counts."""
+
+    def outputs(result: Any) -> dict[str, Any]:
+        time.sleep(look_s)
+        return {"y": result}
+
+    shares = []
+    for _ in range(3):
+        seen = Seen()
+        trial = served(tmp_path, seen, contestant_of(seen, outputs), kind="capacity", workers=workers)
+        assert trial.checked == len(answers(tmp_path)) == workers
+        assert trial.times is not None
+        shares.append(trial.served_per_s * trial.times.service_p50_ns / 1e9 / workers)
+        if 0.8 <= shares[-1] <= 1.05:
+            return
+    raise AssertionError(shares)
+
+
 def test_new_items_are_in_every_trial_and_differ_between_trials(tmp_path: Path) -> None:
     first, second = Seen(), Seen()
     served(tmp_path, first, seed=1)

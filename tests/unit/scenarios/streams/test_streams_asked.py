@@ -29,6 +29,13 @@ def prompts(tmp_path: Path) -> Path:
     return path
 
 
+def test_prompts_may_begin_with_a_byte_order_mark(prompts: Path) -> None:
+    plain = read_prompts(prompts)
+    prompts.write_bytes(b"\xef\xbb\xbf" + prompts.read_bytes())
+    assert read_prompts(prompts) == plain
+    assert len(plain) == 2
+
+
 def server(text: str, *, chat: bool = False, remote: bool = False) -> StreamServer:
     return stream_server(contestant_named(text), chat=chat, remote=remote)
 

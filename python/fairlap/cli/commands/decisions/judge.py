@@ -147,7 +147,7 @@ def _regret_text(bound: Regret) -> str:
     if not bound.tried:
         ended = quantity_text.count(bound.unbounded, "change")
         return f"no bound on how much faster a change may be than the base: {ended} ended too soon"
-    sure = f"({1 - bound.level:.0%} confidence)"
+    sure = f"({quantity_text.share(1 - bound.level, 3)} confidence)"
     among = f"the {quantity_text.count(bound.tried, 'change')} tried"
     if not bound.at_most:
         return f"{code} is the fastest of {among} {sure}{more}"

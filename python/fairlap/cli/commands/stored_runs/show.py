@@ -173,7 +173,8 @@ def _warnings(processes: Sequence[ProcessResult]) -> list[str]:
     lines = []
     for kind in warning_kinds((process.contestant, process.warnings) for process in processes):
         count = kind.by_contestant.total()
-        lines.append(f"{kind.first.text} ({'in one process' if count == 1 else f'similar in {count} processes'})")
+        often = "in one process" if count == 1 else f"similar in {count} processes"
+        lines.append(f"{kind.first.text} ({often}) [{kind.first.code}]")
     return lines
 
 

@@ -35,7 +35,8 @@ def read_model(path: Path) -> Any:
         raise NotAvailable("reading ONNX files needs the package onnx: install fairlap[onnx]") from error
     try:
         if path.exists() and not path.is_file():
-            raise ModelFileInvalid(f"{path} is not a file")
+            what = "a folder, not a file" if path.is_dir() else "not a file"
+            raise ModelFileInvalid(f"{path} is {what}")
         if (size := path.stat().st_size) > MOST_BYTES:
             raise ModelFileInvalid(
                 f"{path} has {size / 1e9:.1f} GB; an ONNX file may have 2.1 GB at most: save it with external data"

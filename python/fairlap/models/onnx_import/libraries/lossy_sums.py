@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from fairlap.models.checks.float32_sums import (
-    ROUNDOFF,
-    are_multiples,
-    lost_by,
+from fairlap.models.checks.float32_products import (
     lost_in_product,
     lost_in_products,
-    lost_in_sum,
-    moved,
+    plain_share,
+    plain_shares_in_convolution,
 )
+from fairlap.models.checks.float32_sums import ROUNDOFF, are_multiples, lost_by, lost_in_sum, moved
 from fairlap.models.onnx_import.graph import Array
 from fairlap.models.onnx_import.libraries.numpy_library import NumPyLibrary, is_floating
 
@@ -79,8 +77,22 @@ class LossySums(NumPyLibrary):
         count = math.prod(size for letter, size in sizes.items() if letter not in kept)
         if count < 2 or not is_floating(result.dtype):
             return result
-        norm = np.sqrt(super().einsum(equation, *(np.square(value) for value in values)))
-        return self._moved(result, lost_in_products(result, math.sqrt(count) * norm, *values, count=count))
+        norms = math.sqrt(count) * np.sqrt(super().einsum(equation, *(np.square(value) for value in values)))
+        lost = lost_in_products(result, norms, *values, count=count)
+        if plain := plain_share(self._one_of_einsum(terms.split(","), kept, values)):
+            lost = np.maximum(lost, plain * norms)
+        return self._moved(result, lost)
+
+    def _one_of_einsum(self, terms: Sequence[str], kept: str, values: Sequence[Array]) -> Array:
+        """Give the products that are added up for the element in the middle; none where axes have no letters."""
+        if any("." in term for term in terms):
+            return np.zeros(0)
+        middle = []
+        for term, value in zip(terms, values, strict=True):
+            places = zip(term, value.shape, strict=True)
+            middle.append(value[tuple(size // 2 if letter in kept else slice(None) for letter, size in places)])
+        summed = ["".join(letter for letter in term if letter not in kept) for term in terms]
+        return np.asarray(super().einsum(f"{','.join(summed)}->{''.join(sorted(set().union(*summed)))}", *middle))
 
     def convolve(
         self,
@@ -99,7 +111,10 @@ class LossySums(NumPyLibrary):
         of_kernels = np.linalg.norm(kernel.reshape(kernel.shape[0], -1), axis=1)
         norms = np.repeat(patches, kernel.shape[0] // group, axis=1)
         norms *= of_kernels.reshape(-1, *(1,) * len(sizes))
-        result = self._moved(result, lost_in_products(result, norms, image, kernel, count=kernel[0].size))
+        lost = lost_in_products(result, norms, image, kernel, count=kernel[0].size)
+        if (plain := plain_shares_in_convolution(image, kernel, dilations, group)) is not None:
+            lost = np.maximum(lost, plain * norms)
+        result = self._moved(result, lost)
         return result if bias is None else result + self.per_channel(bias, len(sizes))
 
     def convolve_transposed(

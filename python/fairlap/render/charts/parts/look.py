@@ -10,6 +10,8 @@ from fairlap.render.charts.parts.labels import label_expression
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
 
+_NUMBERS = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "percent": " %"}  # as in texts
+
 
 @dataclass(frozen=True)
 class Look:
@@ -56,6 +58,7 @@ class Look:
             "text": {"color": self.ink, "fontSize": 12},
             "rule": {"color": self.muted},
             "tick": {"color": self.ink},
+            "locale": {"number": _NUMBERS},
         }
 
     def colours(self, count: int) -> list[str]:

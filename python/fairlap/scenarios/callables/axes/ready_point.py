@@ -121,7 +121,7 @@ class ReadyPoint:
 
     def comparisons(self, judge: Judge, blocks: int) -> tuple[tuple[verdict.Comparison, ...], str]:
         """Compare all that may be judged, or say why there is nothing."""
-        comparisons, _, why_none = outcome(judge, self.turns.arms, blocks)
+        comparisons, _, (why_none, _) = outcome(judge, self.turns.arms, blocks)
         return comparisons, why_none
 
 

@@ -133,7 +133,7 @@ class ComparisonOverAxes:
             lines.append(f"  {point_text(each.point)}: {'; '.join([*found, *each.reasons])}")
         lines += [f"  {crossing_text(each, self.size_axis)}" for each in self.crossings]
         lines += [f"  {each}" for each in cost_lines(self)]
-        return "\n".join([*lines, *([f"  ! {self.ended_early}"] if self.ended_early else []), f"  {self.answers_text}"])
+        return "\n".join([*lines, *([f"  {self.ended_early}"] if self.ended_early else []), f"  {self.answers_text}"])
 
     __repr__ = __str__
 

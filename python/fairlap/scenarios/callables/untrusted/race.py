@@ -23,7 +23,7 @@ from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.errors import InvalidRequest, NotAvailable
 from fairlap.machine.programs.sandbox import has_seccomp, landlock_version
 from fairlap.machine.race_lock.lock import one_race
-from fairlap.scenarios.callables.judging import Judge
+from fairlap.scenarios.callables.judging import Judge, why_not_compared
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.draws import DrawnSlots, Draws
 from fairlap.scenarios.callables.untrusted.floor import Floor
@@ -256,12 +256,8 @@ class _Race:
         floor = self._floor_under(left) if blocks else None
         rows = sorted((_row(arm, floor) for arm in left if floor is not None), key=lambda row: row.median_ns)
         comparisons: tuple[verdict.Comparison, ...] = ()
-        standing, why_none = None, ""
-        if len(left) < 2 or blocks < 2:
-            why_none = f"{quantity_text.count(len(left), 'callable')} can be judged; a comparison needs two"
-            if blocks < 2:
-                why_none = f"{quantity_text.count(blocks, 'complete block')}; a comparison needs two"
-        else:
+        standing, (why_none, _) = None, why_not_compared(len(left), blocks)
+        if not why_none:
             table = self._table(left)
             comparisons = judge.comparisons(table)
             standing = verdict.standing(table, comparisons, {row.name: row.median_ns for row in rows})

@@ -102,8 +102,8 @@ class UntrustedComparison:
             lines.append(f"    x {name:<{width}}  excluded: {why.reason} [{why.code}]")
         first = self.standing.places[0].contestant if self.standing else ""
         lines += [f"  {_sentence(each)}" for each in self.comparisons if first in (each.a, each.b)]
-        no_verdict = f"no verdict: {self.why_no_verdict}" if self.why_no_verdict else ""
-        lines += [f"  ! {each}" for each in (self.ended_early, no_verdict) if each]
+        lines += [f"  {self.ended_early}"] if self.ended_early else []
+        lines += [f"  ! no verdict: {self.why_no_verdict}"] if self.why_no_verdict else []
         return "\n".join([*lines, *self._floor_lines()])
 
     def _floor_lines(self) -> list[str]:
