@@ -122,6 +122,7 @@ from fairlap.verdict.standing import Place as Place
 from fairlap.verdict.standing import Standing as Standing
 from fairlap.verdict.standing import standing as standing
 from fairlap.verdict.trade import trade_sentence as trade_sentence
+from fairlap.verdict.trade import trade_text as trade_text
 from fairlap.verdict.warnings import StatisticalWarning as StatisticalWarning
 from fairlap.verdict.when_to_stop.late_share import LateShareTest as LateShareTest
 from fairlap.verdict.when_to_stop.looks import Design as Design
