@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from fairlap.bisection.bisection import Bisection, ChangedPackage
 from fairlap.frameworks.registry import framework_named
+from fairlap.request.names import BENCHMARK
 from histories_of_commits import git
 from interrupted_bisect import interrupt_after_a_race
 from wheels import offline_variables, write_releases
@@ -93,6 +94,46 @@ def test_a_slow_release_is_named_after_ctrl_c_and_with_one_that_does_not_install
     assert len(kept) == len(raced)
     installed = " ".join(requirement for each in kept for requirement in each["requirements"])
     assert all(f"hotpkg-{version}-" in installed for version in ("1.0", "1.3", SLOW_FROM, "1.6"))
+
+
+ASV = """\
+from hotpkg import fn
+
+
+class Calls:
+    params = [1, 2]
+    param_names = ["times"]
+
+    def time_fn(self, times):
+        for _ in range(times):
+            fn()
+
+    def time_nothing(self, times):
+        pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_release_is_named_that_made_a_benchmark_of_asv_slower(tmp_path: Path) -> None:
+    variables = offline_variables(tmp_path / "needs", *framework_named(BENCHMARK).packages)
+    suite = tmp_path / "work/benchmarks"
+    suite.mkdir(parents=True)
+    (suite / "__init__.py").touch()
+    (suite / "bench_calls.py").write_text(ASV)
+    write_releases(tmp_path / "wheels", VERSIONS[:4], slow_from="1.2", steps=20_000)
+    found = answer(
+        bisect(
+            tmp_path / "work", tmp_path / "cache", variables, "--releases", "../wheels", "--good", "1.0", "--bad",
+            "1.3", "--suite", "benchmarks", "--only", "bench_calls.Calls.time_fn(times=2)", "--seconds", "100ms",
+        )
+    )  # fmt: skip
+    assert (found.outcome, found.package, found.commits) == ("found", "hotpkg", 3)
+    assert found.commit is not None
+    assert found.commit.version == "1.2"
+    assert found.step is not None
+    assert found.step.value == pytest.approx(1.3, rel=0.15)
+    assert found.changed == (ChangedPackage("hotpkg", "1.1", "1.2"),)
 
 
 @pytest.mark.slow

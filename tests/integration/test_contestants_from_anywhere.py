@@ -146,6 +146,8 @@ def test_an_environment_of_the_user_is_raced_as_it_is_and_never_written_to(
         [site] = (work / name).glob("lib/python*/site-packages")
         (site / "hotpkg.py").write_text(SOURCE.format(number=1, steps=steps))
         pythons.append(f"./{name}/bin/python")
+    (work / "slow/conda-meta").mkdir()  # as conda's environments have, which are named by their folder
+    pythons[1] = "./slow"
     names = [f"{CALL}:python={each}" for each in pythons]
     files = [(path, path.stat().st_mtime_ns) for path in sorted(work.rglob("*"))]
     found = rows(work, variables, *names)

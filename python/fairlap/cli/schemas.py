@@ -13,7 +13,7 @@ from fairlap.cli import catalogue
 from fairlap.cli.commands import explain, self_test, sweep
 from fairlap.cli.commands.decisions import suite
 from fairlap.cli.commands.machine import doctor, envs, floor, roofs
-from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, verify
+from fairlap.cli.commands.stored_runs import bundle, diff, export, gate, runs_attach, verify
 from fairlap.cli.races import conversion
 from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
@@ -76,6 +76,7 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "judge, the file of --ledger": Ledger,
     "bisect": Bisection,
     "runs": RunSummaries,
+    "runs attach": runs_attach.AttachedFiles,
     "runs push, runs pull": CarriedRuns,
     "history": HistoryDocument,
     "stale": Staleness,

@@ -26,6 +26,7 @@ from fairlap.store.errors import NoSuchRun, StoreError, readable_errors
 from fairlap.store.opening import open_for_reading, open_for_writing, shared_url, store_path, writing
 from fairlap.store.recording import Recording, checkpoints_of
 from fairlap.store.runs import run_ids
+from fairlap.store.runs.attached import attached_folder
 from fairlap.store.runs.run_locks import hold, is_held, let_go
 from fairlap.store.search import RunSummary, State, Wanted, state_shown, summaries
 from fairlap.store.tables import (
@@ -248,7 +249,8 @@ class Store:
         with self._writing() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run,))
         let_go(self.path, run)
-        shutil.rmtree(checkpoints_of(self.path, run), ignore_errors=True)
+        for beside in (checkpoints_of(self.path, run), attached_folder(self.path, run)):
+            shutil.rmtree(beside, ignore_errors=True)
         with self._reading():
             self._db.executescript("PRAGMA incremental_vacuum")  # execute() would free a single page
         return run

@@ -122,6 +122,7 @@ from fairlap.verdict.standing import Place as Place
 from fairlap.verdict.standing import Standing as Standing
 from fairlap.verdict.standing import standing as standing
 from fairlap.verdict.trade import trade_sentence as trade_sentence
+from fairlap.verdict.trade import trade_text as trade_text
 from fairlap.verdict.warnings import ONE_RANKED as ONE_RANKED
 from fairlap.verdict.warnings import StatisticalWarning as StatisticalWarning
 from fairlap.verdict.warnings import TooFewBlocks as TooFewBlocks

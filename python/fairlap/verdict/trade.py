@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fairlap import quantity_text
 from fairlap.verdict.comparison import Comparison, Verdict
+from fairlap.verdict.metric import Metric
 from fairlap.verdict.sentence import from_the_better_side
 
 
@@ -19,20 +20,26 @@ def trade_sentence(judged: Comparison, others: Iterable[Comparison]) -> str:
         return ""
     best = from_the_better_side(judged)
     costs = [each if each.a == best.a else each.reversed() for each in others if not each.metric.is_speed]
-    *prices, last = [_price(each) for each in costs if each.verdict is Verdict.SLOWER] or [""]
+    prices = [(each.metric, each.ratio) for each in costs if each.verdict is Verdict.SLOWER]
+    return trade_text(best.a, best.b, best.metric, best.ratio, prices)
+
+
+def trade_text(better: str, worse: str, metric: Metric, ratio: float, prices: Sequence[tuple[Metric, float]]) -> str:
+    """Write the sentence; empty without prices. Ratios are of the better's figure to the worse's."""
+    *some, last = [_price(*each) for each in prices] or [""]
     if not last:
         return ""
-    gain = quantity_text.share((1 / best.ratio if best.metric.better == "lower" else best.ratio) - 1)
-    inverse = best.metric.inverse
+    gain = quantity_text.share((1 / ratio if metric.better == "lower" else ratio) - 1)
+    inverse = metric.inverse
     claim = (
-        f"the {inverse} of {best.a} is {gain} higher than that of {best.b}"
+        f"the {inverse} of {better} is {gain} higher than that of {worse}"
         if inverse
-        else f"{best.a} is {gain} faster than {best.b}"
+        else f"{better} is {gain} faster than {worse}"
     )
-    return f"{claim} for {', '.join(prices)}{' and ' * bool(prices)}{last}"
+    return f"{claim} for {', '.join(some)}{' and ' * bool(some)}{last}"
 
 
-def _price(found: Comparison) -> str:
+def _price(metric: Metric, ratio: float) -> str:
     """``20 % more peak memory``; less of what is better when there is more of it."""
-    word = "more" if found.ratio > 1 else "less"
-    return f"{quantity_text.share(abs(found.ratio - 1))} {word} {found.metric.name}"
+    word = "more" if ratio > 1 else "less"
+    return f"{quantity_text.share(abs(ratio - 1))} {word} {metric.name}"

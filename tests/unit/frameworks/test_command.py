@@ -52,6 +52,8 @@ def test_it_runs_once_for_each_call_in_its_folder(tmp_path: Path) -> None:
         ("sh -c 'echo first >&2; echo no such thing >&2; exit 3'", "status 3: no such thing"),
         ("sh -c 'kill -SEGV $$'", "SIGSEGV"),
         ("false", "status 1"),
+        ("sh -c 'echo bad option >&2; echo See --help. >&2; exit 2'", "status 2: bad option"),
+        ("sh -c 'echo See --help. >&2; exit 2'", "status 2: See --help."),
     ],
 )
 def test_a_program_that_fails_says_how(run: str, value: str) -> None:
@@ -59,6 +61,29 @@ def test_a_program_that_fails_says_how(run: str, value: str) -> None:
     with pytest.raises(CommandFailed, match=value) as raised:
         call()
     assert raised.value.code == "E_COMMAND"
+    assert len(str(raised.value).splitlines()) == 1
+
+
+NO_SERVICE = """\
+docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?
+
+Run 'docker run --help' for more information
+"""
+
+
+def test_what_runs_in_a_container_has_no_figures_of_its_client_and_fails_in_one_line(tmp_path: Path) -> None:
+    """Programs of docker's name stand in for it: one that runs the command itself, and one without its service."""
+    for name, code in (("works", 'shift 3; "$@"'), ("alone", f"cat >&2 <<'END'\n{NO_SERVICE}END\nexit 125")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "docker").write_text(f"#!/bin/sh\n{code}\n")
+        (tmp_path / name / "docker").chmod(0o755)
+    made = prepared(f"{tmp_path}/works/docker run --rm image touch {tmp_path}/ran")
+    made.bind(work().inputs)()
+    assert (tmp_path / "ran").exists()
+    assert (made.work_in, made.cpu_times, made.peak_of_runs) == ("other_server", None, None)
+    assert prepared("echo docker").work_in == "child"
+    with pytest.raises(CommandFailed, match="status 125: docker: Cannot connect") as raised:
+        prepared(f"{tmp_path}/alone/docker run --rm image true").bind(work().inputs)()
     assert len(str(raised.value).splitlines()) == 1
 
 

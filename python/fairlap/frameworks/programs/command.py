@@ -52,6 +52,8 @@ _LAUNCHER = re.compile(
     r"taskset|numactl|chrt|timeout|time|stdbuf|setarch|xargs|uv|uvx|poetry|pipx|conda|docker|podman)[\d.]*t?"
 )
 """Programs that run another one, or a script, by the names of their files."""
+_OF_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+"""Programs that have a service start the work: what they use themselves says nothing of it."""
 _LAST_BYTES = 4096  # of what a failed command printed
 
 
@@ -90,7 +92,7 @@ class CommandLine(Framework):
             run = CommandRun(words, folder, keeps_output=keeps_output, looks_at_first=report is None)
         size = int(output.partition("-")[0]) if output else None
 
-        use = run.use = _use_of(run, report)
+        use = run.use = None if runs_in_container(words) else _use_of(run, report)
 
         def bind(inputs: Arrays) -> Callable[[], Any]:
             ticket = inputs["ticket"]
@@ -125,10 +127,10 @@ class CommandLine(Framework):
                 "program": str(program),
                 **({} if report is None else {REPORTED: wanted.options[REPORTED]}),
             },
-            work_in="child",
+            work_in="other_server" if use is None else "child",
             own_times=report,
             cpu_times=use,
-            peak_of_runs=use.peak_bytes,
+            peak_of_runs=None if use is None else use.peak_bytes,
             notices=None if report is not None else run.notices,
         )
 
@@ -222,8 +224,10 @@ class CommandRun:
         return _content(self._errors)
 
     def _last_line(self) -> str:
+        """Find the last line that it printed, but for how to get help, as docker says after what went wrong."""
         lines = self.errors()[-_LAST_BYTES:].decode("utf-8", "replace").split("\n")
-        last = next((line for line in reversed(lines) if line.strip()), "")
+        printed = [line for line in reversed(lines) if line.strip()]
+        last = next((line for line in printed if "--help" not in line), printed[0] if printed else "")
         return f": {shortened(last)}" if last else ""
 
 
@@ -290,6 +294,12 @@ def version_of(words: Sequence[str], folder: str) -> str:
     others = (Path(folder, word) for word in words[1:] if not _is_launcher(word))
     script = next((file for file in others if file.is_file()), None)
     return f"{_hash_text(program)}+{_hash_text(script).removeprefix('sha256:')}" if script else ""
+
+
+def runs_in_container(words: Sequence[str]) -> bool:
+    """Whether the command, or the one that sudo runs, is a client of a service of containers."""
+    names = [Path(word).name for word in words if Path(word).name != "sudo"]
+    return bool(names) and names[0] in _OF_CONTAINERS
 
 
 def _is_launcher(word: str) -> bool:

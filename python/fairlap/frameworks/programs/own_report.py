@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import weakref
 from collections.abc import Callable, Sequence
 
 from fairlap.errors import shortened
 from fairlap.frameworks.contract_parts.called_programs import ContestantFailed
+from fairlap.frameworks.programs.criterion_folder import criterion_texts
 from fairlap.frameworks.programs.reported_times import HOW_TO_REPORT, BadReport, NoReport, reported_time
 from fairlap.machine.files.scratch_folder import ScratchFolder
 from fairlap.request.commands import REPORT_FILE, report_in, with_report_file
@@ -41,14 +43,19 @@ class OwnReport:
     def keep(self, output: Callable[[], bytes], errors: Callable[[], bytes]) -> None:
         """Keep the report after a run.
 
-        The file is removed, so that the next run cannot leave it as it was, and because some tools overwrite none.
+        The file, or criterion's folder, is removed, so that the next run cannot leave it as it was, and because some
+        tools overwrite none.
         """
         if self.is_printed:
             self._kept.append({"its standard output": output(), "its standard error": errors()})
             return
         try:
-            written = self._file.read_bytes()
-            self._file.unlink()
+            if self._format == "criterion" and self._file.is_dir():
+                written = criterion_texts(self._file)
+                shutil.rmtree(self._file)
+            else:
+                written = self._file.read_bytes()
+                self._file.unlink()
         except OSError as error:
             raise ReportFailed(
                 f"it wrote no report to {REPORT_FILE} ({error.strerror}); {HOW_TO_REPORT[self._format]}"

@@ -33,7 +33,7 @@ HOW_TO_REPORT: Mapping[ReportFormat, str] = {
     "google-benchmark": "add --benchmark_format=json, or --benchmark_out={report} --benchmark_out_format=json",
     "pyperf": "add -o {report}",
     "hyperfine": "add --export-json {report}",
-    "criterion": "use `cargo bench`, `cargo criterion --message-format=json`, or copy new/estimates.json to {report}",
+    "criterion": "use `cargo bench`, `cargo criterion --message-format=json`, or `env CRITERION_HOME={report} PROGRAM`",
     "nvbench": "add --json {report}",
     "number": 'print a number with a unit of time, such as "12.5 ms"',
 }
@@ -229,6 +229,10 @@ class _CriterionPoint(msgspec.Struct):
     point_estimate: float
 
 
+class _CriterionName(msgspec.Struct):
+    full_id: str
+
+
 class _CriterionFile(msgspec.Struct):
     mean: _CriterionPoint
     slope: _CriterionPoint | None = None
@@ -240,8 +244,12 @@ _CRITERION_TIME = re.compile(
 
 
 def _criterion(text: str) -> Benchmarks:
-    """Read what criterion shows in the middle: the slope over numbers of iterations, or else the mean."""
+    """Read what criterion shows in the middle: the slope over numbers of iterations, or else the mean.
+
+    Estimates of a file belong to the benchmark that is named before them, if one is, and are in nanoseconds.
+    """
     found: Benchmarks = {}
+    name = ""
     for document in _documents(text):
         if document.get("reason") == "benchmark-complete":
             message: _CriterionMessage = _read(document, _CriterionMessage)
@@ -251,7 +259,10 @@ def _criterion(text: str) -> Benchmarks:
             if "std_dev" not in document:
                 raise BadReport("its estimates are shares of change, not times; name new/estimates.json")
             file: _CriterionFile = _read(document, _CriterionFile)
-            found[""] = [(file.slope or file.mean).point_estimate]
+            found[name], name = [(file.slope or file.mean).point_estimate], ""
+        elif "full_id" in document:
+            named: _CriterionName = _read(document, _CriterionName)
+            name = named.full_id
     if found:
         return found
     for line in _CRITERION_TIME.finditer(text):

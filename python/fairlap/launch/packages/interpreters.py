@@ -16,6 +16,8 @@ from fairlap.errors import FairlapError
 
 OLDEST = (3, 11)  # that fairlap runs in, and so its workers
 _ANSWERS_WITHIN_S = 60.0
+_OF_ENVIRONMENTS = "bin/python"
+_OF_CONDA = "conda-meta"
 # Python 2 understands it too, so that its version can be named.
 _QUESTIONS = """\
 import json, sys, sysconfig
@@ -65,6 +67,12 @@ class Interpreter:
         return ".".join(map(str, self.version)) + ("t" if self.free_threaded else "")
 
     @property
+    def conda_prefix(self) -> str:
+        """The conda environment that it is of; empty where it is of none."""
+        prefix = Path(self.path).parent.parent
+        return str(prefix) if self.sites and (prefix / _OF_CONDA).is_dir() else ""
+
+    @property
     def folder(self) -> str:
         """The name that the folder of its modules has below ``lib``."""
         return f"python{self.version[0]}.{self.version[1]}{'t' if self.free_threaded else ''}"
@@ -97,8 +105,10 @@ def interpreter_named(text: str) -> Interpreter:
 
 
 def _required(text: str, path: Path) -> Interpreter:
-    if path.is_dir():
-        raise NoInterpreter(f"python={text} is a folder; name its interpreter, such as {path}/bin/python")
+    if path.is_dir():  # an environment
+        path = path / _OF_ENVIRONMENTS
+        if not path.is_file():
+            raise NoInterpreter(f"python={text} is a folder without {_OF_ENVIRONMENTS}; name an interpreter")
     if not path.is_file():
         raise NoInterpreter(f"python={text}: there is no such file")
     answer = _answer_of(str(path))

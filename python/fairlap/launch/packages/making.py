@@ -56,10 +56,12 @@ class Making:
     def variables(self) -> dict[str, str]:
         """Let no process write bytecode between the packages of the user's own environment.
 
-        A free-threaded Python keeps running without its lock, also beside a module that does not ask for that.
+        A free-threaded Python keeps running without its lock, also beside a module that does not ask for that. Packages
+        of conda find their programs and data by the variable that activating an environment sets.
         """
         found = {"PYTHONDONTWRITEBYTECODE": "1"} if self.interpreter.sites else {}
-        return found | ({"PYTHON_GIL": "0"} if self.interpreter.free_threaded else {})
+        found |= {"PYTHON_GIL": "0"} if self.interpreter.free_threaded else {}
+        return found | ({"CONDA_PREFIX": prefix} if (prefix := self.interpreter.conda_prefix) else {})
 
 
 AS_USUAL = Making()

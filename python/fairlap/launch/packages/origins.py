@@ -124,7 +124,7 @@ def _pinned_value(option: str, value: str, interpreter: Interpreter) -> str:
     if option == WITH:
         return _pinned_origin(value, interpreter)
     if option == PYTHON and "/" in value:  # a link is kept: it is how an environment is found
-        return str(Path(value).expanduser().absolute())
+        return interpreter.path
     if option == FIND_LINKS and "://" not in value:
         folder = Path(value).expanduser().absolute()
         if not folder.is_dir():

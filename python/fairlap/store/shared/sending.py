@@ -14,6 +14,7 @@ from fairlap.printed_document import PrintedDocument
 from fairlap.store.errors import NoSuchRun, StoreIsBusy
 from fairlap.store.recording import checkpoints_of
 from fairlap.store.runs import run_ids
+from fairlap.store.runs.attached import attached_folder
 from fairlap.store.shared import waiting
 from fairlap.store.shared.content import RunContent, content_of, relation
 from fairlap.store.shared.copying import copy_run
@@ -147,8 +148,9 @@ def _rename(local: Store, run: str, new: str) -> bool:
         db.execute("UPDATE runs SET id = ? WHERE id = ?", (new, run))
         db.execute("UPDATE rows SET run = ? WHERE run = ?", (new, run))
     waiting.renamed(local.path, run, new)
-    with contextlib.suppress(OSError):
-        checkpoints_of(local.path, run).rename(checkpoints_of(local.path, new))
+    for beside in (checkpoints_of, attached_folder):
+        with contextlib.suppress(OSError):
+            beside(local.path, run).rename(beside(local.path, new))
     return True
 
 

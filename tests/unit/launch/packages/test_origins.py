@@ -273,6 +273,17 @@ def test_an_interpreter_that_is_not_here_is_refused_and_this_one_is_found(folder
     assert pinned(f"{CALL}:python={sys.executable}").is_apart
 
 
+def test_an_environment_is_named_by_its_folder_and_that_of_conda_sets_its_variable(folder: Path) -> None:
+    """A virtual environment stands in for conda's, but for the folder by which conda knows its own."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    by_folder, by_file = (pinned(f"{CALL}:python={each}") for each in ("./env", "./env/bin/python"))
+    assert origin_of(by_folder.options) == origin_of(by_file.options) == {"python": f"{folder}/env/bin/python"}
+    assert making_of(by_folder.options).variables == {"PYTHONDONTWRITEBYTECODE": "1"}
+    (folder / "env/conda-meta").mkdir()
+    assert making_of(by_folder.options).variables["CONDA_PREFIX"] == f"{folder}/env"
+    assert key(f"{CALL}:python=./env") == key(f"{CALL}:python=./env/bin/python")
+
+
 def test_a_package_index_is_part_of_the_key_and_its_password_of_nothing_that_is_shown() -> None:
     text = "torch==2.14.0.dev20261101:index=https://user:secret@host:8443/nightly/cpu"
     name = pinned(text)

@@ -27,6 +27,7 @@ class RunsDiffer(PrintedDocument, frozen=True, tag="fairlap.diff/1"):
     machine: list[str]  # what differs between the machines
     code: list[str]  # files of the user, in modules that both import, which are not the same
     required: tuple[GateFinding, ...] = ()  # what is shown of quantities that are required, as a gate judges them
+    trades: tuple[str, ...] = ()  # what the faster of the runs is shown to cost, such as memory
 
 
 @click.command(
@@ -59,7 +60,8 @@ def command(
     The processes of two runs did not alternate, so a change of the code cannot be separated from one of the machine.
     Intervals are widened by what may have changed, and different work or processors are not compared.
     Where both runs have profiles, the operators that account for a difference follow, the largest first.
-    What --require, or the require of `gate.toml`, bounds is judged as `fairlap gate` does.
+    What --require, or the require of `gate.toml`, bounds is judged as `fairlap gate` does. What the faster of the two
+    is shown to cost, such as memory, is one sentence.
 
     Exit status: 1 when nothing could be compared, as when both are the same run; 2 for an invalid request, as when
     something is required of one run and itself.
@@ -69,6 +71,7 @@ def command(
     from fairlap.history.operators import compare_operators
     from fairlap.history.ratios_between_runs import compare_ratios
     from fairlap.history.text import operators_text, ratios_text, runs_text
+    from fairlap.history.trades_between_runs import trades_between
     from fairlap.machine.differences import differences, differences_text
     from fairlap.race.planning.plan_modules import differing_code
     from fairlap.request.gate_file import gate_rules
@@ -96,6 +99,7 @@ def command(
     operators = compare_operators(old, new, compared, margin=margin)
     code = differing_code(old.plan.modules, new.plan.modules)
     findings = required_between(old, new, required)
+    trades = trades_between(old, new, {each.quantity for each in required})
     of_machine = [str(each) for each in differences(old.machine, new.machine)]
     document = RunsDiffer(
         same_run=False,
@@ -106,8 +110,10 @@ def command(
         machine=of_machine,
         code=code,
         required=tuple(each.printed for each in findings),
+        trades=tuple(trades),
     )
-    of_times = [runs_text(compared), *map(str, findings), *map(operators_text, operators)]
+    traded = [f"trade: {each}" for each in trades]
+    of_times = [runs_text(compared), *map(str, findings), *traded, *map(operators_text, operators)]
     texts = [ratios_text(of_works), *of_times, differences_text(old.machine, new.machine)]
     texts.append(f"the code of the runs differs: {', '.join(code)} [W_CODE_CHANGED]" if code else "")
     text = "\n".join(filter(None, texts))

@@ -25,7 +25,7 @@ class GateDocument(PrintedDocument, frozen=True, tag="fairlap.gate/1"):
     exit_status: int
     max_slowdown: float
     findings: list[GateFinding]  # empty where the two runs have nothing in common
-    trades: tuple[str, ...] = ()  # within one run: what a faster contestant is shown to cost
+    trades: tuple[str, ...] = ()  # what a faster contestant, or the faster of two runs, is shown to cost
 
 
 class CalledWrongly(click.UsageError):
@@ -122,11 +122,12 @@ def command(
 def _judged(
     before: str, after: str | None, baseline: str | None, candidates: tuple[str, ...], rules: GateRules
 ) -> tuple[list[Finding], list[str]]:
-    """Find what decides, and what a faster contestant costs."""
+    """Find what decides, and what the faster one costs."""
     from fairlap.errors import InvalidRequest
     from fairlap.history.between_runs import compare_saved_runs, is_same_run
     from fairlap.history.gate import findings_between, findings_inside, require_known, required_between, trades_inside
     from fairlap.history.other_tools import benchmarks_of, findings_between_benchmarks, read_benchmarks
+    from fairlap.history.trades_between_runs import trades_between
     from fairlap.results.results import results_of
     from fairlap.store.runs.run_sources import run_named
 
@@ -154,4 +155,5 @@ def _judged(
     if is_same_run(run, other):
         raise InvalidRequest(f"{before} and {after} are the same run; give the run of another commit or version")
     found = findings_between(compare_saved_runs(run, other), max_slowdown=rules.max_slowdown)
-    return [*found, *required_between(run, other, rules.required)], []
+    trades = trades_between(run, other, {each.quantity for each in rules.required})
+    return [*found, *required_between(run, other, rules.required)], trades

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fairlap.cli.commands.stored_runs.runs_attach import attach_command
 from fairlap.cli.options.output_options import JSON
 from fairlap.cli.options.values import DATE, RUN, hand_over_bundle
 from fairlap.cli.output import print_error, print_json, print_line, print_note
@@ -130,6 +131,9 @@ def tag(run: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
         with store.database(writing=True) as db:
             has = change_tags(db, run, tags, removed)
         print_line(f"{run}: {', '.join(has) or 'no tags'}")
+
+
+command.add_command(attach_command)
 
 
 @command.command("export")

@@ -69,7 +69,7 @@ def command(
     if as_json:
         print_json(run_document(saved, results, state=state, rows=None if priced else rows))
         return
-    parts = [_head(run_id, state, saved)]
+    parts = [_head(run_id, state, saved, [] if Path(run).exists() else _attached(run_id))]
     if saved.processes:
         parts += [text_of(results, in_full=True), *_claims(results), joined_lines(_beneath(saved))]
     if errors:
@@ -90,7 +90,14 @@ def _found(name: str) -> tuple[Run, str, State, list[Row] | None]:
         return store.load(run_id), run_id, store.state(run_id), store.rows(run_id)
 
 
-def _head(run_id: str, state: State, saved: Run) -> str:
+def _attached(run_id: str) -> list[str]:
+    from fairlap.store.opening import store_path
+    from fairlap.store.runs.attached import attached_folder, attached_names
+
+    return attached_names(attached_folder(store_path(), run_id))
+
+
+def _head(run_id: str, state: State, saved: Run, attached: list[str]) -> str:
     began = f", began {saved.began_at}" if saved.began_at else ""
     lines = [
         f"run {run_id}: {state}, {saved.plan.counted(len(saved.processes))}{began},"
@@ -100,6 +107,7 @@ def _head(run_id: str, state: State, saved: Run) -> str:
         lines.append(f"ended: {saved.ended_early}")
     lines += [f"tags: {', '.join(saved.tags)}"] if saved.tags else []
     lines += [f"note: {saved.note}"] if saved.note else []
+    lines += [f"attached: {', '.join(attached)}"] if attached else []
     return joined_lines(lines)
 
 
