@@ -110,19 +110,19 @@ def test_a_candidate_is_paired_with_the_loop_of_its_own_model() -> None:
             "score": {"value": score},
         }
         for contestant, factor in (("torch", 5), ("onnxruntime", 1))
-        for model, time_ns, score in (("small", 10.0 * factor, 0.25), ("convolutions", 30.0 * factor, 0.75))
+        for model, time_ns, score in (("small", 10.0 * factor, 0.25), ("large", 30.0 * factor, 0.75))
     ]
     rows = finished_rows({"candidates": candidates})
     cases = {case.name: case for case in CASES if case.command[0] == "choose"}
     found = {name: case.figure(rows["onnxruntime"]) for name, case in cases.items()}
     assert found == {
         "time of a candidate: small": 10.0 * BATCH,
-        "time of a candidate: convolutions": 30.0 * BATCH,
+        "time of a candidate: large": 30.0 * BATCH,
         "score of a candidate: small": 0.25,
-        "score of a candidate: convolutions": 0.75,
+        "score of a candidate: large": 0.75,
     }
     for name, case in cases.items():
-        models = [model for model in ("small", "convolutions") if case.is_of(f"files/{model}.onnx")]
+        models = [model for model in ("small", "large") if case.is_of(f"files/{model}.onnx")]
         assert models == [name.rpartition(" ")[2]]
         assert Path(case.loop_command("onnxruntime", 1, Path("files"))[-1]).stem == models[0]
 

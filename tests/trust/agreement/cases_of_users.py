@@ -16,6 +16,8 @@ ASKED = {
 }
 LOOPS = {"infer": "latency", "grad": "grad", "train": "train"}  # of the network that is in the file
 NETWORK = f"{FILES}/convolutions.onnx"
+Figures = tuple[str, Callable[[Row], float], Callable[[LoopTurns, Row], float]]
+"""The name of a case, its figure in a row, and that of its loop."""
 
 
 def of_function(name: str, module: str, function: str, contestant: str, needs: str = "") -> list[Case]:
@@ -97,8 +99,8 @@ def time_at(length: int) -> Callable[[Row], float]:
 
 
 def of_changing_sizes() -> list[Case]:
-    figures = [("sizes that change", value("judged"), mean_over_mix)]
-    figures += [(f"sizes that change: {length}", time_at(length), at_length(length)) for length in LENGTHS]
+    of_mix: Figures = "sizes that change", value("judged"), mean_over_mix
+    figures = [of_mix, *((f"{of_mix[0]}: {length}", time_at(length), at_length(length)) for length in LENGTHS)]
     return [
         Case(
             name,
@@ -126,10 +128,11 @@ def time_of_batch(row: Row) -> float:
 
 def of_choice() -> list[Case]:
     """Choose between two networks on the same items; PyTorch races too, so that contestants take turns."""
-    models: Sequence[str] = ("small", "convolutions")
+    models: Sequence[str] = ("small", "large")
     command = (
-        *("choose", *(f"{FILES}/{model}.onnx" for model in models), "--on", "onnxruntime,torch", "--metric", "top1"),
-        *("--inputs", f"{FILES}/items.npy", "--labels", f"{FILES}/classes.npy"),
+        *("choose", *(f"{FILES}/{model}.onnx" for model in models), "--on", "onnxruntime,torch"),
+        *("--batch", str(BATCH), "--inputs", f"{FILES}/items.npy"),
+        *("--labels", f"{FILES}/classes.npy", "--metric", "top1"),
     )
     times = [
         Case(

@@ -134,6 +134,8 @@ def raced(command: Sequence[str], serve: Callable[[Offer], None]) -> Mapping[str
     if not printed:
         raise RuntimeError(f"fairlap {' '.join(command)}: {errors.strip()}")
     run: Mapping[str, Any] = json.loads(printed)
+    if "error" in run:
+        raise RuntimeError(f"fairlap {' '.join(command)}: {run['error']['message']}")
     return run
 
 

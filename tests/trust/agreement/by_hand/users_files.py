@@ -10,7 +10,7 @@ import numpy as np
 from sizes import BATCH, LENGTHS, WIDTH
 
 ITEMS, CLASSES = 160, 10
-CHANNELS = {"convolutions": (3, 32, 64, 64), "small": (3, 16, 32, 32)}
+CHANNELS = {"convolutions": (3, 32, 64, 64), "large": (3, 32, 64, 64), "small": (3, 16, 32, 32)}
 STRIDES = (1, 2, 2)
 
 
@@ -38,7 +38,7 @@ def write_graph(file, nodes, inputs, outputs, arrays):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), file)
 
 
-def write_network(file):
+def write_network(file, batch=BATCH):
     from onnx import helper
 
     *convs, (weight, shift) = drawn_weights(CHANNELS[file.stem])
@@ -52,7 +52,7 @@ def write_network(file):
     nodes.append(helper.make_node("GlobalAveragePool", [hidden], ["pooled"]))
     nodes.append(helper.make_node("Flatten", ["pooled"], ["flat"]))
     nodes.append(helper.make_node("Gemm", ["flat", "head", "head shift"], ["logits"]))
-    write_graph(file, nodes, {"image": [BATCH, 3, 64, 64]}, {"logits": [BATCH, CLASSES]}, arrays)
+    write_graph(file, nodes, {"image": [batch, 3, 64, 64]}, {"logits": [batch, CLASSES]}, arrays)
 
 
 def convolutions(folder):
@@ -80,14 +80,15 @@ def exports(folder):
 
 
 def candidates(folder):
-    """Write two networks, and items of which the larger one's best class is right for about seven in ten."""
+    """Write two networks for any batch, and items: the larger one's best class is right for about seven in ten."""
     import onnxruntime
 
-    for name in CHANNELS:
-        write_network(folder / f"{name}.onnx")
+    for name in ("small", "large"):
+        write_network(folder / f"{name}.onnx", "batch")
     draw = np.random.default_rng(4)
-    items = draw.standard_normal((ITEMS, 3, 64, 64)).astype(np.float32)
-    session = onnxruntime.InferenceSession(folder / "convolutions.onnx", providers=["CPUExecutionProvider"])
+    colours = 2 * draw.standard_normal((ITEMS, 3, 1, 1))  # which decide the best class
+    items = (colours + draw.standard_normal((ITEMS, 3, 64, 64))).astype(np.float32)
+    session = onnxruntime.InferenceSession(folder / "large.onnx", providers=["CPUExecutionProvider"])
     best = [session.run(["logits"], {"image": part})[0].argmax(1) for part in np.split(items, ITEMS // BATCH)]
     others = draw.integers(CLASSES, size=ITEMS)
     np.save(folder / "items.npy", items)

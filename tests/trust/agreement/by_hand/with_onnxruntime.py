@@ -26,6 +26,7 @@ DRAW = np.random.default_rng(1)
 def session():
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
+    options.add_free_dimension_override_by_name("batch", BATCH)  # of a file that leaves it open
     return onnxruntime.InferenceSession(FILE, options, providers=["CPUExecutionProvider"])
 
 
