@@ -11,9 +11,11 @@ import pytest
 from fairlap.machine.programs.process_tree import descendants
 from fairlap.machine.programs.processes import thread_states
 
-from .agreement.__main__ import write_models
-from .agreement.cases import BY_HAND, CASES, Case, median_of
-from .agreement.loop import Loop
+from .agreement.__main__ import write_files, write_models
+from .agreement.by_hand.sizes import BATCH, LENGTHS
+from .agreement.case import BY_HAND, Case, median_of
+from .agreement.cases import CASES
+from .agreement.loop import Loop, LoopTurn
 from .agreement.pairs import Pair, agreement_of, command_of, finished_rows, raced
 from .agreement.race_in_turns import ROUNDS, Offer
 
@@ -44,7 +46,9 @@ def test_every_case_has_its_loop(case: Case) -> None:
     for contestant in case.contestants:
         _, program, *given = case.loop_command(contestant, 1, Path())
         functions = offered[Path(program).name]
-        assert not given or given[0] in functions or (case.name in OF_USERS and "of_a_user" in functions)
+        of_user = case.name in OF_USERS and "of_a_user" in functions
+        assert not given or given[0] in functions or of_user or f"{given[0]}.py" in offered
+        assert not case.writes or case.writes in offered["users_files.py"]
 
 
 OF_USERS = {
@@ -55,6 +59,7 @@ OF_USERS = {
         ("a user's transformer", "transformer"),
         ("a Keras model", "network"),
         ("a JAX function", "residual_network"),
+        ("a flax model", "network"),
     )
 }
 
@@ -75,6 +80,65 @@ ROW = {
     "latency_by_rate": [{"rate_per_s": 25.0}],
     "calls_per_sample": 4,
 }
+
+
+def test_times_of_calls_whose_size_changes_are_medians_of_each_size_by_how_often_it_occurs() -> None:
+    """Of the calls of each size one is slow, and all others take as many nanoseconds as the size."""
+    flat = [number for size in LENGTHS for time_ns in (size, size, 10**9) for number in (size, time_ns)]
+    turns = [LoopTurn((), flat[:10]), LoopTurn((), flat[10:])]
+    figures = {case.name: case.by_hand_figure(turns, {}) for case in CASES if case.name.startswith("sizes that change")}
+    mean = sum(size * calls for size, calls in LENGTHS.items()) / sum(LENGTHS.values())
+    assert figures == {
+        "sizes that change": pytest.approx(mean),
+        **{f"sizes that change: {size}": size for size in LENGTHS},
+    }
+    row = {
+        "judged": {"value": 7.0},
+        "mix_by_size": [{"size": str(size), "call_ns": {"value": size + 0.5}} for size in reversed(LENGTHS)],
+    }
+    read = {case.name: case.figure(row) for case in CASES if case.name in figures}
+    assert read == {"sizes that change": 7.0, **{f"sizes that change: {size}": size + 0.5 for size in LENGTHS}}
+
+
+def test_a_candidate_is_paired_with_the_loop_of_its_own_model() -> None:
+    candidates = [
+        {
+            "contestant": contestant,
+            "model": f"files/{model}.onnx",
+            "outcome": "finished",
+            "time_per_item_ns": {"value": time_ns},
+            "score": {"value": score},
+        }
+        for contestant, factor in (("torch", 5), ("onnxruntime", 1))
+        for model, time_ns, score in (("small", 10.0 * factor, 0.25), ("large", 30.0 * factor, 0.75))
+    ]
+    rows = finished_rows({"candidates": candidates})
+    cases = {case.name: case for case in CASES if case.command[0] == "choose"}
+    found = {name: case.figure(rows["onnxruntime"]) for name, case in cases.items()}
+    assert found == {
+        "time of a candidate: small": 10.0 * BATCH,
+        "time of a candidate: large": 30.0 * BATCH,
+        "score of a candidate: small": 0.25,
+        "score of a candidate: large": 0.75,
+    }
+    for name, case in cases.items():
+        models = [model for model in ("small", "large") if case.is_of(f"files/{model}.onnx")]
+        assert models == [name.rpartition(" ")[2]]
+        assert Path(case.loop_command("onnxruntime", 1, Path("files"))[-1]).stem == models[0]
+
+
+def test_the_file_that_a_user_brings_has_the_network_of_the_loops(tmp_path: Path) -> None:
+    """By the shapes of its weights, which name every layer of the loops' network."""
+    onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
+    write_files(tmp_path, ["convolutions"])
+    graph = onnx.load(tmp_path / "convolutions.onnx").graph
+    kernels = [tuple(each.dims) for each in graph.initializer if len(each.dims) == 4]
+    assert kernels == [(32, 3, 3, 3), (64, 32, 3, 3), (64, 64, 3, 3)]
+    loops = trees()
+    for name in ("with_torch.py", "with_jax.py", "with_tensorflow.py"):
+        assert "(3, 32, 64, 64)" in ast.unparse(loops[name])
+
+
 RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on in case.contestants]
 
 
@@ -82,7 +146,10 @@ RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("case", "contestant"), RUNS)
 def test_every_loop_reports_its_figure(case: Case, contestant: str, tmp_path: Path) -> None:
+    if case.needs:
+        pytest.importorskip(case.needs, reason="no extra installs it")
     write_models(tmp_path)
+    write_files(tmp_path, [case.writes] if case.writes else [])
     given = [25.0] if case.turn_of == "steps" else case.given(ROW)
     command, cores = case.loop_command(contestant, 1, tmp_path), sorted(os.sched_getaffinity(0))
     with Loop(command, cores, is_stopped=case.is_stopped) as loop:

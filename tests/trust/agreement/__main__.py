@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
-from .cases import CASES, Case
-from .pairs import Pair, agreements_of, pairs_of, without_slowdown
+from .case import BY_HAND, Case
+from .cases import CASES
+from .pairs import Pair, agreements_of, pairs_of
 from .table import as_table
 
 
@@ -39,6 +42,19 @@ def write_models(folder: Path) -> None:
         model = find(name)
         graph = implementation_at(model.package, "onnx").build(draw_weights(model.spec, 0), batch)
         (folder / file).write_bytes(graph.SerializeToString())
+
+
+def write_files(folder: Path, names: Sequence[str]) -> None:
+    """Write what a user brings, in a process of its own: some of it takes frameworks, whose threads spin."""
+    for name in names:
+        subprocess.run([sys.executable, str(BY_HAND / "users_files.py"), str(folder), name], check=True)
+
+
+def may_run(case: Case) -> bool:
+    if not case.needs or find_spec(case.needs):
+        return True
+    print(f"{case.name}: left out, since {case.needs} is not installed", file=sys.stderr)
+    return False
 
 
 def chosen(cases: Sequence[Case], only: str) -> list[Case]:
@@ -60,10 +76,12 @@ def main() -> None:
     given = parser.parse_args()
     write_models(given.out / "models")
     file = given.out / "pairs.jsonl"
-    for _, group in groupby(chosen(CASES, given.only), key=lambda case: case.command):
+    selected = [case for case in chosen(CASES, given.only) if may_run(case)] if given.pairs else []
+    write_files(given.out / "models", sorted({case.writes for case in selected if case.writes}))
+    for _, group in groupby(selected, key=lambda case: case.command):
         cases = list(group)
-        wanted = given.on.split(",") if given.on else cases[0].contestants
-        on = [name for name in wanted if without_slowdown(name) in cases[0].contestants]
+        wanted = given.on.split(",") if given.on else dict.fromkeys(name for case in cases for name in case.contestants)
+        on = [name for name in wanted if any(case.is_timed_in(name) for case in cases)]
         for threads in cases[0].threads:
             if str(threads) not in given.threads.split(",") or not on:
                 continue

@@ -1,66 +1,15 @@
-"""What is compared with a loop by hand: fairlap's command, the figure in its rows, and the program of the loop."""
+"""What is compared with a loop by hand: every scenario on models of fairlap's and of a user's."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from statistics import fmean, median
-from typing import Any
+from collections.abc import Mapping
 
-from .loop import LoopTurn
-from .race_in_turns import TurnOf
+from .case import BY_HAND, FILES, STEPS, TRAINING, Case, LoopTurns, Row, mean_of, median_of, value
+from .cases_of_users import CASES_OF_USERS
 
-BY_HAND = Path(__file__).parent / "by_hand"
-FRAMEWORKS = ("torch", "jax", "tensorflow:graph", "onnxruntime")
-TRAINING = ("torch", "jax", "tensorflow:graph")
 SERVED_WITHIN_MS = 20
-Row = Mapping[str, Any]
-LoopTurns = Sequence[LoopTurn]
-
-
-def all_of(turns: LoopTurns) -> list[float]:
-    return [each for turn in turns for each in turn.taken]
-
-
-def median_of(turns: LoopTurns, row: Row) -> float:
-    return median(all_of(turns))
-
-
-def mean_of(turns: LoopTurns, row: Row) -> float:
-    return fmean(all_of(turns))
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    command: Sequence[str]  # of fairlap, without --on and --threads
-    figure: Callable[[Row], float]
-    allowed: float = 0.05  # the ratio is off by at most this
-    contestants: Sequence[str] = FRAMEWORKS
-    turn_of: TurnOf | None = "calls"  # after which the loop has its turns; None: one after the race
-    given: Callable[[Row], Sequence[float]] = field(default=lambda row: ())  # in the turn after the race
-    by_hand_figure: Callable[[LoopTurns, Row], float] = median_of
-    scenario: str = ""  # of the loop, if it has another name
-    model_file: str = ""  # of ONNX Runtime
-    loop: str = ""  # the loop's program, if it is none of a framework's
-    threads: Sequence[int] = (1, 2)
-    is_stopped: bool = True  # the loop, between its turns
-    is_race: bool = True  # in processes with memory settings of fairlap's
-
-    def loop_command(self, contestant: str, threads: int, models: Path) -> list[str]:
-        framework = contestant.partition(":")[0]
-        scenario = self.scenario or self.name.replace(" ", "_")
-        if self.loop:
-            return [sys.executable, str(BY_HAND / self.loop), *([self.scenario] if self.scenario else [])]
-        model = [str(models / self.model_file)] if framework == "onnxruntime" else []
-        return [sys.executable, str(BY_HAND / f"with_{framework}.py"), scenario, str(threads), *model]
-
-
-def value(column: str) -> Callable[[Row], float]:
-    return lambda row: float(row[column]["value"])
 
 
 def middle_rate(row: Row) -> Mapping[str, float]:
@@ -94,41 +43,22 @@ def untrusted(function: str, allowed: float) -> Case:
         contestants=(function,),
         turn_of=None,
         given=lambda row: [row["calls_per_sample"]],
-        scenario=function,
         loop="untrusted_callables.py",
+        arguments=(function,),
         threads=(1,),
         is_race=False,
     )
 
 
-def of_users(name: str, module: str, function: str, contestant: str) -> list[Case]:
-    """Time the calls, the gradients and the steps of training of a model that a user has written."""
-    source = f"tests.trust.agreement.by_hand.{module}:{function}"
-    learning = ("--loss", "cross_entropy", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
-    asked = {"infer": (), "grad": ("--loss", "cross_entropy"), "train": learning}
-    return [
-        Case(
-            f"{mode} of {name}",
-            ("compare", source, "--mode", mode, *options),
-            value("latency_p50_ns"),
-            0.03,
-            contestants=(contestant,),
-            scenario=f"{function}_{mode}",
-            threads=(1,),
-        )
-        for mode, options in asked.items()
-    ]
-
-
-STEPS = ("--mode", "train", "--optimizer", "sgd:lr=0.0001,momentum=0.9")
+TRAINED = ("--mode", "train", *STEPS)
 LOAD = ("load", "convnet", "--batch", "1", "--p99", f"{SERVED_WITHIN_MS}ms")
 COMPARE = ("compare", "convnet")
 IN_A_SINGLE_TURN = ("--seconds", "3")  # as long as the turns of the loop around it, or a stall decides the figure
-FILES_TASK = "tests.trust.agreement.by_hand.files_task"
+FILES_TASK, PHOTO_TASK = (f"tests.trust.agreement.by_hand.{name}_task" for name in ("files", "photo"))
 CASES = (
     Case("latency", COMPARE, value("latency_p50_ns"), 0.03, model_file="convnet-8.onnx"),
     Case("grad", (*COMPARE, "--mode", "grad"), value("latency_p50_ns"), 0.03, TRAINING),
-    Case("train", (*COMPARE, *STEPS), value("latency_p50_ns"), 0.03, TRAINING),
+    Case("train", (*COMPARE, *TRAINED), value("latency_p50_ns"), 0.03, TRAINING),
     Case(
         "time to score",
         ("compare", "digits", "--mode", "train", "--to-score", "95%"),
@@ -173,7 +103,7 @@ CASES = (
     ),
     Case(
         "ranks",
-        (*COMPARE, *STEPS, "--processes", "2", *IN_A_SINGLE_TURN),
+        (*COMPARE, *TRAINED, "--processes", "2", *IN_A_SINGLE_TURN),
         value("latency_p50_ns"),
         contestants=TRAINING,
         threads=(1,),
@@ -189,6 +119,7 @@ CASES = (
         contestants=("torch",),
         turn_of="steps",
         loop="from_file.py",
+        arguments=("files_task", str(BY_HAND)),
         threads=(1,),
     ),
     Case(
@@ -210,10 +141,21 @@ CASES = (
         loop="plain_callable.py",
         threads=(1,),
     ),
-    *of_users("a user's convolutions", "users_torch", "convolutions", "torch"),
-    *of_users("a user's transformer", "users_torch", "transformer", "torch"),
-    *of_users("a Keras model", "users_keras", "network", "tensorflow:graph"),
-    *of_users("a JAX function", "users_jax", "residual_network", "jax"),
+    Case(
+        "from photo to answer",
+        (
+            *("compare", f"{PHOTO_TASK}:model", "--items", f"{FILES}/photos", "--after", f"{PHOTO_TASK}:best"),
+            *("--before", f"{PHOTO_TASK}:decode,{PHOTO_TASK}:scale"),
+        ),
+        value("judged"),
+        contestants=("torch",),
+        turn_of="steps",
+        loop="from_file.py",
+        arguments=("photo_task", f"{FILES}/photos"),
+        threads=(1,),
+        writes="photos",
+    ),
+    *CASES_OF_USERS,
     untrusted("one_us", math.inf),
     untrusted("fifty_us", 0.03),
     untrusted("five_ms", 0.03),

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from fairlap.verdict.exact_tests import signed_rank
 
-from .cases import Case, Row
+from .case import Case, Row, in_folder
 from .loop import Loop
 from .race_in_turns import Offer
 
 LEVEL = 0.05
+CHOOSE = "choose"
 
 
 @dataclass(frozen=True)
@@ -61,44 +62,47 @@ class Agreement:
 
 
 def pairs_of(
-    cases: Sequence[Case], threads: int, models: Path, contestants: Sequence[str], device: str
+    cases: Sequence[Case], threads: int, files: Path, contestants: Sequence[str], device: str
 ) -> Iterator[Pair]:
     """Pair cases with one command, which runs once with all of the contestants, with the loops of each of them."""
-    in_turn = [case for case in cases if case.turn_of is not None]
     with ExitStack() as stack:
-        loops: dict[tuple[str, str], Loop] = {}
+        loops: dict[tuple[str, ...], Loop] = {}  # cases of one loop share it
+
+        def command_by_hand(case: Case, contestant: str) -> tuple[str, ...]:
+            return tuple(case.loop_command(contestant, threads, files))
 
         def serve(offer: Offer) -> None:
             """Start the loops when the contestant is prepared, and let them have their turns."""
-            for case in in_turn:
-                whose = case.name, offer.contestant
-                if whose not in loops:
-                    command = case.loop_command(offer.contestant, threads, models)
+            own = (case for case in cases if case.is_timed_in(offer.contestant) and case.is_of(offer.model))
+            in_turn = {command_by_hand(case, offer.contestant): case for case in own if case.turn_of is not None}
+            for command, case in in_turn.items():
+                if command not in loops:
                     loop = Loop(command, offer.cores, device, is_stopped=case.is_stopped)
-                    loops[whose] = stack.enter_context(loop)
+                    loops[command] = stack.enter_context(loop)
                 if offer.of == case.turn_of:
-                    loops[whose].take_turn(offer.given)
+                    loops[command].take_turn(offer.given)
 
         if cases[0].is_race:
-            run = raced(command_of(cases[0], threads, contestants, device), serve)
-            rows, cores = finished_rows(run), run["plan"]["blocks"][0]["cores"]
+            run = raced(command_of(cases[0], threads, contestants, device, files), serve)
+            rows, cores = finished_rows(run), cores_of(run)
         else:
             rows, cores = untrusted_rows(cases[0]), sorted(os.sched_getaffinity(0))
         for name, row in rows.items():
-            for case in cases:
+            for case in (each for each in cases if each.is_timed_in(name)):
+                command = command_by_hand(case, name)
                 if case.turn_of is None:
-                    command = case.loop_command(name, threads, models)
-                    loop = loops[case.name, name] = Loop(command, cores, device, memory_is_controlled=case.is_race)
+                    loop = loops[command] = Loop(command, cores, device, memory_is_controlled=case.is_race)
                     with loop:
                         loop.take_turn(case.given(row))
-                by_hand = case.by_hand_figure(loops[case.name, name].turns, row)
+                by_hand = case.by_hand_figure(loops[command].turns, row)
                 yield Pair(case.name, name, threads, case.figure(row), by_hand)
 
 
-def command_of(case: Case, threads: int, contestants: Sequence[str], device: str) -> list[str]:
-    command = [*case.command, "--threads", str(threads), "--blocks", "1", "--json", "--quiet"]
+def command_of(case: Case, threads: int, contestants: Sequence[str], device: str, files: Path = Path()) -> list[str]:
+    command = [*in_folder(case.command, files), "--threads", str(threads), "--blocks", "1", "--json", "--quiet"]
     if "--command" not in command:
-        command += ["--on", ",".join(contestants), "--data-seed", "0"]
+        command += [] if "--on" in command else ["--on", ",".join(contestants)]
+        command += [] if command[0] == CHOOSE else ["--data-seed", "0"]  # a choice is of given items
     return command if device == "cpu" else [*command, "--device", device]
 
 
@@ -130,16 +134,32 @@ def raced(command: Sequence[str], serve: Callable[[Offer], None]) -> Mapping[str
     if not printed:
         raise RuntimeError(f"fairlap {' '.join(command)}: {errors.strip()}")
     run: Mapping[str, Any] = json.loads(printed)
+    if "error" in run:
+        raise RuntimeError(f"fairlap {' '.join(command)}: {run['error']['message']}")
     return run
 
 
 def finished_rows(run: Mapping[str, Any]) -> Mapping[str, Row]:
-    rows = {row["contestant"]: row for row in run["rows"]}
-    for name, row in list(rows.items()):
-        if row["outcome"] != "finished":
-            print(f"{name}: {row['outcome']}: {row['message']}", file=sys.stderr)
-            del rows[name]
-    return rows
+    """By contestant; of a choice, its candidates by model."""
+    if "candidates" in run:
+        candidates: dict[str, dict[str, Row]] = defaultdict(dict)
+        for each in run["candidates"]:
+            if has_finished(each):
+                candidates[each["contestant"]][Path(each["model"]).stem] = each
+        return candidates
+    return {row["contestant"]: row for row in run["rows"] if has_finished(row)}
+
+
+def has_finished(row: Row) -> bool:
+    if row["outcome"] != "finished":
+        print(f"{row['contestant']}: {row['outcome']}: {row['message']}", file=sys.stderr)
+    return bool(row["outcome"] == "finished")
+
+
+def cores_of(run: Mapping[str, Any]) -> list[int]:
+    """Those of the only block; a choice prints none."""
+    blocks = run["plan"]["blocks"] if "plan" in run else [{"cores": sorted(os.sched_getaffinity(0))}]
+    return list(blocks[0]["cores"])
 
 
 def untrusted_rows(case: Case) -> Mapping[str, Row]:
@@ -156,10 +176,6 @@ def untrusted_rows(case: Case) -> Mapping[str, Row]:
     return {row["name"].rpartition(":")[2]: {**row, **shared} for row in found["rows"]}
 
 
-def without_slowdown(contestant: str) -> str:
-    return contestant.partition(":slowdown=")[0]
-
-
 def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreement]:
     """Of all pairs, in the order of the cases and of their contestants, before slowed ones."""
     by_row: dict[tuple[str, int, str], list[Pair]] = defaultdict(list)
@@ -171,7 +187,7 @@ def agreements_of(pairs: Sequence[Pair], cases: Sequence[Case]) -> list[Agreemen
         for case in cases
         for threads in case.threads
         for contestant in dict.fromkeys((*case.contestants, *paired))
-        if without_slowdown(contestant) in case.contestants and (case.name, threads, contestant) in by_row
+        if case.is_timed_in(contestant) and (case.name, threads, contestant) in by_row
     ]
 
 

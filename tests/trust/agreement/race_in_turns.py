@@ -31,6 +31,7 @@ class Offer:
 
     of: TurnOf
     contestant: str
+    model: str
     cores: Sequence[int]
     given: Sequence[float] = ()
 
@@ -82,7 +83,8 @@ class Handover:
         freezes = not run.result.in_turn_because  # ranks are not frozen; what is alone waits for its next request
         if freezes:
             run.freeze()
-        print(json.dumps(asdict(Offer(of, run.result.contestant, run.result.cores, given))), file=self._offers)
+        model = run.plan.work_with(run.result.work_id).model
+        print(json.dumps(asdict(Offer(of, run.result.contestant, model, run.result.cores, given))), file=self._offers)
         self._offers.flush()
         self._returns.readline()
         if freezes:

@@ -11,6 +11,7 @@ from .pairs import Agreement
 
 WORDS = {True: "agrees", False: "does not agree", None: "too few pairs to tell"}
 PER_SECOND = ("largest rate",)
+SCORE = "score of "
 
 
 def as_table(found: Sequence[Agreement]) -> str:
@@ -33,4 +34,6 @@ def as_table(found: Sequence[Agreement]) -> str:
 def _by_hand(each: Agreement) -> str:
     if each.case in PER_SECOND:
         return f"{each.by_hand:,.0f}/s"
+    if each.case.startswith(SCORE):
+        return f"{each.by_hand:.1%}"
     return quantity_text.duration(each.by_hand * (1e9 if each.case == "time to score" else 1))

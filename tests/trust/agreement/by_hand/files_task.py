@@ -16,6 +16,9 @@ def spectrum(values):
     return np.log1p(np.abs(np.fft.rfft(frames)[:, 1:])).astype(np.float32)[None, None]
 
 
+STAGES = (read, spectrum)
+
+
 def best(outputs):
     [scores] = outputs.values()
     return int(scores.argmax())

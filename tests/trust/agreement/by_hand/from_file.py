@@ -1,24 +1,32 @@
-"""From file to answer as a user of PyTorch writes it; a sample is the mean over all files of one pass."""
+"""From file to answer as a user of PyTorch writes it: ``from_file.py TASK FOLDER``.
 
+A sample is the mean over all files of one pass.
+"""
+
+import sys
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter_ns
 
 import torch
-from files_task import best, model, read, spectrum
 from timing import REFILL_S, TURN_S, answer, turns, warm_up
 
-FILES = sorted(each for each in Path(__file__).parent.iterdir() if each.is_file())
+TASK = import_module(sys.argv[1])
+FILES = sorted(each for each in Path(sys.argv[2]).iterdir() if each.is_file())
 
 
 def main():
     torch.set_num_threads(1)
-    module, _ = model()
+    module, _ = TASK.model()
 
     def pass_over_files():
         for file in FILES:
+            value = file
+            for stage in TASK.STAGES:
+                value = stage(value)
             with torch.inference_mode():
-                scores = module(torch.from_numpy(spectrum(read(file))))
-            best({"scores": scores.numpy()})
+                scores = module(torch.from_numpy(value))
+            TASK.best({"scores": scores.numpy()})
 
     warm_up(pass_over_files)
     for _ in turns():

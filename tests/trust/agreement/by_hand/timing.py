@@ -65,6 +65,24 @@ def time_calls(call: Callable[[], Any], seconds: float = TURN_S) -> None:
         answer(calls_ns(call, seconds))
 
 
+def time_mix(calls: dict[int, Callable[[], Any]], counts: dict[int, int]) -> None:
+    """Answer with the size and the time of each call in turn; there are as many of a size as it has counts."""
+    sizes = [size for size, count in counts.items() for _ in range(count)]
+    for call in calls.values():
+        warm_up(call, WARM_UP_S / len(calls))
+    for _ in turns():
+        refilling = cycle(random.sample(sizes, len(sizes)))
+        warm_up(lambda refilling=refilling: calls[next(refilling)](), REFILL_S)
+        taken_ns: list[int] = []
+        until_ns = perf_counter_ns() + int(TURN_S * 1e9)
+        while perf_counter_ns() < until_ns:
+            for size in random.sample(sizes, len(sizes)):
+                began_ns = perf_counter_ns()
+                calls[size]()
+                taken_ns += [size, perf_counter_ns() - began_ns]
+        answer(taken_ns)
+
+
 def time_steps_of_epochs(
     step: Callable[..., Any],
     batches_of_an_epoch: Callable[[], list[Any]],

@@ -2,18 +2,22 @@
 
 import os
 from functools import partial
-from itertools import pairwise
+from importlib import import_module
+from itertools import cycle, pairwise
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from sizes import LENGTHS
+from sizes import WIDTH as TOKEN_WIDTH
 from timing import (
     of_items,
     run,
     search_largest_rate,
     time_calls,
     time_fed_batches,
+    time_mix,
     time_requests,
     time_steps_of_epochs,
     warm_up,
@@ -210,12 +214,32 @@ def ranks():
     both.time_steps(partial(stepping(params, 1e-4), *batch))
 
 
-def of_a_user(mode):
-    """Time calls, gradients or steps of a model that a user has written."""
-    import users_jax
+def sequences(params, tokens):
+    for wide, narrow in params:
+        tokens = tokens + jax.nn.relu(tokens @ wide) @ narrow
+    return tokens.mean(axis=1)
 
-    forward, params, inputs = users_jax.residual_network()
-    params, labels = jax.device_put(params), jax.device_put(DRAW.integers(10, size=64).astype(np.int32))
+
+def mix():
+    """Time calls whose size changes, each on one of two inputs."""
+    wide = 8 * TOKEN_WIDTH
+    params = jax.device_put(
+        [(drawn(TOKEN_WIDTH, wide) * TOKEN_WIDTH**-0.5, drawn(wide, TOKEN_WIDTH) * wide**-0.5) for _ in range(2)]
+    )
+    call = jax.jit(sequences)
+
+    def of_length(length):
+        inputs = cycle([jax.device_put(drawn(1, length, TOKEN_WIDTH)) for _ in range(2)])
+        return lambda: call(params, next(inputs)).block_until_ready()
+
+    time_mix({length: of_length(length) for length in LENGTHS}, LENGTHS)
+
+
+def of_a_user(module, name, mode):
+    """Time calls, gradients or steps of a model that a user has written."""
+    forward, params, inputs = getattr(import_module(module), name)()
+    params, inputs = jax.device_put(params), jax.device_put(inputs)
+    labels = jax.device_put(DRAW.integers(10, size=len(inputs[0])).astype(np.int32))
 
     def loss(params, *given):
         return optax.softmax_cross_entropy_with_integer_labels(forward(params, *given[:-1]), given[-1]).mean()
@@ -232,6 +256,10 @@ def of_a_user(mode):
 
 if __name__ == "__main__":
     jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is IEEE's in fairlap
-    scenarios = (latency, grad, train, to_score, fed, at_rate, largest_rate, generation, ranks)
-    users = {f"residual_network_{mode}": partial(of_a_user, mode) for mode in ("infer", "grad", "train")}
+    scenarios = (latency, grad, train, to_score, fed, mix, at_rate, largest_rate, generation, ranks)
+    users = {
+        f"{name}_{mode}": partial(of_a_user, module, name, mode)
+        for module, name in (("users_jax", "residual_network"), ("users_flax", "network"))
+        for mode in ("infer", "grad", "train")
+    }
     run({**{each.__name__: each for each in scenarios}, **users})
