@@ -37,7 +37,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.scenarios.process_result import ProcessResult
 from generated_page import DOCS, write_part
-from workloads_of_models import our_models, workload_of
+from workloads_of_models import models_that_infer, workload_of
 
 CONTESTANTS = "torch,torch:compile,jax,tensorflow:graph,tensorflow:xla,onnxruntime,openvino,litert"
 NO_MODULE = ("callable",)  # a model of whatever is handed in
@@ -193,7 +193,7 @@ def row(found: Exported, names: list[str]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Race exported built-in models.")
-    parser.add_argument("--models", default=",".join(name for name in our_models() if name not in NO_MODULE))
+    parser.add_argument("--models", default=",".join(name for name in models_that_infer() if name not in NO_MODULE))
     parser.add_argument("--kinds", default=",".join(WRITERS))
     parser.add_argument("--on", default=CONTESTANTS, help="contestants, separated by commas")
     parser.add_argument("--print", action="store_true", help="leave the documentation as it is")

@@ -62,7 +62,8 @@ def reasons(model: str, mode: Mode, processes: Iterable[ProcessResult]) -> list[
 def main() -> None:
     parser = argparse.ArgumentParser(description="Which model runs in which framework, and with what error.")
     parser.add_argument("--on", default=CONTESTANTS, help="contestants, separated by commas")
-    parser.add_argument("--models", default=",".join(name for name in workload_names() if name not in NO_FRAMEWORK))
+    inferring = [name for name in workload_names() if "infer" in find(name).spec.modes]
+    parser.add_argument("--models", default=",".join(name for name in inferring if name not in NO_FRAMEWORK))
     options = parser.parse_args()
     names = [name.text for name in Contestants(options.on)]
     print(f"| model | parameters | mode | {' | '.join(names)} |")

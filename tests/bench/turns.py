@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
-from fairlap.models.registry import workload_names
+from fairlap.models.registry import find, workload_names
 from fairlap.race.counted_blocks import work_blocks
 from fairlap.race.planning.plan import Measuring
 from fairlap.race.planning.plan_drawing import draw_plan
@@ -99,7 +99,7 @@ def print_agreement(blocks: int) -> None:
     print(f"| model | {first.text}, in rounds over apart | {second.text} | {ratio}, apart | in rounds |")
     print("| --- | --- | --- | --- | --- |", flush=True)
     for model in workload_names():
-        if model == "callable":  # whatever the contestants call
+        if model == "callable" or "infer" not in find(model).spec.modes:  # whatever the contestants call, or solve
             continue
         work = Work(model, 1)
         logs: dict[int, list[npt.NDArray[np.float64]]] = {rounds: [] for rounds in (1, 10)}

@@ -22,8 +22,14 @@ def our_models() -> list[str]:
     return [name for name in workload_names() if find(name).package == f"fairlap.bench_models.{name}"]
 
 
+def models_that_infer() -> list[str]:
+    """Not differential equations, which are solved."""
+    return [name for name in workload_names() if "infer" in find(name).spec.modes]
+
+
 def quick_models() -> list[str]:
-    """Those whose reference takes no time worth speaking of."""
-    specs = [find(name).spec for name in our_models()]
+    """Those that infer, and whose reference takes no time worth speaking of."""
+    ours = our_models()
+    specs = [find(name).spec for name in models_that_infer() if name in ours]
     quick = [spec for spec in specs if (spec.gmacs_per_item or 0.0) < _QUICK_GMACS]
     return [spec.name for spec in quick if spec.parameters < _QUICK_PARAMETERS]

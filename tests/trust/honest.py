@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from fairlap.models.registry import workload_names
+from fairlap.models.registry import find, workload_names
 from fairlap.race.planning.plan import Measuring
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
@@ -87,7 +87,8 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=0.1, help="measured of each contestant")
     options.add_argument("--neighbours", type=int, default=0)
     given = options.parse_args()
-    models = [name for name in workload_names() if name != _MODEL_OF_THE_CALLER]
+    named = [name for name in workload_names() if name != _MODEL_OF_THE_CALLER]
+    models = [name for name in named if "infer" in find(name).spec.modes]
     draw = random.Random(0)
     counts = {model: Count() for model in models}
     accused = 0

@@ -28,6 +28,7 @@ PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 SLOW = {  # their examples race frameworks
     "docs/how-to/choose-a-model.md",
     "docs/how-to/race-input-pipelines.md",
+    "docs/how-to/solve-differential-equations.md",
     "docs/tutorials/race-your-own-model.md",
     "docs/tutorials/train-to-a-score.md",
 }

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from fairlap.engine.measurement import Notice
 from fairlap.errors import InvalidRequest
@@ -16,7 +16,7 @@ from fairlap.models.registry import find, workload_names
 from fairlap.models.spec import Tensor
 from fairlap.printed_document import PrintedDocument
 from fairlap.request.names import FILE
-from fairlap.request.work import Precision
+from fairlap.request.work import PRECISIONS_OF_MODELS
 from fairlap.results.prices import PriceEntry
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _routes_of(bundle: Bundle, file: str) -> Iterator[ListedRoute]:
         if adapter.has_own_model:
             continue
         route = route_to(bundle, name, adapter.implementation)
-        lacks = {each: adapter.why_not_in(each) or route.why_not_in(each) for each in get_args(Precision)}
+        lacks = {each: adapter.why_not_in(each) or route.why_not_in(each) for each in PRECISIONS_OF_MODELS}
         yield ListedRoute(
             f"{name}:{FILE}={file}" if file else name,
             is_importable(adapter),

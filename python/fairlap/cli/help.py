@@ -17,6 +17,7 @@ RACE_SECTIONS: Mapping[str, str] = {
     "Your own model": "shapes dims shapes-from inputs items before after generate reference range trust",
     "Training, with --mode train": "loss optimizer schedule start-from to-score train-on fraction epochs "
     "count-evaluation keep-weights",
+    "Differential equations, with --mode solve": "error tolerances",
     "Load": "p99 p90 p50 first-token workers largest-batch longest-wait trial scenario logs",
     "Load of servers that stream": "tokens rate concurrency per-token ca insecure",
     "Under which conditions": "threads conditions seconds lock-clocks seed data-seed memory-limit sandbox remote "
@@ -115,8 +116,9 @@ def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[cl
         for title, names in (sections or {"Options": " ".join(by_name)}).items()
     }
     if sections:
+        placed = [each for options in found.values() for each in options]
         found["Of scenarios of installed packages"] = [
-            each for each in by_name.values() if isinstance(each, AddedOption)
+            each for each in by_name.values() if isinstance(each, AddedOption) and each not in placed
         ]
     return found
 

@@ -11,6 +11,7 @@ PREFIX = "package "
 # Frameworks, and what decides their speed. A contestant in its own environment reports its own version.
 PACKAGES = (
     "ai-edge-litert",
+    "diffrax",
     "executorch",
     "flax",
     "grain",
@@ -47,6 +48,7 @@ PACKAGES = (
     "tensorrt",
     "tinygrad",
     "torch",
+    "torchdiffeq",
     "torchvision",
     "triton",
 )

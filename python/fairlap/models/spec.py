@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from fairlap.request.fields.training import Sgd, Training
-from fairlap.request.work import Mode, Precision
+from fairlap.request.work import PRECISIONS_OF_MODELS, Mode, Precision
 
 Dtype = Literal["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool"]
 Loss = Literal["cross_entropy", "mean_square", "square_error", "own"]
@@ -133,7 +133,7 @@ class Spec:
     loss: Loss = "mean_square"  # of the first output; what mode "grad" differentiates
     modes: tuple[Mode, ...] = ("infer", "grad")
     training: Training = PLAIN_TRAINING  # unless another one is asked for
-    precisions: tuple[Precision, ...] = get_args(Precision)
+    precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS
     tolerances: Mapping[Precision, Tolerance] = field(default_factory=lambda: TOLERANCES)
     default_batch: int = 1
     computes: bool = True  # False if only the call is checked, not its answer

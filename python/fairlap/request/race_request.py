@@ -115,9 +115,9 @@ class RaceRequest(RaceOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = None
     batch: Annotated[int | _Some[int] | None, _about("Items in one call; the model's own by default.")] = None
-    mode: Annotated[Mode | _Some[Mode], _about("Inference, the loss and its gradients, or steps of training.")] = (
-        "infer"
-    )
+    mode: Annotated[
+        Mode | _Some[Mode], _about("Inference, the loss and its gradients, steps of training, or solving.")
+    ] = "infer"
     optimizer: Annotated[
         str | None, _about('In mode train: "sgd:lr=0.01,momentum=0.9" or "adamw:lr=0.001"; the model\'s by default.')
     ] = None

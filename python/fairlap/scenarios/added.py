@@ -4,34 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from fairlap import verdict
-from fairlap.errors import InvalidRequest
 from fairlap.scenarios.process_result import Period, ProcessResult
-
-E_SETTING = "E_SCENARIO_SETTING"
-_Value = TypeVar("_Value")
-
-
-@dataclass(frozen=True)
-class Setting(Generic[_Value]):
-    """An option of ``compare``, and a key of ``scenario_settings`` in a request file. Plans keep its text."""
-
-    name: str  # as an option, such as "pause"
-    meaning: str  # a line of help
-    read: Callable[[str], _Value]  # raises ValueError
-    metavar: str = "VALUE"
-
-    def value_in(self, given: Mapping[str, str]) -> _Value | None:
-        """None where it was not given."""
-        text = given.get(self.name)
-        if text is None:
-            return None
-        try:
-            return self.read(text)
-        except (ValueError, InvalidRequest) as error:
-            raise InvalidRequest(f"--{self.name} {text}: {error}", code=E_SETTING) from None
+from fairlap.scenarios.setting import Setting as Setting
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,16 @@ from fairlap.errors import InvalidRequest
 from fairlap.plugins import SCENARIOS, class_at
 from fairlap.request.race_request import DEFAULT_BUDGET_S, LONGEST_BY_DEFAULT_S
 from fairlap.request.work import Work
-from fairlap.scenarios.added import E_SETTING, AddedFigure, JudgedBefore, Picture, Quantity, Setting
+from fairlap.scenarios.added import AddedFigure, JudgedBefore, Picture, Quantity
 from fairlap.scenarios.process_result import Period, ProcessResult
+from fairlap.scenarios.setting import E_SETTING, Setting
 
 Unit = Literal["ns", "s", "1/s", "B", "1"]  # the last two are compared as they are
 Better = Literal["lower", "higher"]
 Processes = Mapping[str, Sequence[ProcessResult]]  # by contestant
 
 _BUILT_IN = (
+    "fairlap.scenarios.solving.scenario:Solving",
     "fairlap.scenarios.file_to_answer.scenario:FileToAnswer",
     "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",

@@ -23,6 +23,7 @@ from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.mixed_sizes.mix_messages import MixFound
 from fairlap.scenarios.passes.passes_found import PassesFound
 from fairlap.scenarios.ranks.ranks_messages import RanksFound
+from fairlap.scenarios.solving.work_precision import WorkPrecision
 
 Outcome = Literal[
     "finished",
@@ -158,6 +159,7 @@ class ProcessResult(msgspec.Struct):
     mix: MixFound | None = None  # of a race over a mix of sizes
     answers: AnswersFound | None = None  # of a race from file to answer
     passes: PassesFound | None = None  # of an input pipeline over data on disk
+    work_precision: WorkPrecision | None = None  # of a solver of differential equations
     ranks: RanksFound | None = None  # where several processes shared its steps
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept

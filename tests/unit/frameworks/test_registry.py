@@ -32,6 +32,7 @@ NAMES = [
         "python",
     ),
     *("tensorflow", "tensorrt", "tinygrad", "torch"),
+    *("diffrax", "scipy", "torchdiffeq"),
 ]
 HEAVY = {
     *(
@@ -46,6 +47,7 @@ HEAVY = {
         "openvino",
     ),
     *("paddle", "mpi4py", "tensorflow", "tensorrt", "tinygrad", "torch"),
+    *("diffrax", "torchdiffeq"),
 }
 
 

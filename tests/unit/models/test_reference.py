@@ -12,14 +12,14 @@ import pytest
 from fairlap.bench_models.elementary import gelu
 from fairlap.bench_models.transformer.numpy_layers import attention
 from fairlap.models.reference import answers_in_float32, loss_of
-from fairlap.models.registry import find, workload_names
+from fairlap.models.registry import find
 from fairlap.models.workload import Workload
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from workloads_of_models import workload_of
+from workloads_of_models import models_that_infer, workload_of
 
-QUICK = [name for name in workload_names() if find(name).spec.parameters < 30_000_000]  # answers within seconds
+QUICK = [name for name in models_that_infer() if find(name).spec.parameters < 30_000_000]  # answers within seconds
 
 
 def answers(work: Workload) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from fairlap.cli.options.values import (
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.errors import InvalidRequest
 from fairlap.request.race_request import MOST_BATCH
-from fairlap.request.work import Precision
+from fairlap.request.work import Mode, Precision
 
 if TYPE_CHECKING:
     from fairlap.request.race_request import RaceRequest
@@ -78,9 +78,9 @@ fairlap compare mlp --on torch==2.12.0,torch==2.13.0 --batch 64 -o race.html
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items in one call.  [default: the model's]")
 @click.option(
     "--mode",
-    type=one_or_more("infer", "grad", "train"),
+    type=one_or_more(*get_args(Mode)),
     metavar="MODE,...",
-    help="infer, grad, train.  [default: infer]",
+    help=f"{', '.join(get_args(Mode))}.  [default: infer]",
 )
 @click.option("--loss", metavar="NAME", help="Of your own model: cross_entropy, mse or module:function.")
 @click.option("--optimizer", metavar="NAME:lr=...", help="sgd:lr=0.01,momentum=0.9 or adamw:lr=0.001.")

@@ -1,4 +1,4 @@
-"""Options of scenarios that installed packages add."""
+"""Options that are settings of scenarios: of built-in ones, and of those that installed packages add."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from fairlap.errors import InvalidRequest
 from fairlap.plugins import SCENARIOS
+from fairlap.scenarios.setting import built_in_settings
 
 
 class AddedOption(click.Option):
@@ -18,16 +19,19 @@ class AddedOption(click.Option):
 
 
 def added_options(command: click.Command) -> click.Command:
-    if not entry_points(group=SCENARIOS):  # what settings are takes long to import
-        return command
-    from fairlap.scenarios.contract import settings_of_scenarios
+    settings = built_in_settings()
+    if entry_points(group=SCENARIOS):  # what settings are takes long to import
+        from fairlap.scenarios.contract import settings_of_scenarios
 
-    taken = {name for each in command.params for name in each.opts}
-    for each in settings_of_scenarios():
+        settings = settings_of_scenarios()
+    there = {name for each in command.params if isinstance(each, AddedOption) for name in each.opts}
+    taken = {name for each in command.params for name in each.opts} - there
+    for each in settings:
         if f"--{each.name}" in taken:
             raise InvalidRequest(f"a scenario of an installed package adds --{each.name}, which {command.name} has")
         taken.add(f"--{each.name}")
-        command.params.append(AddedOption(each.name, each.meaning, each.metavar))
+        if f"--{each.name}" not in there:
+            command.params.append(AddedOption(each.name, each.meaning, each.metavar))
     return command
 
 

@@ -23,7 +23,7 @@ from fairlap.machine.programs.sandbox import Starts
 from fairlap.models.arrays import Arrays
 from fairlap.models.spec import Dtype, Spec, Tensor, Tolerance
 from fairlap.request.fields.source import Source
-from fairlap.request.work import Mode, Precision
+from fairlap.request.work import PRECISIONS_OF_MODELS, Mode, Precision
 
 if TYPE_CHECKING:
     from fairlap.models.sources.learning.learner import Learner
@@ -57,7 +57,7 @@ class Route(msgspec.Struct, frozen=True):
     conversion_s: float | None = None  # of a conversion that was done once, when the model was opened
     conversion_bytes: int | None = None
     holds_weights: bool = True  # by the model's names; else only the outputs prove that they are the same
-    precisions: tuple[Precision, ...] = get_args(Precision)  # those that it can take the model to
+    precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS  # those that it can take the model to
     no_gradients: str = ""  # why it cannot be differentiated on this route
     no_training: str = ""  # why it cannot be trained on this route, although it may be differentiated
     in_training: bool = False  # it was converted as it is in training too
@@ -147,7 +147,7 @@ class Opened:
     notices: tuple[Notice, ...] = field(default_factory=tuple)
     # Draws its own inputs and proves answers to them, given the seed of each set; else inputs are drawn by their fills.
     proof: Callable[[Mapping[str, int]], Proof] | None = None
-    precisions: tuple[Precision, ...] = get_args(Precision)
+    precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS
     own_types: tuple[str, ...] = ()  # of few bits, in which its file computes or holds weights
     items: int | None = None  # in one call, where the sizes of inputs do not say
     continuation: str = ""  # as in ``Spec``

@@ -226,7 +226,7 @@ class Materials:
         if output in self.output_tolerances:
             return self.output_tolerances[output]
         found, precision = self.spec.tolerance(self.work.precision), self.work.precision
-        if precision == "fp32":
+        if precision in ("fp32", "fp64"):
             return found
         return replace(
             found, absolute=max(found.absolute, _ROUNDINGS * UNIT_ROUNDOFF[precision] * self._sizes.get(output, 0.0))

@@ -27,6 +27,7 @@ _PLACES: Mapping[Mode, str] = {
     "infer": "fairlap.scenarios.calls.race.inference:Inference",
     "grad": "fairlap.scenarios.calls.race.gradients:Gradients",
     "train": "fairlap.scenarios.calls.race.steps:Steps",
+    "solve": "fairlap.scenarios.calls.race.inference:Inference",
 }
 
 

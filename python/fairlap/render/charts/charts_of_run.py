@@ -14,6 +14,7 @@ from fairlap.render.charts.load import latency_against_rate
 from fairlap.render.charts.memory_by_batch import memory_by_batch
 from fairlap.render.charts.parts.chart import Chart, JudgedAxis, left_out
 from fairlap.render.charts.parts.chart_tables import group_of, pictures_of
+from fairlap.render.charts.parts.look import CONTESTANT_COLOURS, CONTESTANTS, LABEL
 from fairlap.render.charts.precision import time_against_error
 from fairlap.render.charts.roofline import roofline
 from fairlap.render.items_by_batch import time_per_item_ns
@@ -22,6 +23,11 @@ from fairlap.scenarios.added import Picture
 
 _LOAD, _INTERVALS = "load", "intervals"
 _OF_CALLS = ("percentiles", "curves", "sample_curves", "samples", "trade")
+_HEIGHT = 280
+_COLOURS = {
+    "scale": {"domain": [CONTESTANTS], "range": [CONTESTANT_COLOURS]},
+    "legend": {"title": None, "orient": "top", "symbolOpacity": 1, "labelExpr": LABEL},
+}
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -65,7 +71,13 @@ def _apart_from(judged_by: str, chart: Chart) -> Chart:
 
 
 def _added(picture: Picture) -> Chart:
-    return Chart(f"scenario-{picture.key}", picture.title, picture.note, (picture.table,), picture.spec(), keyed=True)
+    """Give it its data, and contestants the colours that they have in the other charts."""
+    spec = {"height": _HEIGHT, **picture.spec(), "data": {"name": picture.table}}
+    for part in (spec, *spec.get("layer", ())):
+        colour = part.get("encoding", {}).get("color", {})
+        if colour.get("field") == "contestant":
+            part["encoding"] = {**part["encoding"], "color": {**_COLOURS, **colour}}
+    return Chart(f"scenario-{picture.key}", picture.title, picture.note, (picture.table,), spec, keyed=True)
 
 
 def main_chart_of(charts: Sequence[Chart]) -> Chart:

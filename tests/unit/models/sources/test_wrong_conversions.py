@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from fairlap.models.draw import rounded_to, rounded_to_bfloat16
 from fairlap.race.equal_work import answers
 from fairlap.race.equal_work.answers import OtherWork
 from fairlap.race.equal_work.materials import Materials
-from fairlap.request.work import Precision
+from fairlap.request.work import PRECISIONS_OF_MODELS, Precision
 from onnx_files import answers_by_hand, masked_lookup, materials_of, source_of
 
 pytest.importorskip("onnx", reason="`make test` installs it and runs this")
@@ -83,7 +82,7 @@ def test_float32_is_right_with_room_to_spare(materials: Materials) -> None:
 CHANGES_MUCH = ("an ignored mask", "clamped ids", "a transposed weight", "another order of the axes")
 
 
-@pytest.mark.parametrize("precision", get_args(Precision))
+@pytest.mark.parametrize("precision", PRECISIONS_OF_MODELS)
 @pytest.mark.parametrize("how", CHANGES_MUCH)
 def test_a_lower_precision_hides_no_wrong_conversion(materials: Materials, how: str, precision: Precision) -> None:
     lower = in_precision(materials, precision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -58,7 +58,7 @@ from fairlap.models.sources.proof import DrawsNumbers, outputs_of
 from fairlap.models.sources.sizes import fill_of, given_shapes, require_known_ranges
 from fairlap.models.spec import Dtype, Tensor
 from fairlap.request.fields.source import Source
-from fairlap.request.work import Precision
+from fairlap.request.work import PRECISIONS_OF_MODELS, Precision
 
 BOUND = "model.onnx"
 IMPORTED_FROM = "bound.onnx"  # where the other one has open sizes
@@ -208,7 +208,7 @@ class _Reference:
     roundings_inside: RoundingsInside | None = None
     notices: tuple[Notice, ...] = ()
     right_answers: RightAnswers | None = None
-    precisions: tuple[Precision, ...] = get_args(Precision)
+    precisions: tuple[Precision, ...] = PRECISIONS_OF_MODELS
     own_types: tuple[str, ...] = ()
 
 
@@ -231,7 +231,7 @@ def _reference(model: Any, file: Path, inputs: list[Tensor], source: Source) -> 
             right = right_answers(graph, types)
             notices = (_of_few_bits(types),)
             return _Reference(weights, forward, how, None, None, notices, right, ("fp32",), own), ""
-        precisions = get_args(Precision) if _is_float32(graph) else ("fp32",)
+        precisions = PRECISIONS_OF_MODELS if _is_float32(graph) else ("fp32",)
         plain, inside = imported_in_float32(graph), roundings_inside(graph)
         return _Reference(weights, forward, how, plain, inside, precisions=precisions, own_types=own), ""
     require_room(most_elements(model), source.text)

@@ -1,0 +1,1 @@
+"""Two chemicals that react and diffuse over a square."""

@@ -1,0 +1,21 @@
+"""The rates of a problem in JAX: of one item's state, which is flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import jax.numpy as jnp
+from fairlap.bench_models.initial_value_problems.problem import Problem
+
+
+class Implementation:
+    takes_other_sizes = True  # its calls take inputs that it was not prepared with
+
+    def __init__(self, spec: ModuleType) -> None:
+        self.problem: Problem = spec.PROBLEM
+
+    def rates(self) -> Callable[[Any, Any], Any]:
+        of_components, shape = self.problem.rates, self.problem.start.shape
+        return lambda time, state: jnp.stack(of_components(time, tuple(state.reshape(shape)), jnp)).reshape(-1)

@@ -1,0 +1,1 @@
+"""Three reactions whose rates lie nine powers of ten apart."""

@@ -1,0 +1,79 @@
+"""What adapters of libraries of solvers share: which solver one takes, and how an answer is read.
+
+A call solves the problem once and evaluates the rates once at a drawn state. It returns the end, these rates, and how
+many steps were accepted and evaluations made for an item; where the solver gave up, the end is not-a-number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlap.bench_models.initial_value_problems.problem import CHANGE, END, RATES, STATE, TOLERANCE, Problem
+from fairlap.frameworks.contract import Framework, Settings
+from fairlap.models.arrays import Arrays
+from fairlap.request.work import PRECISIONS_OF_MODELS
+
+STEPS, EVALUATIONS = "steps", "evaluations"
+"""What an answer has besides the outputs of the model; the second is absent where nothing counts evaluations."""
+
+MOST_STEPS = 50_000
+"""After which a solver gives up, where its library can be given a limit."""
+
+_PRECISIONS = {"float64": "fp64", "float32": "fp32"}
+
+
+class Solved(NamedTuple):
+    end: Any  # a row for each item
+    rates: Any
+    steps: Any  # accepted, for an item: the mean over a batch
+    evaluations: Any = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The state of each item at the start and the drawn one, and both tolerances."""
+
+    start: npt.NDArray[np.float64]
+    state: npt.NDArray[np.float64]
+    relative: float
+    absolute: float
+
+
+class SolverLibrary(Framework):
+    modes = ("solve",)
+    precisions = ("fp64",)
+    no_precision: ClassVar = dict.fromkeys(PRECISIONS_OF_MODELS, "differential equations are solved in fp64 here")
+    # Those that its documentation recommends: where a problem is not stiff, and where it is.
+    recommended: ClassVar[tuple[str, str]]
+
+    @classmethod
+    def solver_for(cls, problem: Problem, wanted: Settings) -> str:
+        return wanted.variant or cls.recommended[problem.stiff]
+
+
+def inputs_of(problem: Problem, arrays: Arrays) -> Inputs:
+    """All items of a batch have one tolerance."""
+    relative = float(arrays[TOLERANCE][0])
+    return Inputs(
+        problem.flat_start * (1 + arrays[CHANGE]),
+        problem.flat_sizes * arrays[STATE],
+        relative,
+        relative * problem.smallest_size,
+    )
+
+
+def outputs_of(result: Solved) -> dict[str, npt.NDArray[Any]]:
+    found = {END: result.end, RATES: result.rates, STEPS: result.steps}
+    if result.evaluations is not None:
+        found[EVALUATIONS] = result.evaluations
+    return {name: np.asarray(value, np.float64) for name, value in found.items()}
+
+
+def precision_of(held: Any) -> str:
+    """Of a state as the library holds it."""
+    kind = str(held.dtype).removeprefix("torch.")
+    return _PRECISIONS.get(kind, kind)

@@ -1,0 +1,1 @@
+"""Time against error of solvers of differential equations."""
