@@ -74,7 +74,13 @@ def _filled(fill: Fill, shape: tuple[int, ...], rng: np.random.Generator) -> npt
     if isinstance(fill, Normal):
         return rng.standard_normal(shape, dtype=np.float32) * np.float32(fill.std) + np.float32(fill.mean)
     if isinstance(fill, Integers):
-        return rng.integers(fill.low, fill.high, shape)
+        return _skewed(fill, shape, rng) if fill.skew else rng.integers(fill.low, fill.high, shape)
     if isinstance(fill, Constant):
         return np.full(shape, fill.value)
     return rng.uniform(fill.low, fill.high, shape)
+
+
+def _skewed(fill: Integers, shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    shares = np.cumsum(np.arange(1, fill.high - fill.low + 1, dtype=np.float64) ** -fill.skew)
+    places: npt.NDArray[np.int64] = np.searchsorted(shares, rng.uniform(0, shares[-1], shape), side="right")
+    return fill.low + places

@@ -83,6 +83,11 @@ def implementation_at(package: str, framework: str) -> Any:
     return _code_of(package, f"{framework}_model")
 
 
+def route_at(package: str, framework: str) -> str:
+    """Say how a built-in model gets into a framework for which it is not written; empty where it is."""
+    return "" if package.startswith("/") else getattr(implementation_at(package, framework), "ROUTE", "")
+
+
 def why_not_at(package: str, framework: str, implementation: str) -> str:
     """Why a framework cannot run the model, as far as the model knows; empty where it can."""
     operation = _operation_in(package)

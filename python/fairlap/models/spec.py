@@ -41,11 +41,15 @@ class Uniform(msgspec.Struct, frozen=True, tag=True):
 
 
 class Integers(msgspec.Struct, frozen=True, tag=True, repr_omit_defaults=True):
-    """Integers from ``low`` to ``high``, exclusive."""
+    """Integers from ``low`` to ``high``, exclusive.
+
+    With a ``skew``, the first is the commonest and the one in place k comes as often as k to the power of -skew.
+    """
 
     low: int
     high: int
     required: bool = True  # else others may be given
+    skew: float = 0.0
 
 
 class Constant(msgspec.Struct, frozen=True, tag=True):

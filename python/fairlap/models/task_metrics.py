@@ -6,20 +6,30 @@ figure and its interval. Formulas come from NumPy, SciPy, scikit-learn, sacreble
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 
 import msgspec
 import numpy as np
 
 from fairlap.errors import FairlapError
-from fairlap.models.metrics import boxes, classes, tokens, values
+from fairlap.models.metrics import boxes, calibration, classes, rankings, spans, tokens, values
 from fairlap.models.metrics.metric import Array, Output, Parts, TaskMetric, refuse
 
-METRICS: Mapping[str, TaskMetric] = {**classes.METRICS, **values.METRICS, **tokens.METRICS, **boxes.METRICS}
+METRICS: Mapping[str, TaskMetric] = {
+    name: metric
+    for kind in (classes, calibration, spans, values, tokens, boxes)
+    for name, metric in kind.METRICS.items()
+}
+FAMILIES: Mapping[str, Callable[[int], TaskMetric]] = {**classes.FAMILIES, **rankings.FAMILIES}
+"""By the name before an @ and a number: ``f1@2`` is the F1 of class 2, ``ndcg@10`` counts the first ten."""
 ACCURACY = "top1"
 """Of what a row's column of that name is."""
+
+
+_OF_A_FAMILY = re.compile(r"(?P<name>\w+)@(?P<number>\d{1,6})")
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -49,12 +59,21 @@ def bounded_score_in(scores: Mapping[str, Score]) -> tuple[str, Score] | None:
     return next(((name, score) for name, score in scores.items() if metric_named(name).best_is_1), None)
 
 
-def metric_named(text: str) -> TaskMetric:
-    """Of ``top1`` or ``top1:logits``."""
+def found_metric(text: str) -> TaskMetric | None:
+    """Find ``top1``, ``top1:logits`` or ``f1@2``; None for another word, such as a column's name."""
     name = text.partition(":")[0]
-    if name not in METRICS:
-        raise refuse(f"no metric named {name!r}; they are {', '.join(METRICS)}")
-    return METRICS[name]
+    family = _OF_A_FAMILY.fullmatch(name)
+    if family is not None and family["name"] in FAMILIES:
+        return FAMILIES[family["name"]](int(family["number"]))
+    return METRICS.get(name)
+
+
+def metric_named(text: str) -> TaskMetric:
+    """Find it as ``found_metric`` does; another word is refused."""
+    if (found := found_metric(text)) is None:
+        families = ", ".join(f"{name}@NUMBER" for name in FAMILIES)
+        raise refuse(f"no metric named {text.partition(':')[0]!r}; they are {', '.join(METRICS)}, {families}")
+    return found
 
 
 def scored_outputs(text: str, among: Sequence[str]) -> tuple[str, ...]:

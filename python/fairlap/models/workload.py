@@ -42,8 +42,10 @@ class Workload:
             yield safetensors.read(file)
 
     def implementation(self, framework: str) -> Any:
-        """See ``implementation_at``. One that is made from a graph is given the precision; adapters convert others."""
+        """See ``implementation_at``. One that is made from a graph is given batch and precision; adapters convert."""
         found = implementation_at(self.package, framework)
+        if hasattr(found, "for_batch"):
+            found = found.for_batch(self.batch)
         if hasattr(found, "hold_in"):
             found.hold_in(self.precision)
         return found

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.task_metrics import METRICS
+from fairlap.models.task_metrics import found_metric, metric_named
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.flat_row import Column, columns
 from fairlap.suggestions import did_you_mean
@@ -55,7 +55,7 @@ class RowQuantity(msgspec.Struct, frozen=True):
     def unit(self) -> str:
         """ns, s, 1/s, B, J, W, share, or none."""
         if self.metric:
-            return "share" if METRICS[self.metric.partition(":")[0]].best_is_1 else ""
+            return "share" if metric_named(self.metric).best_is_1 else ""
         return "share" if self.column.endswith(_SHARES) else _UNITS.get(_suffix(self.column), "")
 
     @property
@@ -89,7 +89,7 @@ class RowQuantity(msgspec.Struct, frozen=True):
 
 def row_quantity(name: str) -> RowQuantity:
     """Find the column; an unknown name is refused with the nearest ones."""
-    if name.partition(":")[0] in METRICS:
+    if found_metric(name) is not None:
         return RowQuantity(name, SCORES, name)
     known = {_without_unit(each.name): each.name for each in quantity_columns()}
     known |= {each.name: each.name for each in quantity_columns()} | _OTHER_NAMES

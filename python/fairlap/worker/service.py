@@ -108,7 +108,8 @@ class Service:
         self._hold(request, contestant, sets, memory, prepared, lambda work: prepared(work, alone))
         weights = contestant.weights() if route is None or route.holds_weights else {}
         quantization = contestant.quantization
-        names = ([] if route is None else [route.name]) + ([] if quantization is None else [quantization.name])
+        brought = _brought(framework, request) if route is None else route.name
+        names = [each for each in (brought, "" if quantization is None else quantization.name) if each]
         seconds = [_conversion_s(route), None if quantization is None else quantization.seconds]
         known_s = [each for each in seconds if each is not None]
         return Prepared(
@@ -327,6 +328,12 @@ def _route_of(framework: Framework, request: Prepare) -> Route | None:
     if why := route.why_not_in(request.precision, request.mode):
         raise Unsupported(f"{framework.name} cannot run {bundle.source.text}: {why}")
     return route
+
+
+def _brought(framework: Framework, request: Prepare) -> str:
+    from fairlap.models.registry import route_at
+
+    return "" if framework.has_own_model else route_at(request.workload, framework.implementation or framework.name)
 
 
 def _conversion_s(route: Route | None) -> float | None:

@@ -36,7 +36,10 @@ def main(package: str, batch: str, weights_file: str, write_to: str, *calibratio
     import tensorflow as tf
 
     spec = spec_at(package)
-    model = implementation_at(package, "tensorflow").build(safetensors.read(Path(weights_file)), tf.float32)
+    found = implementation_at(package, "tensorflow")
+    if hasattr(found, "for_batch"):
+        found = found.for_batch(int(batch))
+    model = found.build(safetensors.read(Path(weights_file)), tf.float32)
     names = [tensor.name for tensor in spec.outputs]
 
     def serve(**inputs: Any) -> dict[str, Any]:

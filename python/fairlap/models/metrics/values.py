@@ -21,6 +21,8 @@ from fairlap.models.metrics.metric import (
     refuse,
 )
 
+_MOST_CORRELATED = 20_000  # values whose correlation is resampled
+
 
 def _require_values(text: str, labels: Array, outputs: Sequence[Output]) -> None:
     [output] = outputs
@@ -58,6 +60,16 @@ def _explained(outputs: Array, labels: Array) -> float:
     return float(r2_score(labels, outputs, multioutput="variance_weighted"))
 
 
+def _correlation(outputs: Array, labels: Array, *, name: str) -> float:
+    """By SciPy's name, the mean over columns. NaN where a column of either does not differ."""
+    from scipy import stats  # type: ignore[import-untyped,unused-ignore]
+
+    if any((each == each[:1]).all(axis=0).any() for each in (outputs, labels)):
+        return float("nan")
+    found = [getattr(stats, name)(a, b).statistic for a, b in zip(outputs.T, labels.T, strict=True)]
+    return float(np.mean(found))
+
+
 METRICS: Mapping[str, TaskMetric] = {
     "mse": TaskMetric("mean square of the difference", _require_values, partial(_differences, power=2), ratio,
                       better="lower"),
@@ -65,4 +77,8 @@ METRICS: Mapping[str, TaskMetric] = {
                       better="lower"),
     "r2": TaskMetric("share of the variance that is explained", _require_spread, _both, _explained, SCIKIT_LEARN,
                      best_is_1=True),
+    "pearson": TaskMetric("Pearson's correlation, the mean over columns", _require_spread, _both,
+                          partial(_correlation, name="pearsonr"), best_is_1=True, most_resampled=_MOST_CORRELATED),
+    "spearman": TaskMetric("Spearman's correlation of ranks, the mean over columns", _require_spread, _both,
+                           partial(_correlation, name="spearmanr"), best_is_1=True, most_resampled=_MOST_CORRELATED),
 }  # fmt: skip

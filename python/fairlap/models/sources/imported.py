@@ -191,7 +191,7 @@ class Imported:
 
     def __init__(
         self,
-        file: Path,
+        graph: Graph,
         framework: Any,
         *,
         own: bool = False,
@@ -200,7 +200,7 @@ class Imported:
         by_batch: bool = False,
     ) -> None:
         began_s = time.monotonic()
-        self._graph = load_graph(file)
+        self._graph = graph
         self._own = own
         moves = by_batch and bool(averages_of(self._graph)) and not why_no_batches(self._graph)
         self._training, self._moved = in_training(self._graph) if moves else (self._graph, {})
@@ -214,6 +214,16 @@ class Imported:
         self._in_training: ImportedModel | None = None  # where it is another
         self._constants: dict[str, Any] | None = None
         self.conversion_s = time.monotonic() - began_s
+
+    @classmethod
+    def from_file(cls, file: Path, framework: Any, **given: Any) -> Imported:
+        """Read the graph first, as part of the conversion."""
+        began_s = time.monotonic()
+        graph = load_graph(file)
+        read_s = time.monotonic() - began_s
+        found = cls(graph, framework, **given)
+        found.conversion_s += read_s
+        return found
 
     @property
     def takes_other_sizes(self) -> bool:

@@ -75,7 +75,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
             "the flags of its build, and the Python; empty for what was installed already."
         ),
     ]
-    route: Annotated[str, _contestant("How a user's own model got into the framework; empty for a built-in model.")]
+    route: Annotated[
+        str, _contestant("How a model that is not written for the framework got into it; empty where it is.")
+    ]
 
     outcome: Annotated[Outcome, _outcome("What became of it; the worst of its processes decides.")]
     code: Annotated[str, _outcome("The code of what went wrong, such as E_CRASH; empty when nothing did.")]

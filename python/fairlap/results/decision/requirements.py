@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from fairlap.errors import InvalidRequest
-from fairlap.models.task_metrics import ACCURACY, METRICS
+from fairlap.models.task_metrics import ACCURACY, found_metric
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.decision.estimate_text import estimate_text, interval_text
 from fairlap.results.flat_row import columns
@@ -20,7 +20,9 @@ from fairlap.suggestions import did_you_mean
 
 Status = Literal["yes", "no", "unknown"]
 
-_REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*(:[^<>=\s]+)?)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
+_REQUIREMENT = re.compile(
+    r"\s*(?P<name>[A-Za-z_]\w*(@\d+)?(:[^<>=\s]+)?)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*"
+)
 _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|µs|[A-Za-z/]*)")
 
 _DURATIONS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
@@ -150,7 +152,7 @@ def _requirement(text: str) -> Requirement:
         raise _wrong(
             f"{text!r} is a change from a baseline, which `fairlap compare` and `gate` judge; give a limit here"
         )
-    if (metric := METRICS.get(found["name"].partition(":")[0])) is not None:
+    if (metric := found_metric(found["name"])) is not None:
         limit, _ = _limit(text, "_score" if metric.best_is_1 else "", found["limit"])
         return Requirement(text, "scores", found["operator"], limit, metric=found["name"])  # type: ignore[arg-type]
     column = _column(found["name"])

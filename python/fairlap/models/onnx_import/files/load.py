@@ -45,6 +45,11 @@ def load_graph(
     return _loaded(model, path.resolve().parent, dimensions or {}, shapes or {})
 
 
+def graph_of_model(model: Any) -> Graph:
+    """Take a model that was built in this process, whose sizes are all known."""
+    return _loaded(_prepared(model, Path(model.graph.name)), Path(), {}, {})
+
+
 def _prepared(model: Any, path: Path) -> Any:
     """Convert the model to a supported opset, and expand its functions."""
     import onnx

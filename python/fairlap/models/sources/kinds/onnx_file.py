@@ -180,11 +180,11 @@ def implementation_of_graph(folder: Path, framework: str, source: Source) -> Any
     if not sizes:
         if reads_files:
             return OnnxOnDisk(folder / BOUND)
-        return Imported(_imported_from(folder), framework, by_batch=bool(source.loss))
+        return Imported.from_file(_imported_from(folder), framework, by_batch=bool(source.loss))
     if reads_files:
         return OnnxOnDisk(folder / OPEN, takes_other_sizes=True)
     others = [dict(each.dims) for each in sizes if each.dims != source.dims]
-    return Imported(_imported_from(folder), framework, other_sizes=OtherSizes(folder / OPEN, others))
+    return Imported.from_file(_imported_from(folder), framework, other_sizes=OtherSizes(folder / OPEN, others))
 
 
 def _imported_from(folder: Path) -> Path:

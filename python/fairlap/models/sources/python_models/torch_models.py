@@ -112,12 +112,12 @@ def implementation_of_module(
     if framework == "torch":
         return _Native(load, source if learns else None)
     if learns:
-        return Imported(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder))
+        return Imported.from_file(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder))
     if framework == "openvino" and (folder / OPENVINO_FILE).is_file():
         return OnnxOnDisk(folder / OPENVINO_FILE)
     if framework in ("onnx", "openvino"):
         return OnnxOnDisk(folder / ONNX_FILE)
-    return Imported(folder / ONNX_FILE, framework, own=True)
+    return Imported.from_file(folder / ONNX_FILE, framework, own=True)
 
 
 def hold_weights(module: Any, weights: Arrays) -> None:

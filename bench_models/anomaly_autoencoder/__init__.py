@@ -1,0 +1,1 @@
+"""MLPerf Tiny's anomaly detection: an autoencoder of the sound of machines."""

@@ -1,0 +1,1 @@
+"""A recommendation model: embedding bags beside numbers, and the products of all pairs."""

@@ -1,0 +1,1 @@
+"""MLPerf Tiny's keyword spotting: separable convolutions over a second of speech."""

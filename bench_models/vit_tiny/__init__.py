@@ -1,0 +1,1 @@
+"""A vision transformer for 224 pixels, the smallest that was published."""
