@@ -11,11 +11,9 @@ from fairlap.models.sources.learning.loss_graph import with_own_loss
 from fairlap.models.sources.tensorflow_files.keras_models import use_backend
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected
-from fairlap.request.fields.source import Source
 from fairlap.request.fields.training import AdamW, Sgd, Training
-from learning_sources import SUPPORT, OpenedHere, opened_here, opened_source
+from learning_sources import SUPPORT, OpenedHere, opened_here
 from own_model_contestants import STEPS, answers_of
-from transformers_folders import folder_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -98,20 +96,6 @@ def test_a_loss_of_one_s_own_goes_with_a_file(labels: str, tmp_path: Path) -> No
     file = opened_here("own_nets:normalised", "cross_entropy", tmp_path).folder / "exported.onnx"
     opened = opened_here(str(file), "own_nets:smoothed", tmp_path, labels, trust=True)
     require_right(opened, Training(AdamW(lr=0.01)), tmp_path, *CONTESTANTS)
-
-
-@pytest.mark.parametrize(
-    ("name", "training"), [("llama", Training(AdamW(lr=0.01))), ("vit", Training(Sgd(lr=0.1, momentum=0.9)))]
-)
-def test_gradients_and_steps_of_a_model_of_transformers_are_right_everywhere(
-    name: str, training: Training, tmp_path: Path
-) -> None:
-    pytest.importorskip("transformers", reason="`make test` installs it and runs this")
-    without_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    folder = folder_of(tmp_path / name, name, **({} if name == "llama" else without_dropout))
-    sizes = (("batch", 2), ("sequence", 6)) if name == "llama" else (("batch", 2),)
-    source = Source(name, f"hf:{folder}", str(tmp_path), dims=sizes, loss="cross_entropy")
-    require_right(opened_source(source, tmp_path), training, tmp_path, *CONTESTANTS)
 
 
 def test_a_conversion_that_leaves_the_smoothing_out_of_a_loss_is_wrong(labels: str, tmp_path: Path) -> None:
