@@ -66,6 +66,12 @@ def test_dropout_of_its_configuration_is_not_trained(tmp_path: Path) -> None:
     assert [bundle.routes[name].why_not_in("fp32", "train") for name in ("torch", "jax", "tensorflow")] == [""] * 3
 
 
+def test_a_model_with_buffers_that_it_does_not_save_trains_everywhere(tmp_path: Path) -> None:
+    """As the rotary frequencies of a Llama are."""
+    bundle = opened(folder_of(tmp_path / "llama", "llama"), sequence=6).bundle
+    assert [bundle.routes[name].why_not_in("fp32", "train") for name in ("torch", "jax", "tensorflow")] == [""] * 3
+
+
 def test_a_loss_of_one_s_own_is_code_that_needs_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(SUPPORT))
     folder = folder_of(tmp_path / "gpt2", "gpt2")
