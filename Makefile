@@ -20,7 +20,7 @@ PYTEST := $(BIN)/fairlap roofs >/dev/null && $(BIN)/python -m pytest --numproces
 
 .PHONY: help demo test test-slow test-thorough test-importer test-headers fuzz fuzz-importer importer-table bench-importer bench-exported conversion-margins training-distances test-cpp test-python test-environments test-sanitized lint format \
   stubs docs docs-images messages messages-rendered clean bench-engine bench-roofs bench-telemetry bench-feed bench-fed-training bench-adapters bench-training bench-ranks bench-turns bench-answers bench-load bench-report bench-store \
-  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared
+  telemetry-minute models-table trust trust-real trust-agreement trust-peers trust-honest trust-hostile trust-identical trust-bounds trust-queues trust-ledger trust-bisect trust-store trust-answers trust-mutants gpu-proof gpu-proof-kit trust-planted-operator trust-history trust-shared trust-wild
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  %-25s%s\n", $$1, $$2}' Makefile
@@ -185,6 +185,9 @@ trust-agreement: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Comp
 
 trust-shared: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Compare ratios of 20 works that share processes with those of works in their own (half an hour; ON=torch,onnxruntime).
 	$(BIN)/python -m tests.trust.shared_processes --out build/trust $(if $(ON),--on $(ON))
+
+trust-wild: $(VENV)/.frameworks $(VENV)/.dev build/release/.module  ## Race model files that public packages ship, and write which race where into build/wild-models.md (half an hour).
+	$(BIN)/python tests/trust/wild_models.py --out build/wild-models.md
 
 RACES ?= 200
 NEIGHBOURS ?= 0

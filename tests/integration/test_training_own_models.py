@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
+from fairlap.models.sources.learning.loss_graph import with_own_loss
 from fairlap.models.sources.tensorflow_files.keras_models import use_backend
 from fairlap.models.training.check import TrainingCheck
 from fairlap.models.training.gradients import GradientCheck, GradientExercise, gradients_expected
@@ -69,6 +71,45 @@ def test_a_loss_in_keras_is_the_same_on_each_backend(contestant: str, tmp_path: 
     np.save(tmp_path / "labels.npy", np.arange(4))
     opened = opened_here("own_keras_nets:normalised", "own_keras_nets:sparse", tmp_path, f"{tmp_path}/labels.npy")
     require_right(opened, Training(AdamW(lr=0.01)), tmp_path, contestant)
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> str:
+    np.save(tmp_path / "labels.npy", np.arange(4))
+    return str(tmp_path / "labels.npy")
+
+
+@pytest.mark.parametrize(
+    ("source", "loss", "contestants"),
+    [
+        ("own_nets:two_headed", "own_nets:joint", CONTESTANTS),
+        ("own_jax_nets:normalised", "own_jax_nets:smoothed", ("jax", "tensorflow:graph", "tensorflow:xla")),
+    ],
+)
+def test_a_loss_of_one_s_own_goes_with_the_model(
+    source: str, loss: str, contestants: tuple[str, ...], labels: str, tmp_path: Path
+) -> None:
+    require_right(opened_here(source, loss, tmp_path, labels), Training(Sgd(lr=0.1)), tmp_path, *contestants)
+
+
+def test_a_loss_of_one_s_own_goes_with_a_file(labels: str, tmp_path: Path) -> None:
+    file = opened_here("own_nets:normalised", "cross_entropy", tmp_path).folder / "exported.onnx"
+    opened = opened_here(str(file), "own_nets:smoothed", tmp_path, labels, trust=True)
+    require_right(opened, Training(AdamW(lr=0.01)), tmp_path, *CONTESTANTS)
+
+
+def test_a_conversion_that_leaves_the_smoothing_out_of_a_loss_is_wrong(labels: str, tmp_path: Path) -> None:
+    """As PyTorch's exporter does of a loss that is not decomposed."""
+    import torch
+
+    opened = opened_here("own_nets:convolutional", "own_nets:smoothed", tmp_path, labels)
+    plain = msgspec.structs.replace(opened.bundle.source, loss="torch.nn.functional:cross_entropy")
+    scores = torch.randn(4, 10, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    assert with_own_loss(opened.bundle.routes, plain, scores, opened.folder)["jax"].no_gradients == ""
+    got = answers_of(opened.folder, Training(Sgd(lr=0.1)), tmp_path, "jax", modes=("grad",))
+    exercise = GradientExercise(opened.slopes, opened.weights, opened.batch())
+    apart, _ = GradientCheck(exercise, gradients_expected(exercise)).judged(got["jax", "grad"])
+    assert max(apart.values()) > 10
 
 
 def require_right(opened: OpenedHere, training: Training, tmp_path: Path, *contestants: str) -> None:

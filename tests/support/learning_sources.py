@@ -75,9 +75,12 @@ class OpenedHere:
         )
 
 
-def opened_here(text: str, loss: str, folder: Path, labels: str = "") -> OpenedHere:
+def opened_here(text: str, loss: str, folder: Path, labels: str = "", *, trust: bool = False) -> OpenedHere:
     path = str(Path(text).absolute()) if "/" in text else text
-    source = Source(text, path, str(SUPPORT), loss=loss, labels=labels)
+    return opened_source(Source(text, path, str(SUPPORT), loss=loss, labels=labels, trust=trust), folder)
+
+
+def opened_source(source: Source, folder: Path) -> OpenedHere:
     found = opened_folder(Order(source, SETS, str(folder)))
     bundle = bundle_in(found)
     learner = require_kind(source).learner(source, found)

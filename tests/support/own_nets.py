@@ -109,5 +109,55 @@ def smoothed(outputs: Any, labels: Any) -> Any:
     return nn.functional.cross_entropy(outputs, labels, label_smoothing=0.1)
 
 
+class TwoHeaded(nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.scores, self.size = nn.Linear(6, WIDTH), nn.Linear(WIDTH, CLASSES), nn.Linear(WIDTH, 1)
+
+    def forward(self, rows: torch.Tensor) -> dict[str, Any]:
+        inside = torch.tanh(self.inside(rows))
+        return {"scores": self.scores(inside), "further": (self.size(inside).squeeze(-1), inside)}
+
+
+def two_headed() -> Returned:
+    torch.manual_seed(0)
+    return TwoHeaded(), (torch.randn(4, 6),)
+
+
+def joint(outputs: Any, labels: Any) -> Any:
+    """Of several outputs, in the nesting that the model returns; class weights are of the loss's own."""
+    scores, (size, inside) = outputs["scores"], outputs["further"]
+    weights = torch.linspace(0.5, 1.5, CLASSES, dtype=scores.dtype)
+    named = nn.functional.cross_entropy(scores, labels, weights, label_smoothing=0.1)
+    return named + nn.functional.huber_loss(size, labels.to(size.dtype)) + 0.01 * inside.square().sum()
+
+
+def partly_detached(outputs: Any, labels: Any) -> Any:
+    return smoothed(outputs, labels) * outputs.detach().square().mean()
+
+
+class _Reversed(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(_context: Any, values: torch.Tensor) -> torch.Tensor:
+        return values.clone()
+
+    @staticmethod
+    def backward(_context: Any, *slopes: Any) -> Any:
+        return -slopes[0]
+
+
+def by_numpy(outputs: Any, labels: Any) -> Any:
+    return outputs.mean() * float(outputs.detach().numpy().std())
+
+
+def with_backward_of_its_own(outputs: Any, labels: Any) -> Any:
+    return smoothed(_Reversed.apply(outputs), labels)
+
+
+def of_logits(outputs: Any, labels: Any) -> Any:
+    """Of what a model of transformers returns."""
+    return outputs.logits.square().mean()
+
+
 def unlabelled(outputs: Any, labels: Any) -> Any:
     return outputs.square().mean()

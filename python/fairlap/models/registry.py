@@ -185,7 +185,8 @@ def _files_read() -> str:
     from fairlap.models.sources.registry import kinds
 
     endings = sorted({suffix for kind in kinds() for suffix in kind.suffixes})
-    return f"files end with {', '.join(endings)}; a SavedModel is a folder with saved_model.pb"
+    folders = "a SavedModel is a folder with saved_model.pb, a model of MLflow one with MLmodel"
+    return f"files end with {', '.join(endings)}; {folders}"
 
 
 def _packages() -> dict[str, str]:

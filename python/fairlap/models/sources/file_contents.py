@@ -24,6 +24,7 @@ _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 _PAGE = re.compile(rb"\s*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _MOST_HEADER_BYTES = 10**8  # of safetensors
 
+_PADDLE_WEIGHTS = ".pdiparams"
 _SCRIPTS = (".pt", ".pth", ".jit", ".torchscript")
 _NOT_FOR_US = "fairlap does not read it"
 
@@ -65,6 +66,8 @@ _BY_START: Sequence[tuple[bytes, Content]] = (
 
 def content_of(path: Path) -> Content | None:
     """None where it is not recognised, or cannot be read."""
+    if (program := _program_of_paddle(path)) is not None:
+        return program
     try:
         with path.open("rb") as file:
             start = file.read(_START_BYTES)
@@ -86,6 +89,20 @@ def require_fetched(path: Path, start: bytes) -> None:
     """Refuse a pointer of Git LFS in the place of the file that it points to."""
     if (found := _pointer(start)) is not None:
         raise SourceError(f"{path} is {found.what}; {found.instead}")
+
+
+def _program_of_paddle(path: Path) -> Content | None:
+    """By its name and the weights beside it, which PaddlePaddle writes from version 2 on."""
+    weights = path if path.suffix == _PADDLE_WEIGHTS else path.with_suffix(_PADDLE_WEIGHTS)
+    programs = [each for suffix in (".pdmodel", ".json") if (each := weights.with_suffix(suffix)).is_file()]
+    if path not in (*programs, weights) or not (weights.is_file() or path.suffix == ".pdmodel"):
+        return None
+    program = (programs or [weights.with_suffix(".pdmodel")])[0].name
+    convert = (
+        f"convert it with paddle2onnx --model_dir {path.parent} --model_filename {program} --params_filename "
+        f"{weights.name} --save_file model.onnx, and name that"
+    )
+    return Content("an inference program of PaddlePaddle", convert)
 
 
 def _recognised(path: Path, start: bytes) -> Content | None:
@@ -157,4 +174,6 @@ def _archive(path: Path) -> Content | None:
 def what_is_at(text: str) -> str:
     """Say what a file is that no kind reads by its name, and what to do; empty where it is not known."""
     found = content_of(Path(text)) if os.path.isfile(text) else None  # noqa: PTH113  (a Path raises where the text is too long)
+    if found is None and os.path.isdir(text):  # noqa: PTH112  (as above)
+        found = next(filter(None, map(_program_of_paddle, sorted(Path(text).glob(f"*{_PADDLE_WEIGHTS}")))), None)
     return "" if found is None else f"it is {found.what}: {found.instead}"

@@ -35,6 +35,9 @@ _FEW_BITS = ("float16", "bfloat16")
 _FLOATS: Mapping[Precision, str] = {"fp16": "float16", "bf16": "bfloat16"}
 IMPORTED = "from ONNX by fairlap's importer"
 
+LossOfOutputs = Callable[[Sequence[Any], Any], Any]
+"""A user's loss, of a model's outputs in its order and of the labels."""
+
 
 def imported_reference(file: Path) -> tuple[Graph, Forward]:
     """Build the float64 reference, and raise FairlapError for operators that the importer lacks."""
@@ -186,7 +189,7 @@ class Imported:
     ``own`` is for a graph that was converted, whose weights have other names than the model's. ``weight_names`` are
     the model's names by those of the graph, where they are known; other arrays of the graph are then constants. With
     ``other_sizes``, calls may have those too. ``by_batch`` is for a graph whose batch normalisation is by the batch in
-    training, and moves its averages.
+    training, and moves its averages. ``loss`` makes the user's own.
     """
 
     def __init__(
@@ -198,6 +201,7 @@ class Imported:
         weight_names: Mapping[str, str] | None = None,
         other_sizes: OtherSizes | None = None,
         by_batch: bool = False,
+        loss: Callable[[], LossOfOutputs] | None = None,
     ) -> None:
         began_s = time.monotonic()
         self._graph = graph
@@ -208,6 +212,8 @@ class Imported:
         self._names = [tensor.name for tensor in self._graph.outputs]
         self._framework = framework
         self._floats = "float32"
+        self._make_loss = loss
+        self._loss: LossOfOutputs | None = None
         self._other_sizes = other_sizes
         self._by_size: GraphsBySize | None = None
         self._model: ImportedModel | None = None
@@ -235,6 +241,8 @@ class Imported:
             self._model = build(self._graph, self._framework, floats=self._floats)
             if self._other_sizes is not None:
                 self._by_size = self._other_sizes.graphs(self._model, self._framework, self._floats)
+            if self._make_loss is not None:
+                self._loss = self._make_loss()
             if self._moved:
                 self._in_training = build(self._training, self._framework, floats=self._floats)
             self.conversion_s += time.monotonic() - began_s
@@ -251,10 +259,10 @@ class Imported:
         in_training, moved = (self._in_training or function), self._moved
         if self._framework == "torch":
             inputs = [each.name for each in self._graph.inputs]
-            module = torch_module(function, held, inputs, self._names, in_training, moved)
+            module = torch_module(function, held, inputs, self._names, in_training, moved, self._loss)
             module.graphs_by_size = 0 if self._by_size is None else len(self._by_size)
             return module
-        return _tensorflow_module(function, held, self._names, in_training, moved)
+        return _tensorflow_module(function, held, self._names, in_training, moved, self._loss)
 
     def params(self, weights: Arrays) -> dict[str, Any]:
         model = self._built()
@@ -279,6 +287,16 @@ class Imported:
             found = self._in_training(params, inputs)
             statistics |= {name: found[after] for name, after in self._moved.items()}
         return tuple(found[name] for name in self._names)
+
+    def own_loss(
+        self,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        labels: Any,
+        statistics: dict[str, Any] | None = None,
+    ) -> Any:
+        assert self._loss is not None
+        return self._loss(self.forward(params, inputs, statistics), labels)
 
     def _function(self) -> Callable[..., Mapping[str, Any]]:
         """Take weights by the names that the model has for them."""
@@ -308,6 +326,7 @@ def torch_module(
     outputs: list[str],
     in_training: Callable[..., Mapping[str, Any]],
     moved: Mapping[str, str],
+    loss: LossOfOutputs | None = None,
 ) -> Any:
     """Wrap ``function``, which takes weights and inputs by name, in a module.
 
@@ -340,6 +359,10 @@ def torch_module(
                     held[name].copy_(found[after])
             return tuple(found[name] for name in outputs)
 
+        def own_loss(self, labels: Any, *arguments: Any, **named: Any) -> Any:
+            assert loss is not None
+            return loss(self(*arguments, **named), labels)
+
     if all(name.isidentifier() for name in inputs):  # the adapter then hands them over by place, which is quicker
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(name, kind) for name in ("self", *inputs)]
@@ -353,6 +376,7 @@ def _tensorflow_module(
     outputs: list[str],
     in_training: Callable[..., Mapping[str, Any]],
     moved: Mapping[str, str],
+    loss: LossOfOutputs | None,
 ) -> Any:
     import tensorflow as tf
 
@@ -366,5 +390,9 @@ def _tensorflow_module(
             for name, after in moved.items() if training else ():
                 self.variables_by_name[name].assign(found[after])
             return tuple(found[name] for name in outputs)
+
+        def own_loss(self, labels: Any, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
+            assert loss is not None
+            return loss(self(inputs, training=training), labels)
 
     return Module()

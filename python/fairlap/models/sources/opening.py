@@ -39,7 +39,7 @@ from fairlap.models.sources.confinement import confine_to, explained, replies
 from fairlap.models.sources.contract import Bundle, Opened, Proof, Route, SourceError, SourceKind
 from fairlap.models.sources.file_contents import require_fetched, require_own_content
 from fairlap.models.sources.inputs import batches_of, cast_notices, given_files, given_inputs
-from fairlap.models.sources.learning.learner import kind_of_loss, with_learning
+from fairlap.models.sources.learning.learner import is_code, kind_of_loss, with_learning
 from fairlap.models.sources.learning.proof import (
     Learnt,
     labels_in,
@@ -83,7 +83,7 @@ def opened_folder(order: Order, *, confined: bool = False) -> Path:
     kind.check(source)
     hashes = hashes_of(source)
     name = Path(path_parts(source.path)[1].rpartition(":")[2]).stem or "model"
-    if not hashes:
+    if not hashes or is_code(source.loss):  # code that is not hashed, so nothing is kept
         folder = Path(order.scratch) / f"{name}-{_key(order, kind, {})}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -210,7 +210,7 @@ def _learning(
     learnt = proven(learner, spec, found.weights, proof.sets, labels, found.forward)
     weights = tuple(replace(weight, trained=weight.name in learnt.trained) for weight in spec.weights)
     other = learnt.other_in_training
-    routes = {name: with_learning(route, order.source, other=other) for name, route in found.routes.items()}
+    routes = {name: with_learning(route, other=other) for name, route in found.routes.items()}
     return replace(spec, weights=weights, modes=LEARNS, precisions=("fp32",)), learnt, routes, learner.how
 
 

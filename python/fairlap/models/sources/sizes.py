@@ -16,6 +16,7 @@ from fairlap.request.fields.source import Source
 
 Declared = Mapping[str, tuple[int | None, ...]]
 Shapes = dict[str, tuple[int, ...]]
+_EXAMPLE = 128  # of a size that is not the first
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
     if unknown := [name for name in asked if name not in declared]:
         raise DimensionsUnbound(f"no input is named {', '.join(unknown)}; the inputs are {', '.join(declared)}")
     bound: Shapes = {}
-    unbound = []
+    unbound, examples = [], []
     for name, sizes in declared.items():
         found = asked.get(name) or _with_batch(name, sizes, source.batch)
         if None in found and name in given:
@@ -55,11 +56,14 @@ def bound_shapes(declared: Declared, source: Source, given: Mapping[str, tuple[i
         whole = tuple(size for size in found if size is not None)
         if len(whole) < len(found):
             unbound.append(f"{name}: bind {_text(found)}")
+            example = (size or (_EXAMPLE if place else 1) for place, size in enumerate(found))
+            examples.append(f"{name}:{'x'.join(map(str, example))}")
         elif math.prod(whole) > MOST_ELEMENTS:
             raise DimensionsUnbound(f"input {name!r} of shape {_text(whole)} is too large")
         bound[name] = whole
     if unbound:
-        what = "some dimensions have no size; give them with --batch or --shapes INPUT:8x128"
+        shapes = f"--shapes {','.join(examples)}"
+        what = f"some dimensions have no size; give all of them, such as {shapes}, or the first ones with --batch"
         raise DimensionsUnbound("; ".join([what, *unbound]))
     return bound
 

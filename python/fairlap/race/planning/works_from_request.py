@@ -46,6 +46,8 @@ from fairlap.request.race_request import (
 from fairlap.request.work import CALLABLE, Mode, Precision, StartWeights, Work
 from fairlap.worker.process_options import CHECKOUT
 
+_ANSWERS = "it answers token by token"
+
 
 def works_asked(
     request: RaceRequest, scales: Sequence[Scale], notify: Callable[[str], None]
@@ -209,8 +211,8 @@ def _by_modes(request: RaceRequest, sources: Sequence[Source]) -> list[tuple[Sou
     found: list[tuple[Source, tuple[Mode, ...]]] = []
     for source in sources:
         kind = require_kind(source)
-        if kind.no_gradients or source.of_callables:
-            raise InvalidRequest(f"{source.shown} is raced in inference only: {kind.no_gradients}", code=NO_GRADIENTS)
+        if why := _ANSWERS if source.generate else kind.no_gradients:
+            raise InvalidRequest(f"{source.shown} is raced in inference only: {why}", code=NO_GRADIENTS)
         if request.loss is None:
             raise InvalidRequest(
                 f"--mode {differentiated[0]} of {source.shown} needs its loss: add --loss cross_entropy, mse or "

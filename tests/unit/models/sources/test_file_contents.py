@@ -93,6 +93,27 @@ def test_a_suffix_that_is_not_known_is_answered_with_what_the_file_is(tmp_path: 
     assert ".onnx" in str(refused.value)
 
 
+@pytest.mark.parametrize("named", ["net.pdmodel", "net.pdiparams", "net.json", ""])
+def test_a_program_of_paddle_is_answered_with_how_to_convert_it(tmp_path: Path, named: str) -> None:
+    """Version 3 writes its program as JSON; a folder is named for all of them."""
+    program = named if named.endswith((".pdmodel", ".json")) else "net.pdmodel"
+    (tmp_path / program).write_bytes(b'{"base_code":{}}')
+    (tmp_path / "net.pdiparams").write_bytes(bytes(64))
+    with pytest.raises(InvalidRequest) as refused:
+        find(f"{tmp_path}/{named}")
+    said = str(refused.value)
+    assert f"--model_filename {program} --params_filename net.pdiparams" in said
+    assert "\n" not in said
+
+
+def test_json_without_weights_beside_it_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_bytes(b'{"base_code":{}}')
+    (tmp_path / "other.pdiparams").write_bytes(bytes(64))
+    found = content_of(tmp_path / "net.json")
+    assert found is not None
+    assert found.what == "JSON"
+
+
 def test_weights_that_were_not_fetched_are_found_where_they_are_beside_the_model(tmp_path: Path) -> None:
     (tmp_path / "net.xml").write_text('<?xml version="1.0"?>\n<net name="m" version="11"></net>')
     (tmp_path / "net.bin").write_bytes(POINTER)

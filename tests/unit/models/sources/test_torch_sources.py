@@ -219,6 +219,49 @@ def test_an_archive_that_escapes_or_explodes_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path.parent / "outside.txt").exists()
 
 
+SCRIPTED = """
+import torch
+
+class Gated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 4)
+
+    def forward(self, x, rate: int):
+        hidden = self.inner(x)
+        if bool(hidden.sum() > 0):
+            hidden = hidden * 2.0
+        for _ in range(rate):
+            hidden = torch.tanh(hidden)
+        return hidden
+
+class Fixed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.script = torch.jit.script(Gated())
+
+    def forward(self, x):
+        return self.script(x, 3)
+
+def gated():
+    torch.manual_seed(0)
+    return Fixed(), (torch.randn(2, 8),)
+"""
+
+
+def test_torchscript_with_branches_races_in_pytorch_from_a_function_that_fills_in_its_number(tmp_path: Path) -> None:
+    """As the refusal of a file such as silero_vad.jit says."""
+    (tmp_path / "own_script.py").write_text(SCRIPTED)
+    folder, found = opened(Source("own_script:gated", "own_script:gated", str(tmp_path)), tmp_path)
+    assert found.routes["torch"].why_not == ""
+    weights = {name: array.astype(np.float64) for name, array in safetensors.read(weights_file(folder)).items()}
+    x = safetensors.read(inputs_file(folder, "inputs"))["x"].astype(np.float64)
+    hidden = x @ weights["script.inner.weight"].T + weights["script.inner.bias"]
+    hidden = np.tanh(np.tanh(np.tanh(hidden * (2.0 if hidden.sum() > 0 else 1.0))))
+    (got,) = safetensors.read(reference_file(folder, "inputs")).values()
+    np.testing.assert_allclose(got, hidden, rtol=1e-12, atol=1e-14)
+
+
 def test_torchscript_with_a_number_as_its_argument_is_refused_by_its_name(tmp_path: Path) -> None:
     scripted = torch.jit.script(torch.nn.Module())
     scripted.define("def forward(self, x: Tensor, rate: int) -> Tensor:\n    return x * rate\n")

@@ -274,6 +274,8 @@ def test_large_weights_in_float32_are_copied_for_a_module_alone_that_writes_into
     assert given == ([True, False] if writes else [True])
 
 
+WIDE = 1770
+OF_WEIGHTS = 16 * WIDE * WIDE * 4  # 200 MB
 LAYERS = """
 import torch
 
@@ -290,19 +292,35 @@ def small():
 """
 
 
+def peak_of(source: Source, tmp_path: Path, *, converts: bool) -> int:
+    order = Order(msgspec.structs.replace(source, unconverted=not converts), {"inputs": 1, "changed": 2}, str(tmp_path))
+    folder, peak = opened_in_a_fresh_process(msgspec.json.encode(order), tmp_path / "cache")
+    (x,) = safetensors.read(inputs_file(folder, "inputs")).values()
+    (y,) = safetensors.read(reference_file(folder, "inputs")).values()
+    assert x.shape == y.shape[: x.ndim]
+    return peak
+
+
 @pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("converts", [False, True])
 def test_opening_a_module_takes_six_tenths_of_its_weights_more_at_most(tmp_path: Path, converts: bool) -> None:
     """200 MB of weights, against the same module with weights of 1 kB each."""
     (tmp_path / "own_layers.py").write_text(LAYERS)
-    peaks = {}
-    for name in ("large", "small"):
-        source = Source(f"own_layers:{name}", f"own_layers:{name}", str(tmp_path), unconverted=not converts)
-        order = Order(source, {"inputs": 1, "changed": 2}, str(tmp_path / name))
-        folder, peaks[name] = opened_in_a_fresh_process(msgspec.json.encode(order), tmp_path / "cache")
-        (x,) = safetensors.read(inputs_file(folder, "inputs")).values()
-        (y,) = safetensors.read(reference_file(folder, "inputs")).values()
-        assert x.shape == y.shape
-    of_weights = 16 * 1770 * 1770 * 4
-    assert (peaks["large"] - peaks["small"]) / of_weights < 1.6
+    large, small = (
+        peak_of(Source(f"own_layers:{name}", f"own_layers:{name}", str(tmp_path)), tmp_path, converts=converts)
+        for name in ("large", "small")
+    )
+    assert (large - small) / OF_WEIGHTS < 1.6
+
+
+@pytest.mark.slow
+@needs_proc
+def test_opening_an_exported_program_takes_as_much(tmp_path: Path) -> None:
+    def peak(width: int) -> int:
+        layers = [nn.Linear(width, width, bias=False) for _ in range(16)]
+        file = tmp_path / f"{width}.pt2"
+        torch.export.save(torch.export.export(nn.Sequential(*layers).eval(), (torch.randn(4, width),)), file)
+        return peak_of(Source(file.name, str(file)), tmp_path, converts=False)
+
+    assert (peak(WIDE) - peak(16)) / OF_WEIGHTS < 1.6

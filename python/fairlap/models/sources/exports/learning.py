@@ -47,9 +47,9 @@ class FileGradients:
         weights = tuple(replace(weight, trained=weight.name in self.trained) for weight in spec.weights)
         return replace(spec, loss=kind_of_loss(source.loss), weights=weights, modes=LEARNS, precisions=("fp32",))
 
-    def of_routes(self, routes: Mapping[str, Route], source: Source) -> dict[str, Route]:
+    def of_routes(self, routes: Mapping[str, Route]) -> dict[str, Route]:
         if not self.why_not:
-            return {name: with_learning(route, source, other=self.other_in_training) for name, route in routes.items()}
+            return {name: with_learning(route, other=self.other_in_training) for name, route in routes.items()}
         return {name: msgspec.structs.replace(route, no_gradients=self.why_not) for name, route in routes.items()}
 
 

@@ -88,7 +88,7 @@ class ExportedFile:
         kind, routes = require_kind(self.source), dict(found.routes)
         spec = spec_of(whole, kind.title, found, next(iter(expected.values())))
         if gradients is not None:
-            spec, routes = gradients.of_spec(spec, whole), gradients.of_routes(routes, whole)
+            spec, routes = gradients.of_spec(spec, whole), gradients.of_routes(routes)
             how = f"{how}; gradients by {gradients.how}" if gradients.how else how
         bundle = Bundle(
             self.source,

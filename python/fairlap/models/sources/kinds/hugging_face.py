@@ -6,11 +6,13 @@ transformers from a seed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairlap.engine.measurement import Notice
 from fairlap.models.sources.contract import Bundle, Opened, Route, SourceKind
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss, require_trusted_loss
 from fairlap.models.sources.python_models.generating.generating_models import (
     implementation_of_generating,
     opened_generating,
@@ -27,6 +29,7 @@ class HuggingFace(SourceKind):
     generates = True
     names_dimensions = True
     mask = "attention_mask"
+    no_gradients = ""
 
     @classmethod
     def recognises(cls, text: str) -> bool:
@@ -47,15 +50,13 @@ class HuggingFace(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
-        from dataclasses import replace
-
+        require_trusted_loss(source)
         if source.generate:
             return opened_generating(source, folder, lambda: module_of(LocalModel(source), with_weights=True))
 
         local = LocalModel(source)
         module, drawn = module_of(local, with_weights=True)
-        tensors, fills = example_inputs(module, source)
-        found = opened_module(TorchSource(module, tensors, Route("native"), fills=fills), source, folder)
+        found = opened_module(_of_module(module, source), source, folder)
         found = replace(found, dims=tuple(name for name, _ in source.dims if name in DIMS))
         if drawn:
             found = replace(found, notices=(*found.notices, Notice("W_WEIGHTS_DRAWN", drawn)))
@@ -71,12 +72,22 @@ class HuggingFace(SourceKind):
         if bundle.source.generate:
             return implementation_of_generating(bundle, folder, framework, empty)
 
-        def load() -> TorchSource:
-            module = empty()
-            tensors, fills = example_inputs(module, bundle.source)
-            return TorchSource(module, tensors, Route("native"), fills=fills)
+        return implementation_of_module(folder, framework, lambda: _of_module(empty(), bundle.source), bundle.source)
 
-        return implementation_of_module(folder, framework, load)
+    @classmethod
+    def learner(cls, source: Source, folder: Path) -> Learner:
+        """Train what the loss depends on; a folder cannot freeze the rest, such as a pooler."""
+        from fairlap.models.sources.learning.torch_learner import learner_of_module
+
+        require_trusted_loss(source)
+        module, _ = module_of(LocalModel(source), with_weights=False)
+        learner = learner_of_module(_of_module(module, source), source, kind_of_loss(source.loss))
+        return replace(learner, unused_are_constants=True)
+
+
+def _of_module(module: Any, source: Source) -> TorchSource:
+    tensors, fills = example_inputs(module, source)
+    return TorchSource(module, tensors, Route("native"), fills=fills)
 
 
 KIND = HuggingFace

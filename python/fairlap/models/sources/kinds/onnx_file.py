@@ -38,8 +38,8 @@ from fairlap.models.sources.imported import (
     right_answers,
     roundings_inside,
 )
-from fairlap.models.sources.inputs import given_inputs, input_sets
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss
+from fairlap.models.sources.inputs import Sets, given_inputs, input_sets
+from fairlap.models.sources.learning.learner import Learner, is_code, own_loss_on, require_trusted_loss
 from fairlap.models.sources.learning.statistics_of_graph import give_statistics_their_own_arrays
 from fairlap.models.sources.onnx_graphs.arrays_beside import with_arrays_inside
 from fairlap.models.sources.onnx_graphs.batch_axes import batch_axes
@@ -80,9 +80,7 @@ class OnnxFile(SourceKind):
 
     @classmethod
     def open(cls, source: Source, folder: Path) -> Opened:
-        from fairlap.models.sources.learning.graph_learner import require_named_loss
-
-        require_named_loss(source)
+        require_trusted_loss(source)
         given = given_inputs(source.inputs, source.folder)
         values = input_values(read_model(Path(source.path)))
         model = bound_model(source, given_shapes(given, declared_sizes(values), source), folder)
@@ -91,6 +89,8 @@ class OnnxFile(SourceKind):
         if source.mix is not None:
             (folder / OPEN).write_bytes(_with_open_sizes(model, values).SerializeToString())
         found = opened_graph(model, source, folder, Route("native"), values)
+        if is_code(source.loss):
+            found = _with_own_loss(found, given, source, folder)
         names = {axis.dim_param for value in values for axis in value.type.tensor_type.shape.dim}
         return replace(found, dims=tuple(name for name, _ in source.dims if name in names))
 
@@ -102,7 +102,17 @@ class OnnxFile(SourceKind):
     def learner(cls, source: Source, folder: Path) -> Learner:
         from fairlap.models.sources.learning.graph_learner import learner_of_graph
 
-        return learner_of_graph(_imported_from(folder), kind_of_loss(source.loss))
+        return learner_of_graph(_imported_from(folder), source)
+
+
+def _with_own_loss(found: Opened, given: Sets, source: Source, folder: Path) -> Opened:
+    """Export the loss of what the reference answers to the first inputs."""
+    from fairlap.models.sources.learning.loss_graph import as_tensors, with_own_loss
+
+    sample = input_sets(found.inputs, given, None, {"inputs": 0})["inputs"]
+    answers = outputs_of(found.forward, found.weights, sample)
+    outputs = [np.asarray(answers[name]).astype(found.output_types[name]) for name in found.outputs]
+    return replace(found, routes=with_own_loss(found.routes, source, as_tensors(outputs), folder))
 
 
 def _save_as_it_loads(model: Any, declared: list[Any], folder: Path) -> Any:
@@ -180,7 +190,8 @@ def implementation_of_graph(folder: Path, framework: str, source: Source) -> Any
     if not sizes:
         if reads_files:
             return OnnxOnDisk(folder / BOUND)
-        return Imported.from_file(_imported_from(folder), framework, by_batch=bool(source.loss))
+        loss = own_loss_on(framework, source, folder)
+        return Imported.from_file(_imported_from(folder), framework, by_batch=bool(source.loss), loss=loss)
     if reads_files:
         return OnnxOnDisk(folder / OPEN, takes_other_sizes=True)
     others = [dict(each.dims) for each in sizes if each.dims != source.dims]

@@ -5,6 +5,7 @@ What the graph computes there is compared with its reference in NumPy when it is
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +17,31 @@ from fairlap.models.onnx_import.files.load import load_graph
 from fairlap.models.onnx_import.graph import Graph
 from fairlap.models.onnx_import.training import averages_of, in_training, why_no_batches
 from fairlap.models.sources.contract import SourceError
-from fairlap.models.sources.learning.learner import Learner, kind_of_loss
-from fairlap.models.sources.learning.torch_learner import gradients_of, loss_of_first
-from fairlap.models.spec import Loss
+from fairlap.models.sources.learning.learner import Learner, kind_of_loss, require_trusted_loss
+from fairlap.models.sources.learning.torch_learner import (
+    Own,
+    as_contestants_have_them,
+    as_returned,
+    checked_loss,
+    gradients_of,
+    in_type,
+    loss_of_returned,
+)
 from fairlap.models.training.reference import Batch, Slopes
-from fairlap.request.fields.loss import CODE
 from fairlap.request.fields.source import Source
 
 _DRAWING = "Dropout"
 
 
-def learner_of_graph(file: Path, kind: Loss) -> Learner:
+def learner_of_graph(file: Path, source: Source) -> Learner:
     """All floating-point arrays of the file are trained, but for the averages of its batch normalisation."""
+    require_trusted_loss(source)
     graph = load_graph(file)
     averages = averages_of(graph)
     trained = tuple(name for name, array in graph.weights.items() if name not in averages and array.dtype == np.float32)
     how = "torch.autograd through fairlap's importer in float64"
-    slopes = _SlopesOfGraph(graph, kind, trained)
+    slopes = _SlopesOfGraph(graph, source, trained)
     return Learner(trained, slopes, slopes.outputs, how, _why_not_train(graph), unused_are_constants=True)
-
-
-def require_named_loss(source: Source) -> None:
-    if source.loss and kind_of_loss(source.loss) == "own":
-        raise SourceError(
-            "a loss of your own is a function of one framework's tensors, and an ONNX file belongs to none; use "
-            "cross_entropy or mse",
-            code=CODE,
-        )
 
 
 def _why_not_train(graph: Graph) -> str:
@@ -52,8 +51,8 @@ def _why_not_train(graph: Graph) -> str:
 
 
 class _SlopesOfGraph:
-    def __init__(self, graph: Graph, kind: Loss, trained: tuple[str, ...]) -> None:
-        self._graph, self._kind, self._trained = graph, kind, trained
+    def __init__(self, graph: Graph, source: Source, trained: tuple[str, ...]) -> None:
+        self._graph, self._source, self._trained = graph, source, trained
         self._in_training, self._moved = (graph, {}) if why_no_batches(graph) else in_training(graph)
         self._models: dict[tuple[str, bool], ImportedModel] = {}
 
@@ -78,16 +77,21 @@ class _SlopesOfGraph:
         for name in self._trained:
             held[name].requires_grad_(True)
         found = model(held, {name: tensor(array) for name, array in batch.inputs.items()})
-        first = found[self._graph.outputs[0].name]
-        assert batch.labels is not None
-        loss = loss_of_first(first, tensor(batch.labels), self._kind)
-        gradients = gradients_of(loss, [held[name] for name in self._trained])
+        labels = None if batch.labels is None else as_contestants_have_them(tensor(batch.labels), wide=wide)
+        outputs = [found[each.name] for each in self._graph.outputs]
+        with in_type(wide=wide):
+            loss = loss_of_returned(as_returned(outputs), labels, kind_of_loss(self._source.loss), self._own)
+            gradients = gradients_of(loss, [held[name] for name in self._trained])
         by_name = zip(self._trained, gradients, strict=True)
         return Slopes(
             float(loss.detach()),
             {name: (torch.zeros_like(held[name]) if each is None else each).numpy() for name, each in by_name},
             {name: found[after].detach().numpy() for name, after in self._moved.items()} if training else {},
         )
+
+    @cached_property
+    def _own(self) -> Own | None:
+        return checked_loss(self._source)
 
     def outputs(self, weights: Arrays, inputs: Arrays) -> dict[str, Any]:
         import torch

@@ -10,7 +10,7 @@ import numpy as np
 from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.learning.keras_loss import loss_in_keras
-from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner
+from fairlap.models.sources.learning.learner import NO_GRADIENTS, Learner, require_trusted_loss
 from fairlap.models.sources.tensorflow_files.keras_models import KerasModel, in_double, load_keras, use_backend
 from fairlap.models.spec import Loss
 from fairlap.models.training.reference import Batch, Slopes
@@ -22,12 +22,8 @@ _FLOATS = {False: "float32", True: "float64"}
 
 def learner_of_keras(file: Path, source: Source, kind: Loss, *, trust: bool) -> Learner:
     """Train what the model's layers have as trainable, of a file and of the model that it was saved from."""
-    if kind == "own" and not trust:
-        raise SourceError(
-            f"--loss {source.loss} is code, and a file that is not trusted is read where none runs; add --trust if you "
-            "trust it, or use cross_entropy or mse",
-            code="E_SOURCE_TRUST",
-        )
+    if not trust:
+        require_trusted_loss(source)
     use_backend("tensorflow")
     model = KerasModel(load_keras(file, trust=trust))
     _require_no_further_loss(model)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -45,20 +47,32 @@ def kind_of_loss(text: str) -> Loss:
     return KINDS.get(text, "own")
 
 
-def with_learning(route: Route, source: Source, *, other: bool) -> Route:
+def is_code(loss: str) -> bool:
+    """Whether a loss that is asked for is a function of the user's."""
+    return bool(loss) and kind_of_loss(loss) == "own"
+
+
+def with_learning(route: Route, *, other: bool) -> Route:
     """Add why a conversion cannot be trained as the original is.
 
     ``other`` says that the model computes something else in training than in inference.
     """
     if route.why_not or route.name.startswith(NATIVE):
         return route
-    if kind_of_loss(source.loss) == "own":
-        why = f"the loss {source.loss} is a function of the model's own framework; cross_entropy and mse are for all"
-        return msgspec.structs.replace(route, no_gradients=why)
     if other and not route.in_training:
         why = "the model computes something else in training, by batch normalisation or code, and is converted without"
         return msgspec.structs.replace(route, no_training=why)
     return route
+
+
+def require_trusted_loss(source: Source) -> None:
+    """Refuse code of the user's for a file that is read where no code runs."""
+    if is_code(source.loss) and not source.trust:
+        raise SourceError(
+            f"--loss {source.loss} is code, and a file that is not trusted is read where none runs; add --trust if you "
+            "trust it, or use cross_entropy or mse",
+            code="E_SOURCE_TRUST",
+        )
 
 
 def own_loss(source: Source) -> Callable[[Any, Any], Any] | None:
@@ -79,6 +93,15 @@ def own_loss(source: Source) -> Callable[[Any, Any], Any] | None:
         raise SourceError(f"--loss {source.loss} is not a function of outputs and labels", code=CODE)
     loss: Callable[[Any, Any], Any] = found
     return loss
+
+
+def own_loss_on(framework: str, source: Source, folder: Path) -> Callable[[], Any] | None:
+    """Make the loss for a model that was converted, when it is built; None for a loss with a name."""
+    if not is_code(source.loss):
+        return None
+    from fairlap.models.sources.learning.loss_graph import loss_on
+
+    return partial(loss_on, framework, source, folder)
 
 
 def one_number(value: Any, source: Source) -> Any:

@@ -65,8 +65,13 @@ def labels_in(labels: Mapping[str, Labels], which: str) -> dict[str, Labels]:
 
 def require_readable_labels(source: Source) -> None:
     """Refuse a file of labels for the loss before the model is opened, which may take long."""
-    if source.loss and source.labels:
-        _read(Path(source.labels))
+    if source.loss:
+        given_labels(source)
+
+
+def given_labels(source: Source) -> Labels | None:
+    """Read the user's labels of the first batch, which may be of any shape; None where there are none."""
+    return _read(Path(source.labels)) if source.labels else None
 
 
 def _read(path: Path) -> Labels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -28,7 +28,7 @@ def learner_of_module(found: TorchSource, source: Source, kind: Loss) -> Learner
     parameters = dict(found.module.named_parameters())
     held = float_tensors(found.module)
     trained = tuple(name for name in held if name in parameters and parameters[name].requires_grad)
-    slopes = _SlopesOfModule(found, kind, _checked_loss(source), trained)
+    slopes = _SlopesOfModule(found, kind, checked_loss(source), trained)
     how = "torch.autograd on the PyTorch module in float64"
     return Learner(trained, slopes, slopes.outputs, how, _why_not_train(found.module))
 
@@ -54,7 +54,7 @@ class _SlopesOfModule:
             held[name].requires_grad_(True)
         labels = None if batch.labels is None else torch.tensor(np.array(batch.labels))
         if labels is not None:
-            labels = _as_contestants_have_them(labels, wide=wide)
+            labels = as_contestants_have_them(labels, wide=wide)
         with self._called(wide=wide, training=training) as module:
             loss = loss_of_returned(self._returned(module, held, batch.inputs), labels, self._kind, self._own)
             gradients = gradients_of(loss, [held[name] for name in self._trained])
@@ -81,16 +81,26 @@ class _SlopesOfModule:
     @contextmanager
     def _called(self, *, wide: bool, training: bool) -> Iterator[Any]:
         """Give the module in the type, with which everything is computed here, and as it is in training or not."""
-        import torch
-
-        module, before = self._modules[wide].train(training), torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64 if wide else torch.float32)
+        module = self._modules[wide].train(training)
         try:
-            with in_double() if wide else nullcontext():
+            with in_type(wide=wide):
                 yield module
         finally:
-            torch.set_default_dtype(before)
             module.eval()
+
+
+@contextmanager
+def in_type(*, wide: bool) -> Iterator[None]:
+    """Compute in float64 or float32, whatever the user's code casts to."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if wide else torch.float32)
+    try:
+        with in_double() if wide else nullcontext():
+            yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _tensors(arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +109,7 @@ def _tensors(arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name: torch.tensor(np.array(array)) for name, array in arrays.items()}
 
 
-def _as_contestants_have_them(labels: Any, *, wide: bool) -> Any:
+def as_contestants_have_them(labels: Any, *, wide: bool) -> Any:
     if not labels.is_floating_point():
         return labels.long()
     return labels.double() if wide else labels
@@ -112,8 +122,8 @@ def require_loss_on(found: TorchSource, returned: Any, labels: Labels | None, so
     """
     import torch
 
-    own = _checked_loss(source)
-    given = None if labels is None else _as_contestants_have_them(torch.tensor(np.array(labels)), wide=False)
+    own = checked_loss(source)
+    given = None if labels is None else as_contestants_have_them(torch.tensor(np.array(labels)), wide=False)
     try:
         loss = loss_of_returned(returned, given, kind_of_loss(source.loss), own)
     except FairlapError:
@@ -124,7 +134,7 @@ def require_loss_on(found: TorchSource, returned: Any, labels: Labels | None, so
         _require_gradient(loss)
 
 
-def _checked_loss(source: Source) -> Own | None:
+def checked_loss(source: Source) -> Own | None:
     """Find the user's loss, which is refused for what it returns before PyTorch refuses it in words of its own."""
     own = own_loss(source)
     if own is None:
@@ -175,6 +185,11 @@ def loss_of_returned(returned: Any, labels: Any, kind: Loss, own: Own | None) ->
         return own(returned, labels)
     first = flattened(returned)[0][1]
     return loss_of_first(first, labels, kind)
+
+
+def as_returned(outputs: Sequence[Any]) -> Any:
+    """Give a loss of the outputs of an ONNX file what a module would return: a tensor, or several in a tuple."""
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def loss_of_first(first: Any, labels: Any, kind: Loss) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from fairlap.models.arrays import Arrays
 from fairlap.models.sources.contract import Bundle, Forward, Opened, Route, SourceError, known_dtype
 from fairlap.models.sources.python_models.jax_source import JaxSource, Params, named_leaves
 from fairlap.models.sources.sizes import fill_of, require_known_ranges
-from fairlap.models.spec import Tensor
+from fairlap.models.spec import LABELS, Tensor
 from fairlap.request.fields.source import Source
 
 IN_TENSORFLOW = "in-tensorflow"  # a folder with a SavedModel
@@ -62,7 +62,7 @@ def opened_jax(found: JaxSource, source: Source, folder: Path) -> Opened:
         how += f", but for what its code casts to {', '.join(casts)}"
     routes = {"jax": Route("native")}
     if not source.unconverted:
-        converted = _converted(found, run, weights, folder / IN_TENSORFLOW, learns=bool(source.loss))
+        converted = _converted(found, run, weights, folder / IN_TENSORFLOW, source)
         routes |= {"tensorflow": converted, "litert": _named_for_litert(converted)}
         routes |= {name: Route(why_not=reason) for name, reason in _NO_CONVERSION.items()}
     return Opened(
@@ -157,6 +157,14 @@ class _InTensorFlow:
                     loaded.held[int(place)].assign(moved)
                 return tuple(found["outputs"])
 
+            def own_loss(self, labels: Any, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
+                given = {**{name: inputs[name] for name in names}, **({} if labels is None else {LABELS: labels})}
+                moves = training and hasattr(loaded, "run_loss_training")
+                found = (loaded.run_loss_training if moves else loaded.run_loss)(given)
+                for place, moved in found["moved"].items():
+                    loaded.held[int(place)].assign(moved)
+                return found["loss"]
+
         module = Module()
         for name, variable in module.variables_by_name.items():
             variable.assign(weights[name])
@@ -166,12 +174,13 @@ class _InTensorFlow:
         return array
 
 
-def _converted(found: JaxSource, run: Callable[..., Any], weights: Arrays, folder: Path, *, learns: bool) -> Route:
-    """Convert the function; where it ``learns``, with the backward pass that JAX has for it, and as it is in training.
+def _converted(found: JaxSource, run: Callable[..., Any], weights: Arrays, folder: Path, source: Source) -> Route:
+    """Convert the function; where it learns, with the backward pass that JAX has for it, and as it is in training.
 
-    What the training moves is returned by the place of its variable.
+    What the training moves is returned by the place of its variable. A loss of the user's is converted with it.
     """
     began_s, example, params = time.monotonic(), found.example, Params(found.params)
+    learns = bool(source.loss)
     moves = learns and found.training is not None
 
     def named(held: list[Any]) -> dict[str, Any]:
@@ -179,8 +188,7 @@ def _converted(found: JaxSource, run: Callable[..., Any], weights: Arrays, folde
 
     def in_training(held: list[Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         returned, moved = found.in_training(params.with_weights(named(held)), inputs)
-        places = {str(sorted(weights).index(name)): each for name, each in moved.items()}
-        return {"outputs": list(named_leaves(returned).values()), "moved": places}
+        return {"outputs": list(named_leaves(returned).values()), "moved": _by_place(moved, weights)}
 
     try:
         import tensorflow as tf
@@ -198,6 +206,7 @@ def _converted(found: JaxSource, run: Callable[..., Any], weights: Arrays, folde
             module.run_training = tf.function(
                 lambda inputs: trained(module.held, inputs), autograph=False, input_signature=signature
             )
+        why_no_loss = _add_own_loss(module, found, weights, source) if learns else ""
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=learns)
         tf.saved_model.save(module, str(folder), options=options)
     except ModuleNotFoundError as error:
@@ -205,7 +214,47 @@ def _converted(found: JaxSource, run: Callable[..., Any], weights: Arrays, folde
     except Exception as error:  # of jax2tf and of TensorFlow
         return Route(why_not=f"jax2tf cannot convert it: {described(error)}")
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Route(_ROUTE, "", time.monotonic() - began_s, size, in_training=moves)
+    return Route(_ROUTE, "", time.monotonic() - began_s, size, no_gradients=why_no_loss, in_training=moves)
+
+
+def _by_place(moved: Mapping[str, Any], weights: Arrays) -> dict[str, Any]:
+    return {str(sorted(weights).index(name)): each for name, each in moved.items()}
+
+
+def _add_own_loss(module: Any, found: JaxSource, weights: Arrays, source: Source) -> str:
+    """Convert a loss of the user's with the function that it is of, and report why it cannot be."""
+    from fairlap.models.sources.learning.learner import one_number, own_loss
+    from fairlap.models.sources.learning.proof import given_labels
+
+    own, params = own_loss(source), Params(found.params)
+    if own is None:
+        return ""
+    import tensorflow as tf
+    from jax.experimental import jax2tf
+
+    def loss(held: list[Any], given: Mapping[str, Any], *, training: bool) -> dict[str, Any]:
+        own_params = params.with_weights(dict(zip(sorted(weights), held, strict=True)))
+        inputs = {name: given[name] for name in found.example}
+        called = found.in_training if training else lambda *arguments: (found.returned(*arguments), {})
+        returned, moved = called(own_params, inputs)
+        return {"loss": one_number(own(returned, given.get(LABELS)), source), "moved": _by_place(moved, weights)}
+
+    labels = given_labels(source)
+    given = {**found.example, **({} if labels is None else {LABELS: labels})}
+    signature = [{name: tf.TensorSpec(each.shape, each.dtype, name=name) for name, each in given.items()}]
+    for name, training in (("run_loss", False), *((("run_loss_training", True),) if found.training else ())):
+        converted = jax2tf.convert(partial(loss, training=training), with_gradient=True)
+        try:
+            function = tf.function(_with_held(converted, module), autograph=False, input_signature=signature)
+            function.get_concrete_function()
+        except Exception as error:  # of the user's function, of jax2tf and of TensorFlow
+            return f"jax2tf cannot convert the loss {source.loss}: {described(error)}"
+        setattr(module, name, function)
+    return ""
+
+
+def _with_held(converted: Callable[..., Any], module: Any) -> Callable[..., Any]:
+    return lambda given: converted(module.held, given)
 
 
 def _named_for_litert(route: Route) -> Route:

@@ -120,7 +120,8 @@ def _simplify(model: Any) -> None:
 def write_weight_names(module: Any, folder: Path) -> str:
     """Write the module's own name of each weight, by that of the export, which adds where the module was held.
 
-    A tensor that the module has under several names has the first one. Returns one that is missing in the export.
+    A tensor that the module has under several names has the first one; a buffer that it does not save is a constant.
+    Returns one that is missing in the export.
     """
     from fairlap.models.onnx_import.files.load import load_graph
 
@@ -132,7 +133,7 @@ def write_weight_names(module: Any, folder: Path) -> str:
     names = {}
     for name, array in load_graph(folder / ONNX_FILE).weights.items():
         own = held.get(name.removeprefix(_HELD))
-        if own is not None and np.array_equal(own.detach().numpy(), array):
+        if own is not None and id(own) in first and np.array_equal(own.detach().numpy(), array):
             names[name] = first[id(own)]
     (folder / NAMES_FILE).write_bytes(msgspec.json.encode(names))
     trained = (name for name, each in module.named_parameters() if each.requires_grad and name in first.values())

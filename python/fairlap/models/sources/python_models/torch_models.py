@@ -50,6 +50,10 @@ def opened_module(found: TorchSource, source: Source, folder: Path) -> Opened:
     routes = {"torch": found.native}
     if not (source.unconverted or source.exported):
         routes |= exported(found, outputs, folder, learns=bool(source.loss))
+        if source.loss:
+            from fairlap.models.sources.learning.loss_graph import with_own_loss
+
+            routes = with_own_loss(routes, source, returned, folder)
     ranges, axes, counted = read_from_onnx(folder)
     inputs = [_tensor(name, each, ranges, source, found.fills) for name, each in found.example.items()]
     return Opened(
@@ -108,11 +112,14 @@ def implementation_of_module(
     folder: Path, framework: str, load: Callable[[], TorchSource], source: Source | None = None
 ) -> Any:
     """``load`` gives the module again, in the process of a contestant; ``source`` has its loss, if it is trained."""
-    learns = source is not None and bool(source.loss)
+    learnt = source if source is not None and source.loss else None
     if framework == "torch":
-        return _Native(load, source if learns else None)
-    if learns:
-        return Imported.from_file(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder))
+        return _Native(load, learnt)
+    if learnt is not None:
+        from fairlap.models.sources.learning.learner import own_loss_on
+
+        loss = own_loss_on(framework, learnt, folder)
+        return Imported.from_file(folder / ONNX_FILE, framework, weight_names=weight_names_in(folder), loss=loss)
     if framework == "openvino" and (folder / OPENVINO_FILE).is_file():
         return OnnxOnDisk(folder / OPENVINO_FILE)
     if framework in ("onnx", "openvino"):

@@ -62,6 +62,6 @@ class Steps(ModeSide):
         if not spec.has_statistics():
             return ""
         return (
-            f"{work.model} normalises by the statistics of a batch, and each rank sees a part of it alone; race it in "
-            "mode infer, or leave out --processes"
+            f"{work.model} normalises by the statistics of a batch, of which each rank sees a part, and PyTorch's "
+            "SyncBatchNorm, which joins the parts, needs GPUs; race it in mode infer, or leave out --processes"
         )

