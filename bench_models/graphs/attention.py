@@ -92,9 +92,7 @@ def later_tokens(net: Net, tokens: int) -> Value:
     )
 
 
-def _angles(
-    function: Callable[[float], float], tokens: int, size: int, base: float
-) -> Sequence[Sequence[float]]:
+def _angles(function: Callable[[float], float], tokens: int, size: int, base: float) -> Sequence[Sequence[float]]:
     speeds = [base ** (-2 * number / size) for number in range(size // 2)] * 2
     return [[function(place * speed) for speed in speeds] for place in range(tokens)]
 

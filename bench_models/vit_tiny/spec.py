@@ -19,8 +19,8 @@ def _patches(net: Net, image: Value) -> Value:
     kernel = net.weight("patches.weight", (WIDTH, 3, PATCH, PATCH), Normal(inward**-0.5))
     bias = net.weight("patches.bias", (WIDTH,), Normal(0.1))
     net.macs += WIDTH * PATCHES * inward
-    sizes = {"kernel_shape": [PATCH, PATCH], "strides": [PATCH, PATCH]}
-    found = net.add("Conv", image, kernel, bias, shape=(WIDTH, side, side), **sizes)
+    size = [PATCH, PATCH]
+    found = net.add("Conv", image, kernel, bias, shape=(WIDTH, side, side), kernel_shape=size, strides=size)
     return net.transpose(net.reshape(found, WIDTH, PATCHES), 2, 1)
 
 

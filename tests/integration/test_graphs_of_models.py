@@ -49,9 +49,7 @@ class KerasLayers:
 
     def normalised(self, name: str) -> Layer:
         parts = ("weight", "bias", "running_mean", "running_var")
-        return self._with(
-            self.keras.layers.BatchNormalization(), [self._weights[f"{name}.{part}"] for part in parts]
-        )
+        return self._with(self.keras.layers.BatchNormalization(), [self._weights[f"{name}.{part}"] for part in parts])
 
     def dense(self, name: str) -> Layer:
         arrays = kernel(self._weights, name)

@@ -153,7 +153,9 @@ def test_order_of_names_byte_order_and_strides_do_not_matter() -> None:
 
 def test_skewed_integers_come_as_often_as_their_place_says() -> None:
     shape = ("batch", 200)
-    [drawn] = draw_inputs(spec_of(inputs=(Tensor("rows", shape, Integers(5, 105, skew=1.0), "int32"),)), 500, 0).values()
+    [drawn] = draw_inputs(
+        spec_of(inputs=(Tensor("rows", shape, Integers(5, 105, skew=1.0), "int32"),)), 500, 0
+    ).values()
     assert (drawn.min(), drawn.max()) == (5, 104)
     shares = np.bincount(drawn.ravel() - 5, minlength=100) / drawn.size
     expected = 1 / np.arange(1, 101)

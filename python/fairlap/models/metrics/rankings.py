@@ -9,7 +9,17 @@ import numpy as np
 
 from fairlap.machine.variables import variables_kept
 from fairlap.models.metrics.classes import hits, require_classes
-from fairlap.models.metrics.metric import SCIKIT_LEARN, Array, Output, Parts, TaskMetric, other_shape, ratio, refuse
+from fairlap.models.metrics.metric import (
+    SCIKIT_LEARN,
+    Array,
+    Output,
+    Parts,
+    TaskMetric,
+    other_shape,
+    per_item,
+    ratio,
+    refuse,
+)
 
 
 def _require_relevances(text: str, labels: Array, outputs: Sequence[Output], first: int) -> None:
@@ -30,11 +40,11 @@ def _gains(outputs: Array, labels: Array, first: int) -> Parts:
     with variables_kept():
         from sklearn.metrics import ndcg_score
 
-    counted = labels.any(axis=1)
+    counted: Array = labels.any(axis=1)
     found = np.zeros(len(labels))
     for place in np.flatnonzero(counted).tolist():
         found[place] = ndcg_score(labels[place : place + 1], outputs[place : place + 1], k=first)
-    return found, counted.astype(np.int64)
+    return found, per_item(counted)
 
 
 def _gain(first: int) -> TaskMetric:

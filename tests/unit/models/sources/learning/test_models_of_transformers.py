@@ -60,8 +60,8 @@ def test_gradients_are_those_of_autograd(name: str, tmp_path: Path) -> None:
 
 def test_dropout_of_its_configuration_is_not_trained(tmp_path: Path) -> None:
     assert "dropout" in opened(folder_of(tmp_path / "gpt2", "gpt2"), sequence=6).bundle.no_training
-    without = {"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
-    bundle = opened(folder_of(tmp_path / "other", "gpt2", **without), sequence=6).bundle
+    without = folder_of(tmp_path / "other", "gpt2", embd_pdrop=0.0, attn_pdrop=0.0, resid_pdrop=0.0)
+    bundle = opened(without, sequence=6).bundle
     assert bundle.no_training == ""
     assert [bundle.routes[name].why_not_in("fp32", "train") for name in ("torch", "jax", "tensorflow")] == [""] * 3
 
