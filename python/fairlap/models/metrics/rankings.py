@@ -40,7 +40,7 @@ def _gains(outputs: Array, labels: Array, first: int) -> Parts:
     with variables_kept():
         from sklearn.metrics import ndcg_score
 
-    counted: Array = labels.any(axis=1)
+    counted = np.count_nonzero(labels, axis=1) > 0
     found = np.zeros(len(labels))
     for place in np.flatnonzero(counted).tolist():
         found[place] = ndcg_score(labels[place : place + 1], outputs[place : place + 1], k=first)

@@ -47,7 +47,7 @@ def test_no_span_ends_before_it_begins() -> None:
     labels = np.zeros((200, 2), dtype=np.int64)
     for item in range(200):
         pairs = [(first, last) for first in range(PLACES) for last in range(first, PLACES)]
-        labels[item] = max(pairs, key=lambda pair: starts[item, pair[0]] + ends[item, pair[1]])  # noqa: B023
+        labels[item] = max(pairs, key=lambda pair: starts[item, pair[0]] + ends[item, pair[1]])
     assert value_of("exact_match", [parts_of("exact_match", [starts, ends], labels)]) == 1.0
 
 
