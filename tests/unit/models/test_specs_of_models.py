@@ -15,6 +15,7 @@ from fairlap.models.spec import BATCH, Constant, Uniform, Weight
 from fairlap.models.workload import Workload
 from workloads_of_models import our_models, quick_models, workload_of
 
+_MOST_MOVED = 50  # weights; of more, every few
 INFERS_ONLY = {"gpt2_decode", "gpt2_generate", "characters_generate"}  # nobody trains through a generation
 
 
@@ -59,7 +60,8 @@ def test_a_weight_out_of_place_is_visible_in_the_answer(model: str) -> None:
     work = workload_of(model)
     right = reference_answers(work)
     tolerance = work.spec.tolerances["fp32"]
-    for weight in work.spec.weights:
+    few = 1 + len(work.spec.weights) // _MOST_MOVED
+    for weight in work.spec.weights[::few]:
         array = work.weights[weight.name]
         moved = np.roll(array, 1) if array.size > 1 else -array
         wrong = reference_answers(_with(work, weights={**work.weights, weight.name: moved}))
