@@ -85,7 +85,13 @@ def implementation_at(package: str, framework: str) -> Any:
 
 def route_at(package: str, framework: str) -> str:
     """Say how a built-in model gets into a framework for which it is not written; empty where it is."""
-    return "" if package.startswith("/") else getattr(implementation_at(package, framework), "ROUTE", "")
+    if package.startswith("/") or _operation_in(package):
+        return ""
+    shared: str = getattr(import_module(f"{package}.spec"), "IMPLEMENTED_IN", package)
+    module = f"{shared}.{framework}_model"
+    if shared == package or find_spec(module) is None:
+        return ""
+    return getattr(getattr(import_module(module), "Implementation", None), "ROUTE", "")
 
 
 def why_not_at(package: str, framework: str, implementation: str) -> str:
