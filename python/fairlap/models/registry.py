@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -148,12 +149,13 @@ def find(name: str, sizes: ItemSizes | None = None) -> Model:
 
         if why := why_no_callable(name):
             raise InvalidRequest(f"{name} is not a model: {why}")
-        if Path(name).is_dir():
+        known = _what_it_is(name) if Path(name).suffix or "/" in name else ""
+        if os.path.isdir(name) and not known:  # noqa: PTH112  (a Path raises where the text is too long)
             raise InvalidRequest(
                 f"{name} is a folder without a saved_model.pb; give a file in it, or hf:{name} if transformers wrote it"
             )
         if Path(name).suffix or "/" in name:
-            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {_what_it_is(name) or _files_read()}")
+            raise InvalidRequest(f"{name} is not a model file that fairlap reads; {known or _files_read()}")
         near = difflib.get_close_matches(name, packages, n=3) or nearest_names(name)
         if "," in name:
             spaced = " ".join(part.strip() for part in name.split(","))
