@@ -33,6 +33,7 @@ _BUILT_IN = (
     "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",
     "fairlap.scenarios.load.scenario:LoadScenario",
+    "fairlap.scenarios.streams.scenario:StreamedAnswers",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",
     "fairlap.scenarios.calls.calls_scenario:Calls",  # of everything that no other one is asked for
 )

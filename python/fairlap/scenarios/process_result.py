@@ -23,6 +23,7 @@ from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.mixed_sizes.mix_messages import MixFound
 from fairlap.scenarios.passes.passes_found import PassesFound
 from fairlap.scenarios.ranks.ranks_messages import RanksFound
+from fairlap.scenarios.streams.streams_found import StreamsFound
 
 Outcome = Literal[
     "finished",
@@ -159,6 +160,7 @@ class ProcessResult(msgspec.Struct):
     answers: AnswersFound | None = None  # of a race from file to answer
     passes: PassesFound | None = None  # of an input pipeline over data on disk
     ranks: RanksFound | None = None  # where several processes shared its steps
+    streams: StreamsFound | None = None  # of prompts that were sent to a server
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept
     in_rounds_s: float = 0.0  # wall time of these turns, with what each begins with
