@@ -144,12 +144,12 @@ def test_a_file_of_prompts_that_is_not_there_is_refused(tmp_path: Path) -> None:
         (["--tokens", 1, "--per-token", "5ms"], "E_LOAD"),
         (["--tokens", 4, "--rate", 5, "--p99", "5ms"], "E_LOAD"),
         (["--tokens", 4, "--rate", 5, "--threads", 2], "E_LOAD"),
-        (["--tokens", 4, "--rate", 5, "--store"], "E_LOAD"),
-        (["--tokens", 4, "--rate", 5, "--dry-run"], "E_LOAD"),
+        (["--tokens", 4, "--rate", 5, "--resume", "last"], "E_LOAD"),
+        (["--tokens", 4, "--rate", 5, "--blocks", 0], "E_REQUEST"),
         (["--tokens", 4, "--rate", 5, "--baseline", "torch"], "E_BASELINE"),
         (["--tokens", 4, "--rate", 5, "--insecure", "--ca", "x"], "E_LOAD"),
         (["--tokens", 4, "--rate", 5, "--ca", "/nowhere/ca.pem"], "E_CERTIFICATE"),
-        (["--tokens", 4, "--rate", 5, "-o", "rows.csv"], "E_OUTPUT_FORMAT"),
+        (["--tokens", 4, "--rate", 5, "-o", "rows.txt"], "E_OUTPUT_FORMAT"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(options: list[Any], code: str, prompts: Path) -> None:
