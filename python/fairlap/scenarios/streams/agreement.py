@@ -9,9 +9,9 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.contract import Unqualified
+from fairlap.scenarios.streams.answers import Answer
 from fairlap.scenarios.streams.figures import StreamFigures
 from fairlap.scenarios.streams.issue import Served
-from fairlap.scenarios.streams.openai_api import Answer
 
 E_OTHER_LENGTH = "E_OTHER_LENGTH"
 E_DROPPED_REQUESTS = "E_DROPPED_REQUESTS"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
 from fairlap.request.names import Contestants
 from fairlap.request.units import require_within_a_day
 from fairlap.scenarios.streams.client import Certificates
-from fairlap.scenarios.streams.prompts import Prompt, read_prompts
+from fairlap.scenarios.streams.prompts import E_PROMPTS, Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
 
 MOST_TOKENS = 100_000
@@ -86,6 +87,7 @@ def streams_asked(
         )
     found = read_prompts(prompts)
     servers = tuple(stream_server(each, chat=found[0].is_chat, remote=remote) for each in contestants)
+    _require_prompts(servers, found)
     if baseline and baseline not in [each.name for each in servers]:
         raise InvalidRequest(f"--baseline {baseline} is not one of the contestants", code="E_BASELINE")
     certificates = Certificates(ca, verified=not insecure)
@@ -108,6 +110,13 @@ def streams_asked(
         only_winner=only_winner,
         wait=wait,
     )
+
+
+def _require_prompts(servers: Sequence[StreamServer], prompts: Sequence[Prompt]) -> None:
+    for server in servers:
+        for number, prompt in enumerate(prompts, 1):
+            if why_not := server.protocol.why_not(prompt):
+                raise InvalidRequest(f"{server.protocol.title} {why_not}; prompt {number} has another", code=E_PROMPTS)
 
 
 def _plain(seconds: float | None) -> float | None:

@@ -129,7 +129,7 @@ class Outcome:
             api=server.api,
             tokens_forced=examined.fields == "forced",
             tokens_counted_by=" and ".join(counted),
-            certificates=asked.certificates.text if server.address.scheme == "https" else "none, by http",
+            certificates=server.why_no_certificate or asked.certificates.text,
             http_version=examined.http_version,
             alone_ns=1e9 * examined.alone_s if examined.answers else None,
             figures=figures if figures.requests else None,

@@ -40,7 +40,8 @@ _Turn = tuple[list[Served], float, SearchedRate | None]
 
 class StreamRace:
     def __init__(self, asked: StreamsAsked, notify: Callable[[str], None] = lambda _text: None) -> None:
-        httpx_module()
+        if any(each.function is None for each in asked.servers):
+            httpx_module()
         self._asked, self._notify = asked, notify
         self._seed = secrets.randbelow(_MOST_SEED) if asked.seed is None else asked.seed
         self._contestants = [Contestant(each) for each in asked.servers]

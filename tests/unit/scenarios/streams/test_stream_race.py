@@ -35,8 +35,8 @@ def servers() -> Iterator[ExitStack]:
         yield stack
 
 
-def raced(prompts: Path, *servers: StreamingServer, **asked: Any) -> StreamsResult:
-    contestants = Contestants(",".join(server.at(":timeout=2s") for server in servers))
+def raced(prompts: Path, *servers: StreamingServer, timeout: str = "2s", **asked: Any) -> StreamsResult:
+    contestants = Contestants(",".join(server.at(f":timeout={timeout}") for server in servers))
     how = {"rate": 200.0, "trial": 0.1, "blocks": 1, "seed": 1, **asked}
     return StreamRace(streams_asked(prompts, contestants, tokens=TOKENS, **how)).run()
 
@@ -56,7 +56,7 @@ CHEATS: dict[str, dict[str, Any]] = {
     "W_SHORT_ANSWERS": {"fault": "stops"},
     "W_REPEATED_ANSWERS": {"fault": "same answers"},
     "E_STREAM_CUT": {"fault": "unfinished"},
-    "E_STREAM_STATUS": {"fault": "429"},
+    "E_STREAM_BUSY": {"fault": "429"},
     "W_TOKENS_NOT_COUNTED": {"usage": "none"},
     "W_OTHER_ANSWERS": {"words": "other"},
 }
@@ -78,11 +78,15 @@ def test_requests_that_fail_under_load_are_counted_by_code_and_the_race_goes_on(
     prompts: Path, servers: ExitStack
 ) -> None:
     honest = servers.enter_context(StreamingServer())
-    other = servers.enter_context(StreamingServer(fault="cut", fault_from=30, fault_every=2))
-    found = raced(prompts, other, honest)
+    faults = "429,500,rubbish,reset,unfinished,silent"
+    other = servers.enter_context(StreamingServer(fault=faults, fault_from=30, fault_every=2))
+    found = raced(prompts, other, honest, timeout="300ms", trial=0.2)
     figures = row_of(found, other).figures
     assert figures is not None
-    assert figures.failed["E_STREAM_CUT"] == figures.requests - figures.answered > 0
+    kinds = {f"E_STREAM_{kind}" for kind in ("BUSY", "STATUS", "EVENT", "CUT", "TIMEOUT")}
+    assert {*figures.failed} == kinds
+    assert figures.failed["E_STREAM_CUT"] > figures.failed["E_STREAM_BUSY"] > 0  # of two faults
+    assert sum(figures.failed.values()) == figures.requests - figures.answered
     assert codes(row_of(found, other)) >= {"E_DROPPED_REQUESTS"}
     assert found.rows[0].name.startswith(honest.at())
     assert found.rows[0].why_not is None
@@ -92,7 +96,7 @@ def test_a_few_requests_that_fail_are_a_warning(prompts: Path, servers: ExitStac
     server = servers.enter_context(StreamingServer(fault="429", fault_from=50, fault_every=100))
     [row] = raced(prompts, server, rate=600.0, trial=0.2).rows
     assert row.figures is not None
-    assert row.figures.failed == {"E_STREAM_STATUS": 1}
+    assert row.figures.failed == {"E_STREAM_BUSY": 1}
     assert row.why_not is None
     assert "W_FAILED_REQUESTS" in codes(row)
 
