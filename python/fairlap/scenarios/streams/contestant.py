@@ -12,6 +12,7 @@ from fairlap.scenarios.streams.answers import Answer
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.client import Client
 from fairlap.scenarios.streams.examination import Examined
+from fairlap.scenarios.streams.floor.client_floor import ClientFloor
 from fairlap.scenarios.streams.function_client import client_for
 from fairlap.scenarios.streams.issue import Served, Times, serve
 from fairlap.scenarios.streams.rate_trials import SearchedRate
@@ -25,6 +26,7 @@ class Contestant:
     loads: list[Served] = field(default_factory=list)  # of complete blocks
     judged_ns: list[float] = field(default_factory=list)  # by block; not-a-number without a figure
     searched: list[SearchedRate] = field(default_factory=list)
+    floor: ClientFloor | None = None
     _clients: list[Client] = field(default_factory=list)
 
     @property

@@ -11,6 +11,7 @@ from fairlap.scenarios.callables.comparison_document import ComparedPair, printe
 from fairlap.scenarios.load.load_messages import LimitedBy
 from fairlap.scenarios.streams.agreement import Agreement
 from fairlap.scenarios.streams.figures import StreamFigures
+from fairlap.scenarios.streams.floor.client_floor import ClientFloor
 from fairlap.scenarios.streams.result import StreamRow, StreamsResult
 from fairlap.scenarios.streams.servers import Api
 
@@ -32,6 +33,7 @@ class PrintedRow(msgspec.Struct, frozen=True, kw_only=True):
     limited_by: tuple[LimitedBy, ...]
     figures: StreamFigures | None
     agreement: Agreement | None
+    client_floor: ClientFloor | None
     not_ranked: Notice | None
     warnings: tuple[Notice, ...]
 
@@ -99,6 +101,7 @@ def _printed(row: StreamRow, found: StreamsResult) -> PrintedRow:
         limited_by=row.limited_by,
         figures=row.figures,
         agreement=row.agreement,
+        client_floor=row.client_floor,
         not_ranked=None if row.why_not is None else Notice(row.why_not.code, row.why_not.why),
         warnings=row.warnings,
     )

@@ -22,6 +22,7 @@ from fairlap.scenarios.streams.agreement import (
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.figures import StreamFigures, figures_of
+from fairlap.scenarios.streams.floor.client_floor import why_client_limits
 from fairlap.scenarios.streams.result import StreamRow, StreamsResult
 
 MARGIN = 0.02
@@ -112,7 +113,8 @@ class Outcome:
             return Unqualified(why, NO_RATE)
         own = self._figures[contestant.server.name]
         least = min(self._most_per_answer, self._asked.tokens) if _per_answer(contestant) else 0.0
-        return why_unequal(own, contestant.answers, self._asked.tokens, least) if own.requests else None
+        unequal = why_unequal(own, contestant.answers, self._asked.tokens, least) if own.requests else None
+        return unequal or why_client_limits(contestant.floor, own)
 
     def _row(self, contestant: Contestant) -> StreamRow:
         server, examined, asked = contestant.server, contestant.found, self._asked
@@ -136,6 +138,7 @@ class Outcome:
             block_figures_ns=tuple(each if math.isfinite(each) else None for each in contestant.judged_ns),
             limited_by=tuple(each.limited_by for each in contestant.searched),
             agreement=agrees,
+            client_floor=contestant.floor,
             why_not=self._why_not[server.name],
             warnings=(
                 *examined.warnings,

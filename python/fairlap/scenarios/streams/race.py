@@ -20,6 +20,7 @@ from fairlap.scenarios.streams.client import httpx_module
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.examination import examine
 from fairlap.scenarios.streams.figures import figures_of
+from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.outcome import Outcome
 from fairlap.scenarios.streams.rate_trials import SearchedRate, search_rate
@@ -51,11 +52,12 @@ class StreamRace:
 
     def run(self) -> StreamsResult:
         ended, interrupted = "", False
-        with one_race(wait=self._asked.wait), self._closing():
+        with one_race(wait=self._asked.wait), self._closing(), known_server() as port:
             self._began_s = time.perf_counter()
             try:
                 self._examine()
                 ended = self._blocks()
+                self._measure_client(port)
             except KeyboardInterrupt:
                 interrupted = True
         found = Outcome(self._asked, self._contestants)
@@ -127,6 +129,27 @@ class StreamRace:
             contestant.judged_ns.append(judged_ns)
             contestant.searched += [] if searched is None else [searched]
 
+    def _measure_client(self, port: int) -> None:
+        """Ask a server that does nothing as often as each server answered; a function is its own client."""
+        asked = self._asked
+        for contestant in self._loaded:
+            rate_per_s = figures_of(contestant.loads, asked.tokens, asked.bounds).requests_per_s
+            if not rate_per_s or contestant.server.function is not None:
+                continue
+            self._notify(f"what the client adds to {contestant.server.name}")
+            rate_per_s = max(rate_per_s, _FEWEST_REQUESTS / max(self._trial_s, _SHORTEST_TRIAL_S))
+            requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
+            due_ns = random_arrivals_ns(requests, rate_per_s, self._seed)
+            connections = self._connections(rate_per_s, requests)
+            contestant.floor = client_against(port, contestant, asked, due_ns, connections)
+
+    def _connections(self, rate_per_s: float, requests: int) -> int:
+        asked = self._asked
+        if asked.searches:
+            return asked.connections or _SEARCH_CONNECTIONS
+        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
+        return asked.concurrency or min(asked.connections or min(usual, MOST_WORKERS), requests)
+
     def _turn(self, contestant: Contestant, block: int) -> _Turn:
         seed = random.Random(f"block {self._seed} {block}").randrange(_MOST_SEED)  # the same for all contestants
         if self._asked.rate_per_s is not None:
@@ -137,10 +160,8 @@ class StreamRace:
 
     def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> _Turn:
         requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
-        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
-        connections = min(self._asked.connections or min(usual, MOST_WORKERS), requests)
         due_ns = random_arrivals_ns(requests, rate_per_s, seed)
-        served = contestant.load(self._asked, due_ns, connections, seed)
+        served = contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
         whole = figures_of([served], self._asked.tokens, self._asked.bounds).end_to_end
         return [served], math.nan if whole is None else whole.p50_ns, None
 

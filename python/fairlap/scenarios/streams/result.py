@@ -16,6 +16,7 @@ from fairlap.scenarios.load.load_messages import LimitedBy
 from fairlap.scenarios.streams.agreement import Agreement
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.figures import Percentiles, StreamFigures
+from fairlap.scenarios.streams.floor.client_floor import ClientFloor, floor_text
 from fairlap.scenarios.streams.servers import Api
 
 NOT_RESTARTED = (
@@ -40,6 +41,7 @@ class StreamRow:
     block_figures_ns: tuple[float | None, ...]
     limited_by: tuple[LimitedBy, ...]  # by block, of a search for the largest rate
     agreement: Agreement | None  # with the first of the contestants
+    client_floor: ClientFloor | None  # None where there is no figure, or a function is the client
     why_not: Unqualified | None
     warnings: tuple[Notice, ...]
 
@@ -123,6 +125,8 @@ class StreamsResult:
         if row.figures is not None:
             for each in _figure_lines(row.figures):
                 yield f"{indent}{each}"
+        if row.client_floor is not None:
+            yield f"{indent}{'client adds':<14}  {floor_text(row.client_floor)}"
         if row.agreement is not None and row.agreement.identical == row.agreement.prompts:
             answers = quantity_text.count(row.agreement.prompts, "answer")
             yield f"{indent}all of {answers} identical to those of {row.agreement.with_}"

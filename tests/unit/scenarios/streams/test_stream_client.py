@@ -152,7 +152,10 @@ def test_a_certificate_of_another_name_is_refused(certificate: Path) -> None:
 
 
 @pytest.mark.parametrize(("how", "shown"), [("insecure", "not verified"), ("ca", "verified with")])
-def test_a_row_says_how_certificates_were_verified(how: str, shown: str, certificate: Path, tmp_path: Path) -> None:
+def test_a_row_says_how_certificates_were_verified(
+    how: str, shown: str, certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StreamRace, "_measure_client", lambda _race, _port: None)
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}')
     options: dict[str, Any] = {"insecure": True} if how == "insecure" else {"ca": f"{certificate}.crt"}
     with StreamingServer(certificate=certificate) as server:

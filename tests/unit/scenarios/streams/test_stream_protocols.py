@@ -50,6 +50,11 @@ def httpx() -> None:
     pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 
 
+@pytest.fixture(autouse=True)
+def known_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamRace, "_measure_client", lambda _race, _port: None)
+
+
 def prompt_for(dialect: type[Dialect]) -> Prompt:
     return Prompt(messages=({"role": "user", "content": "Hi"},)) if dialect is OllamaChat else Prompt(prompt="Hi")
 

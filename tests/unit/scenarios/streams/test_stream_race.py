@@ -35,6 +35,12 @@ def servers() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.fixture(autouse=True)
+def known_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Races here are of servers as fast as the client; what it adds has tests of its own."""
+    monkeypatch.setattr(StreamRace, "_measure_client", lambda _race, _port: None)
+
+
 def raced(prompts: Path, *servers: StreamingServer, timeout: str = "2s", **asked: Any) -> StreamsResult:
     contestants = Contestants(",".join(server.at(f":timeout={timeout}") for server in servers))
     how = {"rate": 200.0, "trial": 0.1, "blocks": 1, "seed": 1, **asked}
