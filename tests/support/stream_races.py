@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fairlap.race.progress import Silence
 from fairlap.race.run import Run
 from fairlap.race.stopping import Ending
@@ -26,8 +27,16 @@ def file_of_prompts(folder: Path, count: int = 40) -> Path:
     return path
 
 
-def raced(prompts: Path, *servers: StreamingServer, blocks: int | None = 1, seed: int = 1, **asked: Any) -> Results:
-    contestants = Contestants(",".join(server.at(":timeout=2s") for server in servers))
+def without_client_floor(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(StreamRace, "_client_floor", lambda *_of_turn: None)
+
+
+def raced(prompts: Path, *servers: StreamingServer, timeout: str = "2s", **asked: Any) -> Results:
+    return raced_by_name(prompts, *(server.at(f":timeout={timeout}") for server in servers), **asked)
+
+
+def raced_by_name(prompts: Path, *names: str, blocks: int | None = 1, seed: int = 1, **asked: Any) -> Results:
+    contestants = Contestants(",".join(names))
     how = {"rate": 200.0, "trial": 0.1, **asked}
     plan = plan_of(streams_asked(prompts, contestants, tokens=TOKENS, **how), contestants, blocks=blocks, seed=seed)
     race = StreamRace(plan, Silence(), Ending(plan))

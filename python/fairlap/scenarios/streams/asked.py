@@ -13,7 +13,7 @@ from fairlap.request.fields.streams import Bounds, StreamLoad
 from fairlap.request.names import ContestantName
 from fairlap.request.units import require_within_a_day
 from fairlap.scenarios.streams.client import Certificates
-from fairlap.scenarios.streams.prompts import Prompt, read_prompts
+from fairlap.scenarios.streams.prompts import E_PROMPTS, Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
 
 MOST_TOKENS = 100_000
@@ -69,6 +69,7 @@ def streams_asked(
         verified=not insecure,
     )
     asked = StreamsAsked(load, found, servers_of(contestants, found, remote=remote))
+    _require_prompts(asked.servers, found)
     asked.certificates.context()
     return asked
 
@@ -82,6 +83,13 @@ def servers_of(
 def sha256_of(prompts: Path) -> str:
     with prompts.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _require_prompts(servers: Sequence[StreamServer], prompts: Sequence[Prompt]) -> None:
+    for server in servers:
+        for number, prompt in enumerate(prompts, 1):
+            if why_not := server.protocol.why_not(prompt):
+                raise InvalidRequest(f"{server.protocol.title} {why_not}; prompt {number} has another", code=E_PROMPTS)
 
 
 def _plain(seconds: float | None) -> float | None:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from fairlap.request.fields.streams import Bounds
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.streams.answers import Answer
 from fairlap.scenarios.streams.issue import Served
-from fairlap.scenarios.streams.openai_api import Answer
 from fairlap.scenarios.streams.streams_found import Counts, RequestStamps, StreamFigures
 
 Times = npt.NDArray[np.float64]
@@ -57,12 +57,18 @@ def figures_of(served: Served, tokens_asked: int, bounds: Bounds) -> StreamFigur
     return StreamFigures(
         counts=counts,
         tokens_per_s=counts.tokens / took_s if took_s else None,
-        requests_per_s=counts.answered / took_s if took_s else None,
+        requests_per_s=answered_per_s(served) or None,
         goodput_per_s=good / took_s if counted else None,
         good_share=good / counts.requests if counted else None,
         lateness_p99_ns=float(np.nanquantile(lateness, 0.99)) if np.isfinite(lateness).any() else None,
         client_share=served.client_share,
     )
+
+
+def answered_per_s(served: Served) -> float:
+    """Answers in a second; 0 where there is none."""
+    took_s = _length_s(served)
+    return int(served.answered.sum()) / took_s if took_s else 0.0
 
 
 def times_of(served: Served) -> dict[str, Times]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from fairlap import quantity_text, verdict
+from fairlap import verdict
 from fairlap.engine.measurement import Notice
 from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.work import Work
@@ -13,15 +13,15 @@ from fairlap.scenarios.added import AddedFigure, Quantity
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
 from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.streams.client_limit import busy_client, floor_of, why_client_limits
 from fairlap.scenarios.streams.equal_tokens import (
     agreement_of_all,
     warnings_of,
     warnings_of_agreement,
     why_unequal,
 )
-from fairlap.scenarios.streams.streams_found import Agreement, Counts, StreamFigures
+from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures
 
-BUSY_CLIENT = "W_BUSY_CLIENT"
 TIME_OF_AN_ANSWER = "time of an answer"
 TOKENS_PER_SECOND = "tokens per second"
 LARGEST_RATE = "largest rate"
@@ -33,9 +33,9 @@ FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
 
 TOO_FEW = "blocks have fewer than {} answers; give a longer --trial"
 ONE_EVENT = "its answers come in one event each"
-_BUSY_SHARE = 0.7  # of a core; the interpreter lock lets a process compute on one
-_LATE_SHARE, _LATE_NS = 0.1, 1e6
+_NO_FLOOR = "a function is the client itself, or no answer came"
 
+_FEWEST = {50: 1, 90: FEWEST_FOR_P90, 99: FEWEST_FOR_P99}
 _TIME_PER_TOKEN = verdict.Metric("time per token of all", "ns", inverse=TOKENS_PER_SECOND)
 
 
@@ -66,7 +66,7 @@ _Read = Callable[[ProcessResult], float | None]
 
 def _percentile(quantity: str, percent: int) -> _Read:
     """Absent where a block has too few times for it."""
-    fewest = {50: 1, 90: FEWEST_FOR_P90, 99: FEWEST_FOR_P99}[percent]
+    fewest = _FEWEST[percent]
 
     def read(process: ProcessResult) -> float | None:
         timing = process.timings.get(quantity)
@@ -84,6 +84,22 @@ def _of_figures(read: Callable[[StreamFigures], float | None]) -> _Read:
         return None if figures is None else read(figures)
 
     return value
+
+
+def _added_by_client(part: str, percent: int) -> AddedFigure:
+    """Absent where a block has too few answers for it."""
+    fewest = _FEWEST[percent]
+
+    def read(process: ProcessResult) -> float | None:
+        floor = floor_of(process)
+        added: Percentiles | None = None if floor is None else getattr(floor, part)
+        if floor is None or added is None or floor.answered < fewest:
+            return None
+        value: float = getattr(added, f"p{percent}_ns")
+        return value
+
+    absent = _NO_FLOOR if fewest == 1 else f"{_NO_FLOOR}, or {TOO_FEW.format(fewest)}"
+    return AddedFigure(f"client_{part}_p{percent}_ns", read, absent)
 
 
 def _per_time(read: _Read) -> _Read:
@@ -130,6 +146,11 @@ class StreamedAnswers(Scenario):
         AddedFigure("goodput_per_s", _goodput, _NO_BOUNDS),
         AddedFigure("good_share", _of_figures(lambda found: found.good_share), _NO_BOUNDS),
         AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
+        *(
+            _added_by_client(part, percent)
+            for part in ("first_token", "per_token", "whole_answer")
+            for percent in (50, 90, 99)
+        ),
     )
     quantities = (
         _compared("time to first token", _percentile(TIME_TO_FIRST_TOKEN, 50)),
@@ -192,7 +213,7 @@ def _why_not(
     before = (each.streams.unqualified for each in processes if each.streams is not None)
     if (seen := next((each for each in before if each is not None), None)) is not None:
         return Unqualified(seen.text, seen.code)
-    return why_unequal(counts, load.tokens, most_per_answer)
+    return why_unequal(counts, load.tokens, most_per_answer) or why_client_limits(processes)
 
 
 def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoad) -> tuple[Notice, ...]:
@@ -202,22 +223,5 @@ def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoa
         *dict.fromkeys(warning for process in processes for warning in process.warnings),
         *warnings_of(counts, load.tokens),
         *warnings_of_agreement(agreement_of_all(compared)),
-        *_busy_client(processes),
+        *busy_client(processes),
     )
-
-
-def _busy_client(processes: Sequence[ProcessResult]) -> list[Notice]:
-    """Of the block in which it was busiest."""
-    share = max((found.client_share for each in processes if (found := _figures(each)) is not None), default=0.0)
-    reasons = [f"used {quantity_text.share(share)} of a core"] if share > _BUSY_SHARE else []
-    if late_ns := max(map(_late_ns, processes), default=0.0):
-        reasons.append(f"began one request in a hundred {quantity_text.duration(late_ns)} late or later")
-    return [Notice(BUSY_CLIENT, f"the client {' and '.join(reasons)}, which is part of the times")] if reasons else []
-
-
-def _late_ns(process: ProcessResult) -> float:
-    figures, first = _figures(process), process.timings.get(TIME_TO_FIRST_TOKEN)
-    if figures is None or first is None:
-        return 0.0
-    late_ns = figures.lateness_p99_ns or 0.0
-    return late_ns if late_ns > max(_LATE_SHARE * first.p50_ns, _LATE_NS) else 0.0

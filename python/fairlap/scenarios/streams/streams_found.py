@@ -63,6 +63,22 @@ class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
     client_share: float  # of a core
 
 
+class Percentiles(msgspec.Struct, frozen=True):
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+
+
+class ClientFloor(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client adds to times, by percentile of the requests that it sent to a server of known times."""
+
+    requests: int
+    answered: int
+    first_token: Percentiles | None  # None where no request was answered
+    per_token: Percentiles | None  # of pieces that all came at once; None where there was one
+    whole_answer: Percentiles | None  # likewise
+
+
 class Agreement(msgspec.Struct, frozen=True):
     """The answers of one server compared with those of another, prompt by prompt."""
 
@@ -93,6 +109,7 @@ class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
     alone_ns: float | None = None  # what an answer takes while nothing else is asked
     figures: StreamFigures | None = None  # None where it was not loaded
     search: LoadFound | None = None
+    client_floor: ClientFloor | None = None  # None where no answer came, or a function is the client
     agreement: Agreement | None = None  # with the first of the contestants that answered in its block
     unqualified: Notice | None = None  # why it is not ranked, by what was seen before the load
     requests: RequestStamps = RequestStamps()

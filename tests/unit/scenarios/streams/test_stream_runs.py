@@ -14,7 +14,7 @@ import pytest
 from command_line import here, refusal
 from fairlap.scenarios.streams.race.stream_race import StreamRace
 from published_schemas import checked
-from stream_races import TOKENS, file_of_prompts
+from stream_races import TOKENS, file_of_prompts, without_client_floor
 from stream_server import StreamingServer
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
@@ -48,6 +48,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
         StreamingServer(first_ms=12.0) as slow,
     ):
         patch.setenv("KEY_OF_SERVER", SECRET)
+        without_client_floor(patch)
         patch.setenv("FAIRLAP_STORE", str(store))
         found = Stored(folder, store, prompts, (fast, slow), {}, {})
         options = ("--tokens", TOKENS, "--concurrency", 2, "--trial", "20ms", "--quiet")

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,17 +22,19 @@ from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.client import httpx_module
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.examination import examine
+from fairlap.scenarios.streams.figures import answered_per_s
+from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.race.planned_load import asked_by
 from fairlap.scenarios.streams.race.turn import Turn, fill
 from fairlap.scenarios.streams.rate_trials import search_rate
-from fairlap.scenarios.streams.streams_found import Agreement
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
 
 _SEARCH_CONNECTIONS = 64
 _SPARE_CONNECTIONS = 16
 _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
-_FEWEST_REQUESTS = 20
+_FEWEST_REQUESTS, _MOST_TO_KNOWN_SERVER = 20, 100
 _MOST_SEED = 2**31
 
 
@@ -39,16 +42,19 @@ class StreamRace(OwnRace):
     _asked: StreamsAsked
     _contestants: dict[str, Contestant]
     _trial_s: float
+    _known_port: int
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        httpx_module()
         self._asked = asked_by(self.plan)
+        if any(each.function is None for each in self._asked.servers):
+            httpx_module()
         names = [each.text for each in self.plan.contestants]
         self._contestants = {name: Contestant(server) for name, server in zip(names, self._asked.servers, strict=True)}
         try:
-            self._examine()
-            yield
+            with known_server() as self._known_port:
+                self._examine()
+                yield
         finally:
             for contestant in self._contestants.values():
                 contestant.close()
@@ -76,6 +82,10 @@ class StreamRace(OwnRace):
             self.progress.began(result)
             result.began_s = self.elapsed_s
             turns[result.contestant] = self._turn(self._contestants[result.contestant], seed)
+        turns = {
+            name: replace(turn, client_floor=self._client_floor(self._contestants[name], turn, seed))
+            for name, turn in turns.items()
+        }
         agreed = self._agreements(turns)
         found = []
         for result in began:
@@ -83,6 +93,25 @@ class StreamRace(OwnRace):
             samples = fill(result, self._contestants[name], turns[name], self._asked, agreed.get(name))
             found.append((result, samples))
         return found
+
+    def _client_floor(self, contestant: Contestant, turn: Turn, seed: int) -> ClientFloor | None:
+        """Ask a server that does nothing as often as this one answered; a function is its own client."""
+        if turn.served is None or not turn.served.answered.any() or contestant.server.function is not None:
+            return None
+        least_per_s = _FEWEST_REQUESTS / max(self._trial_s, _SHORTEST_TRIAL_S)
+        rate_per_s = max(answered_per_s(turn.served), least_per_s)
+        requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
+        requests = min(requests, _MOST_TO_KNOWN_SERVER)
+        due_ns = random_arrivals_ns(requests, rate_per_s, seed)
+        connections = self._connections(rate_per_s, requests)
+        return client_against(self._known_port, contestant, turn.served, self._asked, due_ns, connections, seed)
+
+    def _connections(self, rate_per_s: float, requests: int) -> int:
+        load = self._asked.load
+        if load.searches:
+            return load.connections or _SEARCH_CONNECTIONS
+        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
+        return load.concurrency or min(load.connections or min(usual, MOST_WORKERS), requests)
 
     def _begun(self, block: Block, name: str) -> ProcessResult:
         return ProcessResult(
@@ -118,9 +147,8 @@ class StreamRace(OwnRace):
 
     def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> Served:
         requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
-        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
-        connections = min(self._asked.load.connections or min(usual, MOST_WORKERS), requests)
-        return contestant.load(self._asked, random_arrivals_ns(requests, rate_per_s, seed), connections, seed)
+        due_ns = random_arrivals_ns(requests, rate_per_s, seed)
+        return contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
 
     def _by_users(self, contestant: Contestant, users: int, seed: int) -> Served:
         requests = max(math.ceil(users * self._trial_s / min(self._alone_s)), 2 * users)

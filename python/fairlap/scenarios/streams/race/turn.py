@@ -19,7 +19,7 @@ from fairlap.scenarios.streams.equal_tokens import E_DROPPED_REQUESTS
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.scenario import CERTIFICATES
-from fairlap.scenarios.streams.streams_found import Agreement, StreamsFound
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
 
 _METHOD = "stamped when its last token came, from when it was due or its user free"
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
@@ -35,6 +35,7 @@ class Turn:
     served: Served | None = None
     search: LoadFound | None = None
     elapsed_s: float = 0.0
+    client_floor: ClientFloor | None = None
 
     @property
     def loads(self) -> list[Served]:
@@ -58,6 +59,7 @@ def fill(
         alone_ns=1e9 * examined.alone_s if examined.answers else None,
         figures=figures,
         search=turn.search,
+        client_floor=turn.client_floor,
         agreement=agreement,
         unqualified=None if why_not is None else Notice(why_not.code, why_not.why),
     )
@@ -94,7 +96,7 @@ def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked
         "api": server.api,
         "length": "forced" if examined.fields == "forced" else "not forced",
         "tokens counted by": " and ".join(counted),
-        CERTIFICATES: asked.certificates.text if server.address.scheme == "https" else "none, by http",
+        CERTIFICATES: server.why_no_certificate or asked.certificates.text,
         "http": examined.http_version,
     }
     return {name: value for name, value in found.items() if value}
