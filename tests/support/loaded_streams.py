@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from fairlap.request.names import Contestants
-from fairlap.scenarios.streams.asked import streams_asked
+from fairlap.scenarios.streams.asked import StreamsAsked, streams_asked
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.examination import examine
 from fairlap.scenarios.streams.issue import Served
@@ -24,13 +24,18 @@ def prompts_in(folder: Path) -> Path:
     return path
 
 
-def loaded(
-    server: StreamingServer, folder: Path, due_ns: npt.NDArray[np.float64], connections: int, **more: Any
-) -> Served:
+def examined(server: StreamingServer, folder: Path, **more: Any) -> tuple[StreamsAsked, Contestant]:
     asked = streams_asked(prompts_in(folder), Contestants(server.at()), tokens=TOKENS, **more)
     contestant = Contestant(asked.servers[0])
     contestant.examined = examine(asked.servers[0], asked.certificates.context(), asked.prompts[:1], TOKENS)
     assert contestant.examined.why_not is None
+    return asked, contestant
+
+
+def loaded(
+    server: StreamingServer, folder: Path, due_ns: npt.NDArray[np.float64], connections: int, **more: Any
+) -> Served:
+    asked, contestant = examined(server, folder, **more)
     try:
         return contestant.load(asked, due_ns, connections, 1)
     finally:

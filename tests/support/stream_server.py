@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -42,7 +44,7 @@ class Truth:
 
 @dataclass
 class Behaviour:
-    """``fault`` is what goes wrong with requests from ``fault_from`` on, every ``fault_every``-th."""
+    """``fault``, or several in turn, goes wrong with every ``fault_every``-th request from ``fault_from`` on."""
 
     first_ms: float = 0.0
     each_ms: float = 0.0
@@ -61,7 +63,7 @@ class Behaviour:
     fault_every: int = 1
 
 
-class _Over(Exception):
+class Over(Exception):
     """The connection is to be closed."""
 
 
@@ -118,7 +120,7 @@ class StreamingServer:
                 headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 await self._answer(head[0], headers, body, writer)
-        except (_Over, OSError, EOFError):
+        except (Over, OSError, EOFError):
             pass
         finally:
             writer.transport.abort()
@@ -127,7 +129,7 @@ class StreamingServer:
         method, path, _ = line.split(" ")
         if method == "GET":
             found = [asdict(each) for each in self.truths] if path == "/truth" else {"data": []}
-            writer.write(_whole(200, json.dumps(found)))
+            writer.write(whole(200, json.dumps(found)))
             return
         asked = json.loads(body)
         number = len(self.requests)
@@ -135,12 +137,13 @@ class StreamingServer:
         behaviour = self.behaviour
         if behaviour.key and headers.get("authorization") != f"Bearer {behaviour.key}":
             got = headers.get("authorization", "none")
-            writer.write(_whole(401, json.dumps({"error": {"message": f"wrong key: {got}"}})))
+            writer.write(whole(401, json.dumps({"error": {"message": f"wrong key: {got}"}})))
         elif unknown := next((name for name in behaviour.refused if name in str(asked)), ""):
-            writer.write(_whole(400, json.dumps({"error": {"message": f"unknown field {unknown}"}})))
+            writer.write(whole(400, json.dumps({"error": {"message": f"unknown field {unknown}"}})))
         else:
             is_faulty = number >= behaviour.fault_from and number % behaviour.fault_every == 0
-            await self._stream(path, asked, writer, behaviour.fault if is_faulty else "")
+            faults = behaviour.fault.split(",")
+            await self._stream(path, asked, writer, faults[number // behaviour.fault_every % len(faults)] * is_faulty)
 
     async def _stream(self, path: str, asked: dict[str, Any], writer: asyncio.StreamWriter, fault: str) -> None:
         prompt = asked["prompt"] if "prompt" in asked else asked["messages"][0]["content"]
@@ -153,11 +156,11 @@ class StreamingServer:
             return
         async with self._slots:
             truth.began_ns = now_ns()
-            writer.write(_HEAD)
+            writer.write(HEAD)
             await self._tokens(path, asked, truth, writer, fault)
         if self.behaviour.done and fault != "unfinished":
             writer.write(_event("[DONE]"))
-        writer.write(_END)
+        writer.write(END)
         await writer.drain()
 
     async def _tokens(
@@ -170,7 +173,7 @@ class StreamingServer:
         each_ms = behaviour.each_ms * (fast if behaviour.remembers == "answers" else 1.0)
         chat = "chat" in path
         words = self._words(truth.prompt, tokens, fault)
-        last = tokens // 2 if fault in ("unfinished", "cut", "short", "stops", "stalls") else tokens
+        last = tokens // 2 if fault in ("unfinished", "cut", "reset", "short", "stops", "stalls") else tokens
         began_s, sent, place = time.monotonic(), 0, 0
         while sent < last:
             count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)
@@ -196,16 +199,16 @@ class StreamingServer:
 
     async def _write_event(self, writer: asyncio.StreamWriter, data: str) -> None:
         if self.behaviour.comments:
-            writer.write(_chunked(b": still here\n\n"))
+            writer.write(chunked(b": still here\n\n"))
         if not self.behaviour.split:
             writer.write(_event(data))
         else:
-            whole = f"data: {data}\n\n".encode()
-            middle = len(whole) // 2
-            writer.write(_chunked(whole[:middle]))
+            event = f"data: {data}\n\n".encode()
+            middle = len(event) // 2
+            writer.write(chunked(event[:middle]))
             await writer.drain()
             await asyncio.sleep(0)
-            writer.write(_chunked(whole[middle:]))
+            writer.write(chunked(event[middle:]))
         await writer.drain()
 
 
@@ -214,43 +217,43 @@ def _choice(chat: bool, text: str, finish: str | None = None) -> dict[str, Any]:
     return {"object": "chunk", "choices": [{"index": 0, **said, "finish_reason": finish}]}
 
 
-def _whole(status: int, body: str, kind: str = "application/json", more: str = "") -> bytes:
+def whole(status: int, body: str, kind: str = "application/json", more: str = "") -> bytes:
     head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
     return (head + body).encode()
 
 
-def _chunked(data: bytes) -> bytes:
+def chunked(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
 def _event(data: str) -> bytes:
-    return _chunked(f"data: {data}\n\n".encode())
+    return chunked(f"data: {data}\n\n".encode())
 
 
-_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-_END = b"0\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
 
 ANSWERS: dict[str, bytes] = {
-    "429": _whole(429, '{"error": {"message": "too much\\u001b[2J to do"}}'),
-    "500": _whole(500, "out of memory"),
-    "redirects": _whole(302, "", more="Location: http://192.0.2.1/v1/completions\r\n"),
-    "html": _whole(200, "<p/>", "text/html"),
+    "429": whole(429, '{"error": {"message": "too much\\u001b[2J to do"}}'),
+    "500": whole(500, "out of memory"),
+    "redirects": whole(302, "", more="Location: http://192.0.2.1/v1/completions\r\n"),
+    "html": whole(200, "<p/>", "text/html"),
     "no http": b"SSH-2.0-OpenSSH_9.9\r\n\r\n",
-    "rubbish": _HEAD + _event('{"choices": [{"text": 7') + _event("[DONE]") + _END,
-    "error": _HEAD + _event('{"error": {"message": "out of memory"}}') + _event("[DONE]") + _END,
-    "ten megabytes": _HEAD + _event(json.dumps(_choice(False, "x" * 10**7))) + _END,
+    "rubbish": HEAD + _event('{"choices": [{"text": 7') + _event("[DONE]") + END,
+    "error": HEAD + _event('{"error": {"message": "out of memory"}}') + _event("[DONE]") + END,
+    "ten megabytes": HEAD + _event(json.dumps(_choice(False, "x" * 10**7))) + END,
 }
 """What is sent in place of an answer, by the fault."""
 
 ENDLESS: dict[str, bytes] = {
     "silent": b"",
-    "comments for ever": _chunked(b": wait\n\n"),
+    "comments for ever": chunked(b": wait\n\n"),
     "tokens for ever": 8 * _event(json.dumps(_choice(False, " more"))),
 }
 
 
 async def _goes_on_for_ever(piece: bytes, writer: asyncio.StreamWriter) -> None:
-    writer.write(_HEAD if piece else b"")
+    writer.write(HEAD if piece else b"")
     while True:
         writer.write(piece)
         await writer.drain()
@@ -258,9 +261,11 @@ async def _goes_on_for_ever(piece: bytes, writer: asyncio.StreamWriter) -> None:
 
 
 async def _goes_wrong_later(fault: str, writer: asyncio.StreamWriter) -> None:
-    if fault == "cut":
+    if fault in ("cut", "reset"):
         await asyncio.sleep(0.01)
-        raise _Over
+        if fault == "reset":  # no orderly end: RST
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise Over
     if fault == "stalls":
         await asyncio.sleep(30)
 

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine.load import random_arrivals_ns
-from fairlap.scenarios.streams.asked import Bounds
-from fairlap.scenarios.streams.figures import Tokens, figures_of
+from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.streams.figures import Tokens, times_of
+from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
-from loaded_streams import TOKENS, loaded
+from loaded_streams import TOKENS, examined, loaded
 from stream_server import in_a_process
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
@@ -49,16 +50,17 @@ def is_within_2_percent_or_1_ms(events: tuple[int, ...], folder: Path) -> bool:
         for each, answer in zip(in_order, served.answers, strict=True)
     ]
     assert min(wrote_first) >= 50e6
-    found = figures_of([served], TOKENS, Bounds())
-    assert found.first_token is not None
-    assert found.per_token is not None
-    assert found.between_tokens is not None
+    found = times_of(served)
     assert served.uncertainty_ns < 1e5
-    measured = (
-        *((found.first_token.p50_ns, wrote_first, 0.5), (found.first_token.p90_ns, wrote_first, 0.9)),
-        *((found.per_token.p50_ns, per_token, 0.5), (found.per_token.p90_ns, per_token, 0.9)),
-        *((found.between_tokens.p50_ns, gaps, 0.5), (found.between_tokens.p90_ns, gaps, 0.9)),
-    )
+    measured = [
+        (float(np.quantile(found[name], quantile)), true, quantile)
+        for name, true in (
+            (TIME_TO_FIRST_TOKEN, wrote_first),
+            (TIME_PER_OUTPUT_TOKEN, per_token),
+            (TOKEN_GAP, gaps),
+        )
+        for quantile in (0.5, 0.9)
+    ]
     return all(close(each, float(np.quantile(true, quantile))) for each, true, quantile in measured)
 
 
@@ -67,6 +69,31 @@ def test_times_of_tokens_are_within_2_percent_or_1_ms_of_when_the_server_wrote_t
     events: tuple[int, ...], tmp_path: Path
 ) -> None:
     assert any(is_within_2_percent_or_1_ms(events, tmp_path) for _ in range(ATTEMPTS))
+
+
+def is_what_the_client_adds(folder: Path) -> bool:
+    """By the null server, and by what the tests' own server wrote down of a load of the same arrivals."""
+    due_ns = random_arrivals_ns(40, 20, 3)
+    with in_a_process() as server:
+        asked, contestant = examined(server, folder, rate=20.0)
+        served = contestant.load(asked, due_ns, 16, 1)
+        contestant.close()
+    truths = {each.prompt: each for each in server.truths[-len(due_ns) :]}
+    in_order = [truths[f"number {prompt}"] for prompt in served.prompts.tolist()]
+    sent_ns = start_ns(served) + served.from_ns + served.lateness_ns
+    had_ns = np.array([each.came_ns for each in in_order], np.float64)
+    wrote_ns = np.array([each.tokens_ns[0] for each in in_order], np.float64)
+    came_ns = np.array([each.came_ns[0] for each in served.answers], np.float64)
+    added_ns = had_ns - sent_ns + came_ns - wrote_ns
+    with known_server() as port:
+        floor = client_against(port, contestant, served, asked, due_ns, 16, 1).first_token
+    assert floor is not None
+    assert added_ns.min() > 0
+    return abs(floor.p50_ns - float(np.median(added_ns))) < 0.5e6
+
+
+def test_what_the_client_adds_is_what_another_server_sees_of_it(tmp_path: Path) -> None:
+    assert any(is_what_the_client_adds(tmp_path) for _ in range(ATTEMPTS))
 
 
 def by_recursion(due_ns: Times, service_ns: Times, slots: int) -> Times:

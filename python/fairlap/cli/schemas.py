@@ -31,7 +31,6 @@ from fairlap.results.collectives import CollectivesResult
 from fairlap.scenarios.callables.axes.axes_document import AxesDocument
 from fairlap.scenarios.callables.comparison_document import ComparisonDocument
 from fairlap.scenarios.callables.untrusted.document import UntrustedDocument
-from fairlap.scenarios.streams.document import StreamsDocument
 from fairlap.store.runs.run_file import RunDocument
 from fairlap.store.search import RunSummaries
 from fairlap.store.shared.sending import CarriedRuns
@@ -49,7 +48,6 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "time with several callables": ComparisonDocument,
     "time --axis": AxesDocument,
     "time --untrusted": UntrustedDocument,
-    "load PROMPTS.jsonl": StreamsDocument,
     "suite run, suite show": SuiteDocument,
     "suite list": suite.SuiteList,
     "sweep": SweepDocument,

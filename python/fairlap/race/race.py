@@ -91,6 +91,11 @@ class Race:
         """What is under way after the blocks; empty before."""
         return self._after_blocks.doing
 
+    @property
+    def failures(self) -> Sequence[str]:
+        """Of files of weights that could not be written."""
+        return self.kept_weights.failures
+
     def run(self, after_block: Callable[[], object] = lambda: None) -> None:
         """Make ready what every contestant is handed, then run block after block."""
         for _ in self.in_blocks(after_block):

@@ -74,7 +74,9 @@ def roofs_for(
     announce: Callable[[str], None] = lambda _: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Roofs | None:
-    """Of what the plan runs on, measured before or now; None where they cannot be."""
+    """Of what the plan runs on, measured before or now; None where they cannot be, or it does not run here."""
+    if any(each.own_race for each in plan.scenarios):
+        return None
     try:
         if plan.device != "cpu":
             if kept_roofs_of_device(plan.device) is None:

@@ -16,11 +16,12 @@ import msgspec
 from fairlap import quantity_text
 from fairlap.errors import FairlapError
 from fairlap.race.counted_blocks import design_of, trouble, work_blocks
+from fairlap.race.own_race import own_race_of
 from fairlap.race.planning.plan import Measuring
 from fairlap.race.planning.plan_drawing import draw_plan
 from fairlap.race.race import Race
 from fairlap.race.stopping import Ending
-from fairlap.request.names import ContestantName
+from fairlap.request.names import AGAIN, ContestantName
 from fairlap.request.race_request import BLOCKS_UNTIL_DECIDED, DEFAULT_BUDGET_S, MOST_EPOCHS_BY_DEFAULT
 from fairlap.request.work import Conditions, Work
 from fairlap.scenarios.contract import scenario_of
@@ -56,7 +57,7 @@ class Trial:
 
     @property
     def pair(self) -> tuple[ContestantName, ContestantName]:
-        other = f"{self.contestant.text} ({f'slower by {self.slowdown}' if self.slowdown else 'again'})"
+        other = f"{self.contestant.text}{f' (slower by {self.slowdown})' if self.slowdown else AGAIN}"
         options = (*self.contestant.options, (OPTION, self.slowdown)) if self.slowdown else self.contestant.options
         return self.contestant, msgspec.structs.replace(self.contestant, text=other, options=options)
 
@@ -80,7 +81,8 @@ def verdicts_of(trial: Trial, runs: int, seed: int) -> Iterator[Comparison]:
             to_score=trial.to_score,
             most_epochs=MOST_EPOCHS_BY_DEFAULT,
         )
-        race = Race(plan, ending=Ending(plan, budget_s=trial.budget_s if trial.blocks is None else None))
+        ending = Ending(plan, budget_s=trial.budget_s if trial.blocks is None else None)
+        race = (own_race_of(plan) or Race)(plan, ending=ending)
         race.run()
         [blocks] = work_blocks(plan, race.processes, trial.conditions, on_any_machine=True)
         if blocks.table is None:

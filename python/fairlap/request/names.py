@@ -35,6 +35,7 @@ CALL, PATH = "call", "path"  # its options
 BENCHMARK = "benchmark"  # the framework of a benchmark of an existing suite; PATH is an option of it too
 VALUE, UNIT = "value", "unit"  # settings in force, of what it is ranked by where that is no time
 REPORTED_VALUE = "reported_value"  # the quantity, then
+AGAIN = " (again)"  # after the name of a contestant that races itself
 FILE = "file"  # an option of any framework: the one that it runs, of several files of a model
 
 

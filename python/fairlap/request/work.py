@@ -14,6 +14,7 @@ from fairlap.request.fields.mix import Mix
 from fairlap.request.fields.scale import Scale
 from fairlap.request.fields.source import Source
 from fairlap.request.fields.stages import Stages
+from fairlap.request.fields.streams import StreamLoad
 from fairlap.request.fields.training import Training
 from fairlap.request.fields.training_data import ItemSizes, TrainingData
 
@@ -79,6 +80,7 @@ class Work(msgspec.Struct, frozen=True):
     scale: Scale | None = None  # where the same work is raced at several
     stages: Stages | None = None  # where all from file to answer is timed
     sizes_of_calls: Mix | None = None  # of a built-in model, where they change; a user's model has them in its source
+    streams: StreamLoad | None = None  # where prompts are sent to servers; then ``model`` is the name of their file
 
     @property
     def id(self) -> str:
@@ -95,6 +97,8 @@ class Work(msgspec.Struct, frozen=True):
         """The label without the model."""
         if self.of_data:
             return f"passes over {quantity_text.count(self.batch, 'item')}"
+        if self.streams is not None:
+            return self.streams.text
         mode = self.mode if self.training is None else f"{self.mode} {self.training.text}"
         start = "" if self.start is None else f" · from {self.start.text}"
         on = "" if self.train_on is None else f" · on {self.train_on.label}"
@@ -163,7 +167,8 @@ _DIGITS_OF_ID = 16
 
 @cache
 def _id_of(work: Work) -> str:
-    named = work if work.source is None else msgspec.structs.replace(work, model="")
+    of_file = work.source is not None or work.streams is not None
+    named = msgspec.structs.replace(work, model="") if of_file else work
     return hashlib.sha256(msgspec.json.encode(_defining(named), order="sorted")).hexdigest()[:_DIGITS_OF_ID]
 
 

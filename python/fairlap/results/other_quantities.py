@@ -196,7 +196,7 @@ def _p99(process: ProcessResult, work: Work) -> float | None:
 
 
 def _throughput(process: ProcessResult, work: Work) -> float | None:
-    return work.batch / process.call_ns * 1e9
+    return process.items_per_s(work.batch)
 
 
 def _first(process: ProcessResult, work: Work) -> float | None:

@@ -117,7 +117,7 @@ def _row(
         **largest_batch_of(result, asked_for=run.plan.max_batch > 0 and work_result.conditions == run.plan.headline),
         **utilisation_of(result, threads=run.plan.threads_of(work), device=run.plan.device),
         **energy,
-        **_cost(estimate(result.finished, lambda process: process.call_ns), work, price),
+        **_cost(estimate(result.finished, lambda process: process.batch_ns(work.batch)), work, price),
         **errors_of(run.plan, result),
         **{name: cell for side in results_sides() for name, cell in side.cells(result, work, price).items()},
         **scaling_cells(scaling, result.contestant, work, work_result.conditions),

@@ -35,6 +35,7 @@ _BUILT_IN = (
     "fairlap.scenarios.passes.scenario:PassesOverData",
     "fairlap.scenarios.mixed_sizes.scenario:MixedSizes",
     "fairlap.scenarios.load.scenario:LoadScenario",
+    "fairlap.scenarios.streams.scenario:StreamedAnswers",
     "fairlap.scenarios.learning.scenario:TrainingToAScore",
     "fairlap.scenarios.calls.calls_scenario:Calls",  # of everything that no other one is asked for
 )
@@ -112,6 +113,8 @@ class Scenario(ABC):
 
     judges_rounds: ClassVar[bool] = True  # whether more rounds in a block make the figure that is judged narrower
     after_turns: ClassVar[str] = ""  # "module:class" of what a process is asked for once its calls have been timed
+    own_race: ClassVar[str] = ""  # "module:class" of an OwnRace, where contestants are not processes of fairlap's
+    where: ClassVar[str] = ""  # these run, in titles; elsewhere the device and its threads are named
     race_side: ClassVar[str] = ""  # "module:class" of what it makes of a request: a RaceSide
     results_side: ClassVar[str] = ""  # "module:class" of its columns: a ResultsSide
     render_side: ClassVar[str] = ""  # "module:class" of how it is shown: a RenderSide

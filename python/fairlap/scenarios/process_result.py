@@ -24,6 +24,7 @@ from fairlap.scenarios.mixed_sizes.mix_messages import MixFound
 from fairlap.scenarios.passes.passes_found import PassesFound
 from fairlap.scenarios.ranks.ranks_messages import RanksFound
 from fairlap.scenarios.solving.work_precision import WorkPrecision
+from fairlap.scenarios.streams.streams_found import StreamsFound
 
 Outcome = Literal[
     "finished",
@@ -161,6 +162,7 @@ class ProcessResult(msgspec.Struct):
     passes: PassesFound | None = None  # of an input pipeline over data on disk
     work_precision: WorkPrecision | None = None  # of a solver of differential equations
     ranks: RanksFound | None = None  # where several processes shared its steps
+    streams: StreamsFound | None = None  # of prompts that were sent to a server
     rounds_ns: list[float] = []  # the median call of each of its turns in the block; empty when it had one turn
     round_samples: list[int] = []  # of the headline in each of these turns; unknown in runs of before it was kept
     in_rounds_s: float = 0.0  # wall time of these turns, with what each begins with
@@ -179,6 +181,7 @@ class ProcessResult(msgspec.Struct):
     repeats: int = 0  # how often it was run before, while the GPU was slowed down
     feeding: Feeding | None = None
     tokens_per_call: int = 0  # of all items, where the model generates
+    overlapping_per_s: float | None = None  # items in a second, where calls overlap and their times give no rate
     call_cost: CallCost | None = None  # None where it is unknown what a call computes
     overhead_ns: float | None = None  # of a call with next to nothing to compute; of one process of each contestant
     overhead_absent: str = ""  # why that is unknown, where it was asked for
@@ -237,6 +240,13 @@ class ProcessResult(msgspec.Struct):
         if self.feeding is not None and self.feeding.calls:
             return self.feeding.wall_ns / self.feeding.calls
         return self.headline.p50_ns
+
+    def batch_ns(self, batch: int) -> float:
+        """Of a call; where calls overlap, the time in which as many items are answered."""
+        return self.call_ns if self.overlapping_per_s is None else batch / self.overlapping_per_s * 1e9
+
+    def items_per_s(self, batch: int) -> float:
+        return batch / self.batch_ns(batch) * 1e9
 
     @property
     def cpu_time_ns(self) -> float | None:

@@ -152,7 +152,7 @@ def offered(*words: str) -> list[str]:
 
 def test_models_and_files_are_offered_to_race() -> None:
     assert offered("compare", "ml") == ["mlp", "ml"]  # the shell completes the last one as a file
-    assert offered("self-test", "conv") == ["conv2d", "convnet"]
+    assert offered("self-test", "conv") == ["conv2d", "convnet", "conv"]
 
 
 def test_contestants_are_offered_with_their_variants_after_a_comma_too() -> None:

@@ -10,6 +10,7 @@ import click
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
 from fairlap.cli.options.source_options import GENERATE, source_options
+from fairlap.cli.options.stream_options import FIRST_TOKEN, TRIAL, stream_options
 from fairlap.cli.options.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.races.stream_race import are_prompts, race_streams, refuse_options_of_streams
@@ -44,17 +45,8 @@ fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate
 @click.option("--p99", type=LATENCY, help="Ninety-nine of a hundred requests are answered within DURATION: 20ms.")
 @click.option("--p90", type=LATENCY, help="Nine of ten requests are answered within DURATION.")
 @click.option("--p50", type=LATENCY, help="Half of the requests are answered within DURATION.")
-@click.option(
-    "--first-token",
-    type=LATENCY,
-    help="The first token of as many requests comes within DURATION.",
-)
-@click.option("--tokens", type=int, help="PROMPTS.jsonl: tokens of each answer.")
-@click.option("--rate", type=float, metavar="PER_S", help="PROMPTS.jsonl: requests per second, at random.")
-@click.option("--concurrency", type=int, help="PROMPTS.jsonl: users, who ask again when they have their answer.")
-@click.option("--per-token", type=LATENCY, help="PROMPTS.jsonl: further tokens come within DURATION each, on average.")
-@click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone.")
-@click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates.")
+@FIRST_TOKEN
+@stream_options
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
@@ -66,7 +58,7 @@ fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate
     help="Serve up to so many waiting requests in one call.  [default: 1]",
 )
 @click.option("--longest-wait", type=LATENCY, help="With --largest-batch: wait DURATION for a batch to fill.")
-@click.option("--trial", type=DURATION, help="The longest time of a trial of one rate.  [default: 2s]")
+@TRIAL
 @click.option(
     "--scenario",
     type=click.Choice(get_args(Scenario)),
@@ -161,10 +153,11 @@ def command(
     Exit status: 0 when a contestant has a figure, even if others have none; 1 when none has one (no rate meets the
     bound), a file was lost or the run could not be stored; 2 for an invalid request, 130 after Ctrl-C.
     """
-    if are_prompts(models):
-        race_streams(models, given, context, quiet=quiet, as_json=as_json, output=given["output"])
-    refuse_options_of_streams(given)
     options = PlanOptions(dry_run, save_plan, plan_file, resume)
+    if are_prompts(models):
+        race_streams(models, given, context, options, store=store, quiet=quiet, as_json=as_json)
+        return
+    refuse_options_of_streams(given)
     race_as_asked(models, given, _requested, options, store=store, quiet=quiet, as_json=as_json, require=_require_load)
 
 

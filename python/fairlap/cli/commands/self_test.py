@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ import msgspec
 from fairlap import quantity_text, verdict
 from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import JSON, OUTPUT_JSON, WAIT, writable
-from fairlap.cli.options.values import CONTESTANT, DEVICE, DURATION, MODEL, SHARE
+from fairlap.cli.options.stream_options import FIRST_TOKEN, TRIAL, stream_options
+from fairlap.cli.options.values import CONTESTANT, DEVICE, DURATION, MODEL_OR_FILE, SHARE
 from fairlap.cli.output import print_note, print_result
+from fairlap.cli.races.stream_race import streamed_in_self_test
 from fairlap.errors import InvalidRequest
 from fairlap.interrupts import ignore_signals, interrupted_once, status_of
 from fairlap.launch.runners import require_known
@@ -30,7 +33,7 @@ from fairlap.request.fields.server_address import require_confirmed
 from fairlap.request.names import ContestantName, Contestants
 from fairlap.request.race_request import DEFAULT_BUDGET_S, RaceRequest
 from fairlap.request.units import require_within_a_day
-from fairlap.request.work import Conditions
+from fairlap.request.work import Conditions, Work
 from fairlap.verdict.false_positive_rate import false_positives
 
 _MOST_SEED = 2**31
@@ -68,20 +71,18 @@ def run_self_test(
     seed: int | None,
     device: str,
     wait: bool | None,
+    streamed: Work | None = None,
     **of_scenario: Any,
 ) -> int:
     """Run the trials and return the exit status: 0 when the promise holds, 1 when it does not, 130 when interrupted.
 
-    ``of_scenario`` are fields of a request that ask for a scenario.
+    ``of_scenario`` are fields of a request that ask for a scenario; ``streamed`` is what a server is asked instead.
     """
-    request = RaceRequest(models=(model,), contestants=Contestants.of((name,)), batch=batch, **of_scenario)
-    request = msgspec.structs.replace(request, mode=mode_asked(request))
-    offered = works_asked(request, (), lambda _: None)
-    for side in sides_asked(request):
-        side.plan_fields(request, offered)
-    [(work, _)] = offered
-    require_known((name,))
-    require_confirmed((name,), remote=False)
+    work = streamed
+    if work is None:
+        work = _work_asked(model, name, batch, of_scenario)
+        require_known((name,))
+        require_confirmed((name,), remote=False)
     if name.best:
         raise InvalidRequest(
             f"{name.text}: a self-test races fixed settings; write the variant and the options instead of best"
@@ -115,6 +116,16 @@ def run_self_test(
             print_note("interrupted while waiting for another race")
             return status_of(interrupt)
         return _run_self_test(trial, runs, seed, slowdown or 0.0, output, as_json=as_json)
+
+
+def _work_asked(model: str, name: ContestantName, batch: int | None, of_scenario: Mapping[str, Any]) -> Work:
+    request = RaceRequest(models=(model,), contestants=Contestants.of((name,)), batch=batch, **of_scenario)
+    request = msgspec.structs.replace(request, mode=mode_asked(request))
+    offered = works_asked(request, (), lambda _: None)
+    for side in sides_asked(request):
+        side.plan_fields(request, offered)
+    [(work, _)] = offered
+    return work
 
 
 def _run_self_test(
@@ -186,21 +197,26 @@ def _document(trial: Trial, seed: int, verdicts: list[verdict.Comparison], passe
     "self-test",
     cls=Command,
     sections=RACE_SECTIONS,
-    essential="on runs budget slowdown threads to-score output",
+    essential="on runs budget slowdown threads to-score tokens output",
     examples="""
 fairlap self-test convnet --on onnxruntime --runs 20
     Count false positives in twenty races of equals.
 fairlap self-test convnet --on torch --slowdown 2%
     Count how often a true difference of 2 % is found.
+fairlap self-test prompts.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 16 --concurrency 2
+    Load a server of language models under two names.
 """,
 )
-@click.argument("model", type=MODEL, metavar="MODEL")
+@click.argument("model", type=MODEL_OR_FILE, metavar="MODEL|PROMPTS.jsonl")
 @click.option("--on", "contestant", required=True, type=CONTESTANT, help="Contestant to race against itself.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs.")
 @click.option("--budget", type=DURATION, help="Each run: until decided, or for DURATION.  [default: 60s to 150s]")
 @click.option("--blocks", type=click.IntRange(6, 1_000), help="Run a fixed number of blocks instead.")
 @click.option("--slowdown", type=SHARE, help="Slow one of them down by SHARE, and count how often it is found.")
 @click.option("--to-score", type=SHARE, help="Train until SHARE of held-out items is right; compare the times.")
+@FIRST_TOKEN
+@stream_options
+@TRIAL
 @click.option("--batch", type=int, help="Items in one call.  [default: the model's]")
 @click.option("--device", type=DEVICE, default="cpu", show_default=True, help="cpu, cuda or cuda:N.")
 @click.option("--threads", type=int, help="Threads of the contestant.  [default: all cores]")
@@ -220,10 +236,12 @@ fairlap self-test convnet --on torch --slowdown 2%
 def command(model: str, contestant: ContestantName, **options: Any) -> None:
     """Measure the false-positive rate on this machine: race a contestant against itself and count the differences.
 
-    With --to-score it trains, and the time to the score is compared.
+    With --to-score it trains, and the time to the score is compared. With a file of prompts, the contestant is a server
+    of language models, which is loaded under two names.
 
     Every difference found is false, and at most 5 % are promised.
 
     Exit status: 1 when more were found than the promise allows, 130 after Ctrl-C.
     """
-    raise SystemExit(run_self_test(model, contestant, **options))
+    streamed = streamed_in_self_test(model, contestant, options)
+    raise SystemExit(run_self_test(model, contestant, streamed=streamed, **options))

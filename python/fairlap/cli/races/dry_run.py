@@ -22,12 +22,13 @@ def screen_of(plan: Plan, budget_s: float | None = None) -> list[str]:
     more = len(titles) - _MOST_WORKS
     shown = [*titles[:_MOST_WORKS], *([f"and {more} more"] if more > 0 else [])]
     conditions = " and ".join(dict.fromkeys(block.conditions for block in plan.blocks))
+    where = next((each.where for each in plan.scenarios if each.where), "")
     *fewer, most = plan.threads_of_works
-    threads = "".join(f"{each} or " for each in fewer) + count(most, "thread")
+    where = where or f"{plan.device}, {''.join(f'{each} or ' for each in fewer)}{count(most, 'thread')}"
     width = max(len(name.text) for name in plan.contestants)
     return [
         *shown,
-        f"{plan.device}, {threads}, {conditions}",
+        f"{where}, {conditions}",
         *(f"  {name.text:{width}}  {_how_it_runs(name, plan)}" for name in plan.contestants),
         *(f"  left out: {each.name}: {each.why}" for each in plan.skipped),
         _amount(plan, budget_s),
@@ -41,7 +42,10 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
     from fairlap.launch.environments import environments, key_of
     from fairlap.launch.packages.making import making_of
     from fairlap.launch.runners import requirements_of, runs_here
+    from fairlap.race.own_race import own_race_of
 
+    if name.url and own_race_of(plan) is not None:
+        return "runs already"
     try:
         require_programs([name])
     except InvalidRequest as error:
@@ -61,10 +65,12 @@ def _how_it_runs(name: ContestantName, plan: Plan) -> str:
 
 
 def _amount(plan: Plan, budget_s: float | None) -> str:
+    from fairlap.race.own_race import own_race_of
     from fairlap.race.planning.shared_processes import works_of_processes
     from fairlap.race.stopping import Ending
 
-    each = f"a block is {count(len(plan.contestants), 'new process')}"
+    one = "new process" if own_race_of(plan) is None else "turn"
+    each = f"a block is {count(len(plan.contestants), one)}"
     earlier_s = _seconds_for_a_process(plan)
     if plan.until_decided:
         longest_s = Ending(plan, budget_s=budget_s).longest_s

@@ -62,10 +62,6 @@ def race_as_asked(
     ``requested`` is called where the plan is neither saved nor resumed; ``require`` raises for a plan that the command
     does not run.
     """
-    from fairlap.cli.races.run_race import run_race
-    from fairlap.frameworks.programs.command import require_programs
-    from fairlap.race.planning.plan_file import save_plan
-
     require_open_files()
     given = {name: value for name, value in given.items() if value not in (None, ())}
     [first, *others] = models or ("",)
@@ -73,22 +69,38 @@ def race_as_asked(
         models, options = (), replace(options, plan_file=Path(first))
     if options.resume is not None and options.plan_file is not None:
         raise InvalidRequest("a resumed run has its own plan; leave --plan out")
+
+    def planned(notify: Callable[[str], None]) -> Planned:
+        found = _planned(models, given, requested, options, notify, store=store, quiet=quiet, as_json=as_json)
+        require(found.plan)
+        return found
+
+    race_planned(planned, options, quiet=quiet, as_json=as_json)
+
+
+def race_planned(
+    planned: Callable[[Callable[[str], None]], Planned], options: PlanOptions, *, quiet: bool, as_json: bool
+) -> None:
+    """Race a plan that is drawn or read first, or only show it, and end the command."""
+    from fairlap.cli.races.run_race import run_race
+    from fairlap.frameworks.programs.command import require_programs
+    from fairlap.race.planning.plan_file import save_plan
+
     with progress_notes(quiet=quiet) as notes:
-        planned = _planned(models, given, requested, options, notes.announce, store=store, quiet=quiet, as_json=as_json)
-        require(planned.plan)
+        found = planned(notes.announce)
         if options.save_plan is not None:
-            save_plan(planned.plan, options.save_plan)
-        warn_of_too_few_blocks(planned.plan, notes.announce)
+            save_plan(found.plan, options.save_plan)
+        warn_of_too_few_blocks(found.plan, notes.announce)
         if options.dry_run:
-            _say_what_is_not_checked(planned.plan, notes.announce)
-            print_plan(planned.plan, planned.output.options.budget, as_json=as_json)
+            _say_what_is_not_checked(found.plan, notes.announce)
+            print_plan(found.plan, found.output.options.budget, as_json=as_json)
             return
-        require_programs(planned.plan.contestants)
-    raise SystemExit(run_race(planned.plan, planned.output, planned.resumed))
+        require_programs(found.plan.contestants)
+    raise SystemExit(run_race(found.plan, found.output, found.resumed))
 
 
 @dataclass(frozen=True)
-class _Planned:
+class Planned:
     plan: Plan
     output: RunOutput
     resumed: StoredRun | None = None
@@ -104,7 +116,7 @@ def _planned(
     store: bool,
     quiet: bool,
     as_json: bool,
-) -> _Planned:
+) -> Planned:
     """Drawn, read from a file, or that of the run to resume."""
     from fairlap.cli.races.run_race import checked_output
     from fairlap.race.planning.plan_file import load_plan
@@ -123,7 +135,7 @@ def _planned(
         allow(plan)
         require_shared(plan)
         require_contestant(plan, request.baseline)
-        return _Planned(plan, output)
+        return Planned(plan, output)
     trust = bool(given.pop("trust", False))
     of_race = _options_of_saved_plan(models, given)
     resumed = None
@@ -141,7 +153,7 @@ def _planned(
         if of_race.budget is not None:
             plan = msgspec.structs.replace(plan, budget_s=float(of_race.budget))
         plan = with_modules_now(plan)
-    return _Planned(plan, checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json), resumed)
+    return Planned(plan, checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json), resumed)
 
 
 def _options_of_saved_plan(models: tuple[str, ...], given: dict[str, Any]) -> RaceOptions:

@@ -30,6 +30,7 @@ from fairlap.machine.race_lock.lock import one_race
 from fairlap.race.around_blocks.after_blocks import Findings
 from fairlap.race.around_blocks.best_settings import with_best_settings
 from fairlap.race.around_blocks.profiles import require_trace_folder
+from fairlap.race.own_race import OwnRace, own_race_of
 from fairlap.race.planning.kept_plan import plan_to_keep
 from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.works_from_request import metrics_named
@@ -182,16 +183,12 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
         findings.keep_profile, findings.keep_compilation = recorder.record_profile, recorder.record_compilation
     if resumed:
         findings.profiles, findings.compilations = list(resumed.run.profiles), list(resumed.run.compilations)
-    race = Race(
-        plan,
-        progress,
-        ending,
-        record,
-        before,
-        checkpoints,
-        output.options.keep_weights,
-        findings,
-    )
+    race: Race | OwnRace
+    if (own_race := own_race_of(plan)) is not None:
+        race = own_race(plan, progress, ending, record, before)
+    else:
+        weights = output.options.keep_weights
+        race = Race(plan, progress, ending, record, before, checkpoints, weights, findings)
     run.processes, run.profiles, run.compilations = race.processes, findings.profiles, findings.compilations
     earlier_s: Mapping[str, float] = resumed.run.wall_s if resumed else {}
     if resumed:
@@ -232,7 +229,7 @@ def _run_race(plan: Plan, output: RunOutput, resumed: StoredRun | None) -> int:
     not_stored = recorder.loss if recorder else None
     if recorder and run_id:
         run_id, not_stored = recorder.send(run_id)
-    failures = [*race.kept_weights.failures, *write_all(output.files, results)]
+    failures = [*race.failures, *write_all(output.files, results)]
     elsewhere = _kept_elsewhere(run, output) if recorder and not_stored and not run_id else None
     try:
         if output.answer is None:
@@ -278,7 +275,7 @@ def _kept_elsewhere(run: Run, output: RunOutput) -> Path | None:
     return path
 
 
-def _where(race: Race, plan: Plan) -> str:
+def _where(race: Race | OwnRace, plan: Plan) -> str:
     if race.doing:
         return f"while {race.doing}"
     return f"after {plan.counted(len(race.processes))}"

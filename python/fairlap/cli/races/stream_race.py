@@ -1,27 +1,31 @@
-"""``fairlap load PROMPTS.jsonl``: servers that stream, from the options of the command to what is printed."""
+"""``fairlap load PROMPTS.jsonl``: servers that stream, from the options of the command to a race."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from fairlap.cli.options.output_options import writable
-from fairlap.cli.output import print_result, progress_notes
+from fairlap.cli.races.planned_race import Planned, PlanOptions, race_planned
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD
 
+if TYPE_CHECKING:
+    from fairlap.request.names import ContestantName
+    from fairlap.request.work import Work
+    from fairlap.scenarios.streams.asked import StreamsAsked
+
 SUFFIX = ".jsonl"
 OF_STREAMS = ("tokens", "rate", "concurrency", "per_token", "ca", "insecure")
-_SHARED = (
-    *("contestants", "first_token", "workers", "trial", "blocks", "budget", "seed", "baseline", "only_winner"),
-    *("remote", "wait"),
-)
-_OF_OUTPUT = ("models", "output", "as_json", "quiet")
-_INTERRUPTED, _NONE_RANKED = 130, 1
+OF_THE_LOAD = (*OF_STREAMS, "first_token", "workers", "trial")
+_OF_THE_PLAN = ("blocks", "budget", "seed", "only_winner")
+_OF_THE_RACE = ("target", "budget", "baseline", "price", "remote", "wait", "output")
+_OF_THE_COMMAND = ("models", "contestants", "as_json", "quiet", "store", "dry_run", "save_plan")
+_KNOWN = {*OF_THE_LOAD, *_OF_THE_PLAN, *_OF_THE_RACE, *_OF_THE_COMMAND}
+_EXAMPLE = "http://127.0.0.1:8000/v1:model=NAME"
 
 
 def are_prompts(models: Sequence[str]) -> bool:
@@ -41,39 +45,71 @@ def race_streams(
     models: Sequence[str],
     given: Mapping[str, Any],
     context: click.Context,
+    options: PlanOptions,
     *,
+    store: bool,
     quiet: bool,
     as_json: bool,
-    output: Sequence[Path],
 ) -> None:
     """Race what the options ask for, and end the command."""
+    given = {name: value for name, value in given.items() if value not in (None, ())}
+    for name in context.params:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT and name not in _KNOWN:
+            raise InvalidRequest(f"{_option(name)} is not for servers that stream; leave it out", code=E_LOAD)
+
+    def planned(_notify: Callable[[str], None]) -> Planned:
+        return _planned(models, given, store=store, quiet=quiet, as_json=as_json)
+
+    race_planned(planned, options, quiet=quiet, as_json=as_json)
+
+
+def _planned(models: Sequence[str], given: Mapping[str, Any], *, store: bool, quiet: bool, as_json: bool) -> Planned:
+    from fairlap.cli.races.run_race import checked_output
+    from fairlap.race.planning.plan_reach import allow
+    from fairlap.request.race_request import RaceOptions
+    from fairlap.scenarios.streams.race.planned_load import plan_of
+
+    contestants = given.get("contestants", ())
+    asked = streams_given(models, contestants, given)
+    baseline = given.get("baseline", "")
+    if baseline and baseline not in [each.text for each in contestants]:
+        raise InvalidRequest(f"--baseline {baseline} is not one of the contestants", code="E_BASELINE")
+    plan = plan_of(asked, contestants, **{name: given[name] for name in _OF_THE_PLAN if name in given})
+    of_race = RaceOptions(**{name: given[name] for name in _OF_THE_RACE if name in given})
+    output = checked_output(plan, of_race, store=store, quiet=quiet, as_json=as_json)
+    allow(plan)
+    return Planned(plan, output)
+
+
+def streams_given(
+    models: Sequence[str], contestants: Sequence[ContestantName], given: Mapping[str, Any], command: str = "load"
+) -> StreamsAsked:
+    """Check the options of a command that say what servers are asked."""
     from fairlap.scenarios.streams.asked import streams_asked
-    from fairlap.scenarios.streams.document import document_of
-    from fairlap.scenarios.streams.race import StreamRace
 
     if len(models) > 1:
         raise InvalidRequest(f"give one file of prompts, without other models (got {len(models)})", code=E_LOAD)
-    for name, value in context.params.items():
-        is_default = context.get_parameter_source(name) is ParameterSource.DEFAULT
-        known = name in (*OF_STREAMS, *_SHARED, *_OF_OUTPUT) or (name == "store" and not value)
-        if not is_default and not known:
-            raise InvalidRequest(f"{_option(name)} is not for servers that stream; leave it out", code=E_LOAD)
-    chosen = {name: given[name] for name in (*OF_STREAMS, *_SHARED) if given.get(name) is not None}
-    contestants, tokens = chosen.pop("contestants", None), chosen.pop("tokens", None)
-    if contestants is None or tokens is None:
+    if not contestants or given.get("tokens") is None:
         raise InvalidRequest(
-            f"give servers and a length: fairlap load {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD
+            f"give servers and a length: fairlap {command} {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD
         )
-    writable(output, only=(".json",))
-    asked = streams_asked(Path(models[0]), contestants, tokens=tokens, **chosen)
-    with progress_notes(quiet=quiet) as notes:
-        found = StreamRace(asked, notes.announce).run()
-    print_result(document_of(found), found.text, as_json=as_json, output=output)
-    ranked = any(row.why_not is None for row in found.rows)
-    raise SystemExit(_INTERRUPTED if found.interrupted else 0 if ranked else _NONE_RANKED)
+    chosen = {name: given[name] for name in (*OF_THE_LOAD, "remote") if given.get(name) is not None}
+    return streams_asked(Path(models[0]), contestants, **chosen)
 
 
-_EXAMPLE = "http://127.0.0.1:8000/v1:model=NAME"
+def streamed_in_self_test(model: str, contestant: ContestantName, options: dict[str, Any]) -> Work | None:
+    """Take what a server is asked out of the options of a self-test; None where its contestant is no such server."""
+    given = {name: options.pop(name) for name in OF_THE_LOAD if name in options}
+    if not are_prompts((model,)):
+        if wrong := next((name for name, value in given.items() if value is not None), ""):
+            raise InvalidRequest(f"{_option(wrong)} is for servers that stream; give a file of prompts", code=E_LOAD)
+        return None
+    from fairlap.scenarios.streams.race.planned_load import work_of
+
+    for name in ("slowdown", "to_score", "batch"):
+        if options[name] is not None:
+            raise InvalidRequest(f"{_option(name)} is not for servers that stream; leave it out", code=E_LOAD)
+    return work_of(streams_given((model,), (contestant,), given, "self-test"))
 
 
 def _option(name: str) -> str:

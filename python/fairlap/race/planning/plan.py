@@ -223,6 +223,13 @@ class Plan(PrintedDocument, frozen=True, tag=f"fairlap.plan/{PLAN_FORMAT}"):
         """``2 threads``, and what the scenario of the work adds to that."""
         return quantity_text.count(self.threads, "thread") + self.scenario(work).threads_note(work)
 
+    def where_text(self, work: Work) -> str:
+        """Name what it runs on: ``cpu (2 threads)``. A work that is raced at several scales names its threads."""
+        scenario = self.scenario(work)
+        if scenario.where:
+            return scenario.where
+        return self.device if work.scale is not None else f"{self.device} ({self.threads_text(work)})"
+
     @property
     def threads_of_works(self) -> tuple[int, ...]:
         """Each number once, the smallest first."""

@@ -115,9 +115,9 @@ def _coded(found: Notice) -> str:
 
 def _basis(shown: Results, work_result: WorkResult) -> str:
     seen = {process.block for result, _ in work_result.with_rows() for process in result.processes}
-    scale = work_result.work.scale
-    threads = shown.run.plan.threads_text(work_result.work) if scale is None else scale.text
-    where = f"on {shown.run.plan.device} with {threads}"
+    plan, scale = shown.run.plan, work_result.work.scale
+    threads = plan.threads_text(work_result.work) if scale is None else scale.text
+    where = plan.scenario(work_result.work).where or f"on {plan.device} with {threads}"
     blocks = f"{len(work_result.blocks.kept)} of {quantity_text.count(len(seen), 'block')} used"
     return f"{shown.run.plan.title_of(work_result.work)}, {where}, {work_result.conditions}; {blocks}."
 

@@ -12,7 +12,7 @@ from fairlap.render.report.load_columns import LoadColumn, load_columns
 from fairlap.render.report.markup import Markup, breaking, table, tag
 from fairlap.render.scenario_figures import scenario_figures_text
 from fairlap.render.scenario_side import summaries
-from fairlap.render.text.contestant_lines import OF_A_CONTESTANT, causes_of_modes
+from fairlap.render.text.contestant_lines import causes_of_modes, codes_of_a_contestant
 from fairlap.render.text.scores import scores_text
 from fairlap.render.text.settings_search_text import settings_text
 from fairlap.results.column_definitions.estimate import Estimate
@@ -171,7 +171,7 @@ def _contestant(shown: Results, result: ContestantResult, row: Row) -> Markup:
 
 def _remarks(result: ContestantResult, row: Row) -> list[str]:
     trouble = [result.trouble_with_code] if result.trouble else []
-    warnings = [f"{each.text} [{each.code}]" for each in row.warnings if each.code in OF_A_CONTESTANT]
+    warnings = [f"{each.text} [{each.code}]" for each in row.warnings if each.code in codes_of_a_contestant(result)]
     return [*trouble, *warnings, *causes_of_modes(result)]
 
 

@@ -21,7 +21,7 @@ _NS_PER_FAULT = 500.0  # about what the kernel takes to hand a page out; clearin
 _SHARE_WORTH_A_REMARK = 0.02
 _LEAST_BOUND = 0.25  # of a roof: what `triad`, which nothing but memory bounds, reaches on busy machines at least
 OF_A_CONTESTANT = ("W_NO_RATE", "W_SCATTERED_PROCESSES", "W_BOUND_DOES_NOT_LIMIT", "W_STEPS_DIFFER")
-"""Codes of warnings about all of its processes."""
+"""Codes of warnings about all of its processes; those that its scenario rules of it are shown as well."""
 _SHOWN = ("W_BUDGET_IN_TRAINING", "W_CHECKPOINT", *OF_A_CONTESTANT)
 _SHOWN_ONCE = ("W_BUDGET_IN_LOAD", "W_LATE_REQUESTS", "W_TIMES_ITSELF", "W_TRAINING_SUMS")  # of all processes
 OF_THE_WORK = (
@@ -33,6 +33,11 @@ OF_THE_WORK = (
 
 def contestant_lines(result: ContestantResult, row: Row) -> list[str]:
     return [*_resources(result, row), *_remarks(result, row)]
+
+
+def codes_of_a_contestant(result: ContestantResult) -> set[str]:
+    """Collect the codes of warnings that are shown with a contestant, whichever process they are from."""
+    return {*OF_A_CONTESTANT, *(each.code for each in result.notices)}
 
 
 def warnings_of_the_work(rows: Sequence[Row]) -> list[str]:
@@ -200,7 +205,8 @@ def _remarks(result: ContestantResult, row: Row) -> list[str]:
     if result.trouble and row.judged is not None:  # else its line is the trouble
         remarks.append(f"! {result.trouble_with_code}")
     first = {each.code: each for each in reversed(row.warnings) if each.code in _SHOWN_ONCE}
-    shown = [*(each for each in row.warnings if each.code in _SHOWN), *first.values()]
+    codes = (*_SHOWN, *codes_of_a_contestant(result))
+    shown = [*(each for each in row.warnings if each.code in codes), *first.values()]
     remarks += [f"! {each.text} [{each.code}]" for each in shown]
     faults = result.median_of(PAGE_FAULTS)
     if faults is not None and faults * _NS_PER_FAULT > _SHARE_WORTH_A_REMARK * result.call_ns:

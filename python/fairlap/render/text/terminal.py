@@ -92,9 +92,7 @@ def _head(results: Results, work_result: WorkResult) -> str:
     blocks = quantity_text.count(len(work_result.blocks.kept), "complete block")
     seconds = sum(process.elapsed_s for each in work_result.contestants for process in each.processes)
     lasted = f", {quantity_text.seconds(seconds)}" if seconds else ""
-    where = plan.device  # a scale names its threads itself
-    if work_result.work.scale is None:
-        where += f" ({plan.threads_text(work_result.work)})"
+    where = plan.where_text(work_result.work)
     title = plan.title_of(work_result.work)
     title += f" · {work_result.basis.remark}" if work_result.basis.remark else ""
     return f"{title} · {where} · {work_result.conditions}: {blocks}{lasted}"

@@ -65,7 +65,8 @@ def require_confirmed(contestants: Iterable[ContestantName], *, remote: bool) ->
     """Refuse other hosts than this machine, unless they are confirmed. Sends nothing, not even to a resolver."""
     for name in contestants:
         if name.url and not remote:
-            require_loopback(name.text, server_address(name.url), "the inputs of the model")
+            address = server_address(name.url, schemes=tuple(_PORTS))  # what speaks to it may refuse https
+            require_loopback(name.text, address, "the inputs of the model")
 
 
 def require_loopback(contestant: str, address: ServerAddress, sent: str) -> None:

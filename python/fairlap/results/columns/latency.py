@@ -13,7 +13,6 @@ from fairlap.results.work_result import ContestantResult
 from fairlap.scenarios.process_result import ProcessResult
 from fairlap.scenarios.reported import REPORTED_TIME
 
-_NS_PER_S = 1e9
 _ON_DEVICE = ("device_span_ns", "context_span_ns", "kernel_sum_ns")
 _QUANTITIES = ("host_issue_ns", *_ON_DEVICE)
 
@@ -27,7 +26,7 @@ def latency_of(result: ContestantResult, work: Work, latency: Estimate | None) -
         "latency_p99_ns": cell_or(estimate(processes, lambda process: process.calls.p99_ns), why),
         "method": cell_or(first and first.method, why),
         "resolution_ns": cell_or(first and first.resolution_ns, why),
-        "throughput_per_s": cell_or(estimate(processes, lambda process: work.batch / process.call_ns * _NS_PER_S), why),
+        "throughput_per_s": cell_or(estimate(processes, lambda process: process.items_per_s(work.batch)), why),
     }
     by_itself = "it is not ranked by times that it reports itself"
     cells["reported_ns"] = cell_or(estimate(processes, partial(median_of, REPORTED_TIME)), why or by_itself)

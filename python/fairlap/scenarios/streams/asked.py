@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
-from fairlap.request.names import Contestants
+from fairlap.request.fields.streams import Bounds, StreamLoad
+from fairlap.request.names import ContestantName
 from fairlap.request.units import require_within_a_day
 from fairlap.scenarios.streams.client import Certificates
-from fairlap.scenarios.streams.prompts import Prompt, read_prompts
+from fairlap.scenarios.streams.prompts import E_PROMPTS, Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
 
 MOST_TOKENS = 100_000
@@ -18,45 +21,19 @@ _MOST_RATE = 1e5
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """On ninety-nine of a hundred requests. None where there is none."""
-
-    first_token_s: float | None = None
-    per_token_s: float | None = None  # of the tokens after the first, on average
-
-    def __bool__(self) -> bool:
-        return self.first_token_s is not None or self.per_token_s is not None
-
-
-@dataclass(frozen=True)
 class StreamsAsked:
-    """Requests are due at random at a rate, or when a user has its answer; without either, rates are searched."""
-
+    load: StreamLoad
     prompts: tuple[Prompt, ...]
-    prompts_file: str
     servers: tuple[StreamServer, ...]
-    tokens: int
-    bounds: Bounds = field(default_factory=Bounds)
-    rate_per_s: float | None = None
-    concurrency: int | None = None
-    certificates: Certificates = field(default_factory=Certificates)
-    connections: int | None = None  # at most, of each server
-    trial_s: float | None = None
-    blocks: int | None = None  # None: until decided
-    budget_s: float | None = None
-    seed: int | None = None
-    baseline: str = ""
-    only_winner: bool = False
-    wait: bool = True
 
     @property
-    def searches(self) -> bool:
-        return self.rate_per_s is None and self.concurrency is None
+    def certificates(self) -> Certificates:
+        return Certificates(self.load.ca, verified=self.load.verified)
 
 
 def streams_asked(
     prompts: Path,
-    contestants: Contestants,
+    contestants: Sequence[ContestantName],
     *,
     tokens: int,
     rate: float | None = None,
@@ -67,13 +44,7 @@ def streams_asked(
     insecure: bool = False,
     workers: int | None = None,
     trial: float | None = None,
-    blocks: int | None = None,
-    budget: float | None = None,
-    seed: int | None = None,
-    baseline: str = "",
-    only_winner: bool = False,
     remote: bool = False,
-    wait: bool = True,
 ) -> StreamsAsked:
     """Check everything that can be checked before a packet leaves."""
     _require_load(tokens, rate, concurrency, workers)
@@ -85,29 +56,40 @@ def streams_asked(
             "--ca names whose certificates are trusted, and --insecure trusts all; give one", code=E_LOAD
         )
     found = read_prompts(prompts)
-    servers = tuple(stream_server(each, chat=found[0].is_chat, remote=remote) for each in contestants)
-    if baseline and baseline not in [each.name for each in servers]:
-        raise InvalidRequest(f"--baseline {baseline} is not one of the contestants", code="E_BASELINE")
-    certificates = Certificates(ca, verified=not insecure)
-    certificates.context()
-    return StreamsAsked(
-        prompts=found,
-        prompts_file=str(prompts),
-        servers=servers,
+    load = StreamLoad(
+        prompts=str(prompts.absolute()),
+        sha256=sha256_of(prompts),
         tokens=tokens,
-        bounds=bounds,
         rate_per_s=rate,
         concurrency=concurrency,
-        certificates=certificates,
+        bounds=bounds,
         connections=workers,
         trial_s=_plain(trial),
-        blocks=blocks,
-        budget_s=_plain(budget),
-        seed=seed,
-        baseline=baseline,
-        only_winner=only_winner,
-        wait=wait,
+        ca=str(Path(ca).absolute()) if ca else "",
+        verified=not insecure,
     )
+    asked = StreamsAsked(load, found, servers_of(contestants, found, remote=remote))
+    _require_prompts(asked.servers, found)
+    asked.certificates.context()
+    return asked
+
+
+def servers_of(
+    contestants: Sequence[ContestantName], prompts: Sequence[Prompt], *, remote: bool
+) -> tuple[StreamServer, ...]:
+    return tuple(stream_server(each, chat=prompts[0].is_chat, remote=remote) for each in contestants)
+
+
+def sha256_of(prompts: Path) -> str:
+    with prompts.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _require_prompts(servers: Sequence[StreamServer], prompts: Sequence[Prompt]) -> None:
+    for server in servers:
+        for number, prompt in enumerate(prompts, 1):
+            if why_not := server.protocol.why_not(prompt):
+                raise InvalidRequest(f"{server.protocol.title} {why_not}; prompt {number} has another", code=E_PROMPTS)
 
 
 def _plain(seconds: float | None) -> float | None:

@@ -1,6 +1,6 @@
 """One connection to a server that streams: it sends a request, and stamps what comes as it comes.
 
-httpx speaks the protocol. Between the arrival of bytes and their stamp only it runs; events are read when their answer
+httpx speaks HTTP. Between the arrival of bytes and their stamp only it runs; events are read when their answer
 is over, but for their ends. Neither a proxy nor a redirection is followed, and nothing goes to another host.
 """
 
@@ -12,23 +12,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
-from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, reason_of, shortened
+from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.scenarios.streams.events import MOST_BYTES, EventReader, EventTooLarge
-from fairlap.scenarios.streams.servers import StreamServer, credential_of
-from fairlap.secrets import HIDDEN
+from fairlap.scenarios.streams.events import MOST_BYTES, EventTooLarge
+from fairlap.scenarios.streams.protocols.contract import HttpProtocol, error_text
+from fairlap.scenarios.streams.servers import StreamServer, credential_of, shown
 
 CLOCK = "monotonic_raw"
 """Of the engine, by its name; ``now_ns`` reads the same one."""
 
 E_CERTIFICATE = "E_CERTIFICATE"
 E_SERVER = "E_SERVER"
+E_STREAM_BUSY = "E_STREAM_BUSY"
 E_STREAM_CUT = "E_STREAM_CUT"
 E_STREAM_ENDLESS = "E_STREAM_ENDLESS"
 E_STREAM_EVENT = "E_STREAM_EVENT"
@@ -36,9 +37,8 @@ E_STREAM_REDIRECT = "E_STREAM_REDIRECT"
 E_STREAM_STATUS = "E_STREAM_STATUS"
 E_STREAM_TIMEOUT = "E_STREAM_TIMEOUT"
 
-_OK, _REDIRECTIONS = 200, range(300, 400)
+_OK, _REDIRECTIONS, _TOO_MUCH = 200, range(300, 400), (429, 503)
 _MOST_OF_A_REFUSAL = 65_536
-_END = b"[DONE]"
 _SPARE_EVENTS = 64  # besides those of tokens: roles, usage, the end
 
 
@@ -94,24 +94,43 @@ def httpx_module() -> ModuleType:
     return module
 
 
-class StreamClient:
+class Client(Protocol):
     """Used by one thread at a time."""
 
+    http_version: str
+
+    def connect(self) -> bool:
+        """Open the connection before it is timed; return whether that worked."""
+
+    def ask(self, body: bytes) -> RawAnswer:
+        """Send a request and read its answer; whatever goes wrong is the answer's failure."""
+
+    def close(self) -> None: ...
+
+
+def most_events(tokens: int) -> int:
+    return 2 * tokens + _SPARE_EVENTS
+
+
+class StreamClient:
     def __init__(self, server: StreamServer, certificates: ssl.SSLContext, tokens: int) -> None:
+        address, protocol = server.address, server.protocol
+        if address is None or not isinstance(protocol, HttpProtocol):
+            raise TypeError(f"{server.name} is not asked by HTTP")
         self._httpx: Any = httpx_module()
-        self._server = server
-        self._credential = credential_of(server)
-        self._most_events = 2 * tokens + _SPARE_EVENTS
-        address = server.address
+        self._server, self._protocol, self._path = server, protocol, address.path.rstrip("/")
+        credential = credential_of(server)
+        self._endpoint = protocol.endpoint(self._path, server.model)
+        self._most_events = most_events(tokens)
         host = address.hosts[0]
         self._origin = f"{address.scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
         self._sni = {"sni_hostname": address.host} if host != address.host else {}
         self._headers = {
             "Host": address.text,
             "Content-Type": "application/json",
-            "Accept": "text/event-stream",
+            "Accept": protocol.content_type,
             "Accept-Encoding": "identity",
-            **({"Authorization": f"Bearer {self._credential}"} if self._credential else {}),
+            **({"Authorization": f"Bearer {credential}"} if credential else {}),
         }
         self.http_version = ""
         self._client = self._httpx.Client(
@@ -127,16 +146,15 @@ class StreamClient:
         self._client.close()
 
     def connect(self) -> bool:
-        """Open the connection before it is timed, by asking for the list of models; return whether that worked."""
         answer = RawAnswer(now_ns())
-        with self._failures_in(answer), self._stream("GET", f"{self._server.path}/models", b"") as response:
+        probe = self._protocol.probe(self._path, self._server.model)
+        with self._failures_in(answer), self._stream("GET", probe, b"") as response:
             _beginning_of(response)
         return answer.failure is None
 
     def ask(self, body: bytes) -> RawAnswer:
-        """Send a request and read its answer; whatever goes wrong is the answer's failure."""
         answer = RawAnswer(now_ns())
-        with self._failures_in(answer), self._stream("POST", self._server.endpoint, body) as response:
+        with self._failures_in(answer), self._stream("POST", self._endpoint, body) as response:
             answer.status = response.status_code
             self.http_version = response.http_version
             self._require_stream(response)
@@ -150,7 +168,7 @@ class StreamClient:
         )
 
     def _read(self, response: Any, answer: RawAnswer) -> None:
-        reader, events = EventReader(), answer.events
+        reader, end, events = self._protocol.reader(), self._protocol.end, answer.events
         last_ns = answer.began_ns + int(1e9 * self._server.timeout_s)
         for chunk in response.iter_raw():
             arrived_ns = now_ns()
@@ -159,7 +177,7 @@ class StreamClient:
             except EventTooLarge:
                 raise self._failed(f"sent an event of more than {MOST_BYTES:,} bytes", E_STREAM_EVENT) from None
             for data in found:
-                if data == _END:
+                if data == end:
                     answer.is_done = True
                 else:
                     events.append((arrived_ns, data))
@@ -177,11 +195,12 @@ class StreamClient:
             raise self._failed(f"redirects to {to}, which is not followed", E_STREAM_REDIRECT)
         if status != _OK:
             reason = self._shown(_reason_in(_beginning_of(response)))
-            raise self._failed(f"answered with status {status}{f': {reason}' if reason else ''}", E_STREAM_STATUS)
+            code = E_STREAM_BUSY if status in _TOO_MUCH else E_STREAM_STATUS
+            raise self._failed(f"answered with status {status}{f': {reason}' if reason else ''}", code)
         kind = response.headers.get("content-type", "")
-        if not kind.lower().startswith("text/event-stream"):
-            shown = self._shown(kind) or "no type"
-            raise self._failed(f"answered with {shown} instead of a stream of events", E_STREAM_EVENT)
+        if not kind.lower().startswith(self._protocol.content_type):
+            found = self._shown(kind) or "no type"
+            raise self._failed(f"answered with {found} instead of {self._protocol.content_type}", E_STREAM_EVENT)
 
     @contextmanager
     def _failures_in(self, answer: RawAnswer) -> Iterator[None]:
@@ -215,11 +234,10 @@ class StreamClient:
 
     def _failed(self, what: str, code: str) -> StreamFailed:
         line = "".join(letter if letter.isprintable() else " " for letter in what)  # a terminal obeys others
-        return StreamFailed(f"the server at {self._server.address.text} {line}", code=code)
+        return StreamFailed(f"{self._server.subject} {line}", code=code)
 
     def _shown(self, text: str) -> str:
-        """Shorten what the server sent to a line without the credential, which it may repeat."""
-        return shortened(text.replace(self._credential, HIDDEN) if self._credential else text)
+        return shown(text, self._server)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -246,10 +264,9 @@ def _beginning_of(response: Any) -> bytes:
 
 
 def _reason_in(body: bytes) -> str:
-    """Find the message of an error as OpenAI's API has it; any other body is taken whole."""
+    """Find the message of an error, as all APIs have it in JSON; any other body is taken whole."""
     try:
         found = msgspec.json.decode(body)
     except NOT_THE_DOCUMENT:
         return body.decode("utf-8", "replace")
-    error = found.get("error", found) if isinstance(found, dict) else found
-    return str(error.get("message", error) if isinstance(error, dict) else error)
+    return error_text(found.get("error", found) if isinstance(found, dict) else found)

@@ -1,4 +1,4 @@
-"""One server of a race: its connections, and what it showed so far."""
+"""One server of a race: its connections, and what it answers while nothing else is asked."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
-from fairlap.scenarios.streams.client import StreamClient
+from fairlap.scenarios.streams.client import Client
 from fairlap.scenarios.streams.examination import Examined
+from fairlap.scenarios.streams.function_client import client_for
 from fairlap.scenarios.streams.issue import Served, Times, serve
-from fairlap.scenarios.streams.openai_api import Answer, body_of
-from fairlap.scenarios.streams.rate_trials import SearchedRate
 from fairlap.scenarios.streams.servers import StreamServer
 
 
@@ -21,23 +19,12 @@ from fairlap.scenarios.streams.servers import StreamServer
 class Contestant:
     server: StreamServer
     examined: Examined | None = None
-    loads: list[Served] = field(default_factory=list)  # of complete blocks
-    judged_ns: list[float] = field(default_factory=list)  # by block; not-a-number without a figure
-    searched: list[SearchedRate] = field(default_factory=list)
-    _clients: list[StreamClient] = field(default_factory=list)
+    _clients: list[Client] = field(default_factory=list)
 
     @property
     def found(self) -> Examined:
         assert self.examined is not None
         return self.examined
-
-    @property
-    def why_not(self) -> Unqualified | None:
-        return self.found.why_not
-
-    @property
-    def answers(self) -> list[Answer]:
-        return [answer for served in self.loads for answer in served.answers]
 
     def load(self, asked: StreamsAsked, due_ns: Times, connections: int, seed: int) -> Served:
         """Offer requests that are due at these times; the same seed chooses the same prompts."""
@@ -45,23 +32,22 @@ class Contestant:
         fields = self.found.fields
         served = serve(
             self._connected(asked, connections),
-            [body_of(self.server, asked.prompts[each], asked.tokens, fields) for each in chosen],
+            [self.server.body(asked.prompts[each], asked.load.tokens, fields) for each in chosen],
             places,
             due_ns,
-            host=self.server.address.text,
-            timeout_s=self.server.timeout_s,
-            counts_from="due" if asked.concurrency is None else "start",
+            server=self.server,
+            counts_from="due" if asked.load.concurrency is None else "start",
         )
         if served.interrupted:
             raise KeyboardInterrupt
         return replace(served, prompts=chosen[places])
 
-    def _connected(self, asked: StreamsAsked, connections: int) -> list[StreamClient]:
+    def _connected(self, asked: StreamsAsked, connections: int) -> list[Client]:
         """Open them before the load, so that no answer waits for that."""
         if len(self._clients) < connections:
             certificates = asked.certificates.context()
             more = range(connections - len(self._clients))
-            self._clients += [StreamClient(self.server, certificates, asked.tokens) for _ in more]
+            self._clients += [client_for(self.server, certificates, asked.load.tokens) for _ in more]
         clients = self._clients[:connections]
         all(client.connect() for client in clients)  # up to the first that cannot
         return clients

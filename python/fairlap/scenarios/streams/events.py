@@ -1,7 +1,7 @@
-"""Server-sent events, read while their bytes arrive: however these are cut, an event ends with a blank line.
+"""Server-sent events and lines of JSON, read while their bytes arrive: however these are cut, the pieces are the same.
 
-As the HTML standard defines them (section 9.2): lines end with LF, CRLF or CR, those that begin with a colon are
-comments, and the lines of data of an event are joined.
+Events are as the HTML standard defines them (section 9.2): they end with a blank line, lines end with LF, CRLF or CR,
+those that begin with a colon are comments, and the lines of data of an event are joined.
 """
 
 from __future__ import annotations
@@ -56,3 +56,22 @@ class EventReader:
     def _require_small(self) -> None:
         if self._bytes + len(self._line) > MOST_BYTES:
             raise EventTooLarge
+
+
+class LineReader:
+    """Lines that end with LF, as of JSON. Blank ones are left out."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()  # what came of a line that has not ended
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return each line that ends within the chunk."""
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._line) + lines[0]
+            self._line = bytearray(rest)
+        else:
+            self._line += rest
+        if max(map(len, (*lines, self._line))) > MOST_BYTES:
+            raise EventTooLarge
+        return [line for line in lines if line.strip()]

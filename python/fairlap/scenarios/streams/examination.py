@@ -12,9 +12,11 @@ import numpy as np
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.scenarios.contract import Unqualified
-from fairlap.scenarios.streams.client import StreamClient
-from fairlap.scenarios.streams.openai_api import FIELDS, Answer, Fields, answer_in, body_of
+from fairlap.scenarios.streams.answers import Answer, answer_in
+from fairlap.scenarios.streams.client import Client
+from fairlap.scenarios.streams.function_client import client_for
 from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.protocols.contract import Fields
 from fairlap.scenarios.streams.servers import StreamServer
 
 KEPT_ANSWERS, WARM_CACHE = "E_KEPT_ANSWERS", "W_WARM_CACHE"
@@ -38,20 +40,20 @@ class Examined:
 
 
 def examine(server: StreamServer, certificates: ssl.SSLContext, prompts: Sequence[Prompt], tokens: int) -> Examined:
-    client = StreamClient(server, certificates, tokens)
+    client = client_for(server, certificates, tokens)
     try:
         return _examined(client, server, prompts, tokens)
     finally:
         client.close()
 
 
-def _examined(client: StreamClient, server: StreamServer, prompts: Sequence[Prompt], tokens: int) -> Examined:
+def _examined(client: Client, server: StreamServer, prompts: Sequence[Prompt], tokens: int) -> Examined:
     client.connect()
     fields = _understood(client, server, prompts[0], tokens)
     answers, times_s = [], []
     for prompt in prompts[:_ALONE]:
-        raw = client.ask(body_of(server, prompt, tokens, fields))
-        answer = answer_in(raw, server.address.text)
+        raw = client.ask(server.body(prompt, tokens, fields))
+        answer = answer_in(raw, server)
         if answer.failure is not None:
             why = Unqualified(answer.failure.text, answer.failure.code)
             return Examined(fields, (), 0.0, client.http_version, why)
@@ -64,15 +66,16 @@ def _examined(client: StreamClient, server: StreamServer, prompts: Sequence[Prom
     return Examined(fields, found.answers, found.alone_s, found.http_version, None, remembered)
 
 
-def _understood(client: StreamClient, server: StreamServer, prompt: Prompt, tokens: int) -> Fields:
-    for fields in FIELDS[:-1]:
-        if client.ask(body_of(server, prompt, tokens, fields)).status not in _NOT_UNDERSTOOD:
+def _understood(client: Client, server: StreamServer, prompt: Prompt, tokens: int) -> Fields:
+    *most, last = server.protocol.fields
+    for fields in most:
+        if client.ask(server.body(prompt, tokens, fields)).status not in _NOT_UNDERSTOOD:
             return fields
-    return FIELDS[-1]
+    return last
 
 
 def _remembered(
-    client: StreamClient, server: StreamServer, prompt: Prompt, tokens: int, fields: Fields
+    client: Client, server: StreamServer, prompt: Prompt, tokens: int, fields: Fields
 ) -> Unqualified | tuple[Notice, ...]:
     """Compare the time of one prompt over and over with that of prompts that begin as none before.
 
@@ -82,8 +85,8 @@ def _remembered(
     kept, warm = [], []
     for _ in range(_COMPARED_AGAIN):
         new = [prompt.beginning_with(secrets.token_hex(8)) for _ in range(_COMPARED)]  # no seed: never seen before
-        once = [_times_ns(client, body_of(server, each, tokens, fields), server) for each in new]
-        again = [_times_ns(client, body_of(server, new[0], tokens, fields), server) for _ in new]
+        once = [_times_ns(client, server.body(each, tokens, fields), server) for each in new]
+        again = [_times_ns(client, server.body(new[0], tokens, fields), server) for _ in new]
         (first_new, whole_new), (first, whole) = np.median(once, axis=0), np.median(again, axis=0)
         kept.append(_much_longer(whole_new - first_new, whole - first, _TIMES_AS_LONG))
         warm.append(_much_longer(first_new, first, _TIMES_FIRST))
@@ -100,10 +103,10 @@ def _remembered(
     return (Notice(WARM_CACHE, text),)
 
 
-def _times_ns(client: StreamClient, body: bytes, server: StreamServer) -> tuple[float, float]:
+def _times_ns(client: Client, body: bytes, server: StreamServer) -> tuple[float, float]:
     """From the request to the first token, and to the last."""
     raw = client.ask(body)
-    answer = answer_in(raw, server.address.text)
+    answer = answer_in(raw, server)
     if answer.failure is not None:
         return np.nan, np.nan
     return float(answer.came_ns[0] - raw.began_ns), float(answer.came_ns[-1] - raw.began_ns)

@@ -1,50 +1,26 @@
-"""The figures of a load on a server that streams, from when each token of each answer came."""
+"""What a load on a server that streams shows, from when each token of each answer came."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlap.scenarios.streams.asked import Bounds
+from fairlap.request.fields.streams import Bounds
+from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.streams.answers import Answer
 from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.streams_found import Counts, RequestStamps, StreamFigures
 
 Times = npt.NDArray[np.float64]
 
-_QUANTILES = (0.5, 0.9, 0.99)
+WHOLE_ANSWER = "wall_ns"
+"""As the time of any call is named."""
 
-
-class Percentiles(msgspec.Struct, frozen=True):
-    p50_ns: float
-    p90_ns: float
-    p99_ns: float
-
-
-class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Times count from when a request was due, or its user free. None where no answer shows it."""
-
-    requests: int
-    answered: int
-    failed: dict[str, int]  # by the code of why there was no answer
-    shortened: int  # answers with fewer tokens than were asked for
-    lengthened: int  # with more
-    repeated: int  # answers that are word for word the one to another prompt
-    tokens: int  # of all answers
-    first_token: Percentiles | None
-    per_token: Percentiles | None  # of an answer, the mean of its tokens after those that came first
-    between_tokens: Percentiles | None  # from one token to the next, over all answers
-    end_to_end: Percentiles | None  # to the last token
-    tokens_per_s: float | None
-    tokens_per_s_per_user: float | None  # of the median answer, from its first token on
-    requests_per_s: float | None  # that were answered
-    goodput_per_s: float | None  # that met the bounds; None without bounds
-    good_share: float | None  # of all requests
-    lateness_p99_ns: float | None  # of the client
-    client_share: float  # of a core
+_LEAST_NS, _FEWEST = 1.0, 2
+_AT_THE_LENGTH = "length"
 
 
 @dataclass(frozen=True)
@@ -73,53 +49,113 @@ class Tokens:
         return good
 
 
-def figures_of(loads: Sequence[Served], tokens_asked: int, bounds: Bounds) -> StreamFigures:
-    """Of all requests of one server in several loads."""
-    each = [Tokens.of(served) for served in loads]
-
-    def together(read: Callable[[Tokens], Times]) -> Times:
-        return np.concatenate([np.zeros(0), *map(read, each)])
-
-    answers = [answer for served in loads for answer in served.answers]
-    whole = [answer for answer in answers if answer.failure is None]
-    took_s = sum(_length_s(served) for served in loads)
-    tokens = sum(answer.tokens for answer in whole)
-    per_token = together(lambda found: found.per_token_ns)
-    usual = np.nanmedian(per_token) if np.isfinite(per_token).any() else 0.0
-    good = sum(int(found.meets(bounds).sum()) for found in each)
-    lateness = np.concatenate([np.zeros(0), *(served.lateness_ns for served in loads)])
+def figures_of(served: Served, tokens_asked: int, bounds: Bounds) -> StreamFigures:
+    counts, took_s = _counts_of(served, tokens_asked), _length_s(served)
+    good = int(Tokens.of(served).meets(bounds).sum())
     counted = bool(bounds) and took_s > 0
+    lateness = served.lateness_ns
     return StreamFigures(
-        requests=len(answers),
-        answered=len(whole),
-        failed=dict(Counter(answer.failure.code for answer in answers if answer.failure is not None)),
-        shortened=sum(answer.tokens < tokens_asked for answer in whole),
-        lengthened=sum(answer.tokens > tokens_asked for answer in whole),
-        repeated=sum(map(_repeated, loads)),
-        tokens=tokens,
-        first_token=_percentiles(together(lambda found: found.first_ns)),
-        per_token=_percentiles(per_token),
-        between_tokens=_percentiles(gaps_ns(loads)),
-        end_to_end=_percentiles(together(lambda found: found.end_to_end_ns)),
-        tokens_per_s=tokens / took_s if took_s else None,
-        tokens_per_s_per_user=1e9 / float(usual) if usual else None,
-        requests_per_s=len(whole) / took_s if took_s else None,
+        counts=counts,
+        tokens_per_s=counts.tokens / took_s if took_s else None,
+        requests_per_s=answered_per_s(served) or None,
         goodput_per_s=good / took_s if counted else None,
-        good_share=good / len(answers) if counted else None,
+        good_share=good / counts.requests if counted else None,
         lateness_p99_ns=float(np.nanquantile(lateness, 0.99)) if np.isfinite(lateness).any() else None,
-        client_share=max((served.client_share for served in loads), default=0.0),
+        client_share=served.client_share,
     )
 
 
-def gaps_ns(loads: Sequence[Served]) -> Times:
+def answered_per_s(served: Served) -> float:
+    """Answers in a second; 0 where there is none."""
+    took_s = _length_s(served)
+    return int(served.answered.sum()) / took_s if took_s else 0.0
+
+
+def times_of(served: Served) -> dict[str, Times]:
+    """By quantity, that of whole answers first; without those that no two answers or tokens show.
+
+    They count from when a request was due, or its user free. Tokens that came at once are a nanosecond apart.
+    """
+    tokens = Tokens.of(served)
+    found = {
+        WHOLE_ANSWER: tokens.end_to_end_ns,
+        TIME_TO_FIRST_TOKEN: tokens.first_ns,
+        TIME_PER_OUTPUT_TOKEN: tokens.per_token_ns,
+        TOKEN_GAP: gaps_ns(served),
+    }
+    known = {name: np.maximum(values[np.isfinite(values)], _LEAST_NS) for name, values in found.items()}
+    return {name: values for name, values in known.items() if values.size >= _FEWEST}
+
+
+def arrivals_of(served: Served) -> dict[str, Times]:
+    """When tokens of each answer came, in nanoseconds since the start of the load: one value for each arrival."""
+    whole = [number for number, each in enumerate(served.answers) if each.failure is None]
+    came = [_since_start_ns(served, number) for number in whole]
+    columns = {
+        "arrivals/request": [np.full(len(own), number, np.float64) for number, own in zip(whole, came, strict=True)],
+        "arrivals/came_ns": came,
+        "arrivals/tokens": [np.array(served.answers[number].arrived, np.float64) for number in whole],
+    }
+    return {name: np.concatenate([np.zeros(0), *values]) for name, values in columns.items()}
+
+
+def _since_start_ns(served: Served, number: int) -> Times:
+    came = np.array(served.answers[number].came_ns)
+    since_start: Times = (came - came[0]) + served.first_ns[number]
+    return since_start
+
+
+def gaps_ns(served: Served) -> Times:
     """From one token to the next; tokens that came at once are nothing apart."""
     found = [np.zeros(0)]
-    for served in loads:
-        for answer in served.answers:
-            found.append(np.diff(np.array(answer.came_ns, np.float64)))
-            if answer.arrivals_are_exact:
-                found.append(np.zeros(sum(answer.arrived) - len(answer.arrived)))
+    for answer in served.answers:
+        found.append(np.diff(np.array(answer.came_ns, np.float64)))
+        if answer.arrivals_are_exact:
+            found.append(np.zeros(sum(answer.arrived) - len(answer.arrived)))
     return np.concatenate(found)
+
+
+def stamps_of(served: Served) -> RequestStamps:
+    return RequestStamps(
+        prompts=tuple(served.prompts.tolist()),
+        from_ns=_known(served.from_ns),
+        first_ns=_known(served.first_ns),
+        last_ns=_known(served.last_ns),
+        tokens=tuple(each.tokens for each in served.answers),
+    )
+
+
+def _known(times_ns: Times) -> tuple[float | None, ...]:
+    return tuple(round(each, 1) if np.isfinite(each) else None for each in times_ns.tolist())
+
+
+def _counts_of(served: Served, tokens_asked: int) -> Counts:
+    whole = [answer for answer in served.answers if answer.failure is None]
+    failures = [answer.failure for answer in served.answers if answer.failure is not None]
+    wrong = [answer for answer in whole if _has_wrong_length(answer, tokens_asked)]
+    return Counts(
+        requests=len(served.answers),
+        answered=len(whole),
+        failed=dict(Counter(failure.code for failure in failures)),
+        failure=failures[0].text if failures else "",
+        shortened=sum(answer.tokens < tokens_asked for answer in whole),
+        lengthened=sum(answer.tokens > tokens_asked for answer in whole),
+        wrong=len(wrong),
+        wrong_tokens=wrong[0].tokens if wrong else 0,
+        repeated=_repeated(served),
+        tokens=sum(answer.tokens for answer in whole),
+        by_events=sum(answer.counted_by == "events" for answer in whole),
+        inexact=sum(answer.counted_by != "events" and not answer.arrivals_are_exact for answer in whole),
+    )
+
+
+def _has_wrong_length(answer: Answer, tokens: int) -> bool:
+    """One that its model ended may be shorter."""
+    if answer.tokens == tokens:
+        return False
+    if answer.counted_by == "events":  # how many tokens an event holds is not known
+        return len(answer.came_ns) > tokens
+    return answer.tokens > tokens or answer.finish in ("", _AT_THE_LENGTH)
 
 
 def _length_s(served: Served) -> float:
@@ -137,10 +173,3 @@ def _repeated(served: Served) -> int:
     for prompt, text in answered:
         prompts_by_text.setdefault(text, set()).add(prompt)
     return sum(len(prompts_by_text[text]) > 1 for _, text in answered)
-
-
-def _percentiles(times_ns: Times) -> Percentiles | None:
-    known = times_ns[np.isfinite(times_ns)]
-    if not known.size:
-        return None
-    return Percentiles(*(float(each) for each in np.quantile(known, _QUANTILES)))

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from fairlap.engine.load import LoadResult, Worker, run_load
 from fairlap.engine.measurement import Notice
-from fairlap.scenarios.streams.client import CLOCK, E_STREAM_TIMEOUT, RawAnswer, StreamClient
-from fairlap.scenarios.streams.openai_api import Answer, answer_in
+from fairlap.scenarios.streams.answers import Answer, answer_in
+from fairlap.scenarios.streams.client import CLOCK, E_STREAM_TIMEOUT, Client, RawAnswer
+from fairlap.scenarios.streams.servers import StreamServer
 
 Times = npt.NDArray[np.float64]
 
@@ -53,13 +54,12 @@ class Served:
 
 
 def serve(
-    clients: Sequence[StreamClient],
+    clients: Sequence[Client],
     bodies: Sequence[bytes],
     asked: npt.NDArray[np.uint32],
     due_ns: Times,
     *,
-    host: str,
-    timeout_s: float,
+    server: StreamServer,
     counts_from: CountsFrom = "due",
 ) -> Served:
     """Ask each request's body; every client is a connection, and serves one request at a time."""
@@ -72,16 +72,16 @@ def serve(
             [Worker([partial(client.ask, body) for body in bodies]) for client in clients],
             kept=np.arange(len(due_ns), dtype=np.uint32),
             keep=raw.__setitem__,
-            give_up_ns=1e9 * (timeout_s + _SPARE_S),
+            give_up_ns=1e9 * (server.timeout_s + _SPARE_S),
             warm_up=False,
             clock=CLOCK,
         )
         elapsed_s, cpu_s = time.perf_counter() - began_s, time.process_time() - cpu_s
     late = Notice(
-        E_STREAM_TIMEOUT, f"the server at {host} had not answered {timeout_s:g} s after the last request was due"
+        E_STREAM_TIMEOUT, f"{server.subject} had not answered {server.timeout_s:g} s after the last request was due"
     )
     answers = tuple(
-        answer_in(raw[number], host) if number in raw else Answer(failure=late) for number in range(len(due_ns))
+        answer_in(raw[number], server) if number in raw else Answer(failure=late) for number in range(len(due_ns))
     )
     return _served(result, raw, answers, asked, counts_from, elapsed_s, cpu_s)
 

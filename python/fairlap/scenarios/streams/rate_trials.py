@@ -16,9 +16,9 @@ import numpy.typing as npt
 from fairlap import verdict
 from fairlap.engine.load import constant_arrivals_ns, random_arrivals_ns
 from fairlap.request.fields.load import Load
-from fairlap.scenarios.load.load_messages import LimitedBy, LoadTrial
+from fairlap.request.fields.streams import Bounds
+from fairlap.scenarios.load.load_messages import LoadFound, LoadTrial
 from fairlap.scenarios.load.race.rate_search import Offered, rate_search
-from fairlap.scenarios.streams.asked import Bounds
 from fairlap.scenarios.streams.figures import Tokens
 from fairlap.scenarios.streams.issue import Served
 
@@ -32,10 +32,8 @@ Offer = Callable[[npt.NDArray[np.float64]], Served]
 
 @dataclass(frozen=True)
 class SearchedRate:
-    largest_rate_per_s: float | None
-    limited_by: LimitedBy
-    at_largest_rate: Served | None
-    trials: tuple[LoadTrial, ...]
+    found: LoadFound
+    at_largest_rate: Served | None = None
 
 
 def search_rate(
@@ -59,7 +57,7 @@ def search_rate(
     offered = next(search)
     while True:
         if ends():
-            return SearchedRate(None, "budget", None, tuple(trials))
+            return SearchedRate(LoadFound(tuple(trials), limited_by="budget"))
         if offered.items == "pool":
             served = offer(_due_ns(offered, draw.randrange(_MOST_SEED)))
             trial = trial_of(offered, served, bounds)
@@ -71,7 +69,8 @@ def search_rate(
         try:
             offered = search.send(trial)
         except StopIteration as end:
-            return SearchedRate(end.value.largest_rate_per_s, end.value.limited_by, confirmed, tuple(trials))
+            found = LoadFound(tuple(trials), end.value.largest_rate_per_s, end.value.limited_by)
+            return SearchedRate(found, confirmed)
 
 
 def _due_ns(offered: Offered, seed: int) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A language model on a server, as a contestant: ``https://HOST:PORT/v1:model=NAME:key_from=VARIABLE``."""
+"""A language model as a contestant: ``https://HOST:PORT/v1:model=NAME:key_from=VARIABLE``, or a function that asks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fairlap.errors import InvalidRequest
+from fairlap.errors import InvalidRequest, shortened
+from fairlap.frameworks.python_callable import imported_callable
+from fairlap.frameworks.registry import framework_names
+from fairlap.printable import one_line
 from fairlap.request.fields.server_address import ServerAddress, require_loopback, server_address
 from fairlap.request.names import ContestantName
 from fairlap.request.units import Seconds, require_within_a_day
+from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.protocols.contract import Fields, Protocol
+from fairlap.scenarios.streams.protocols.function import Ask, FunctionProtocol
+from fairlap.scenarios.streams.protocols.kserve import KServeGenerate
+from fairlap.scenarios.streams.protocols.ollama import OllamaChat, OllamaGenerate
+from fairlap.scenarios.streams.protocols.openai import Chat, Completions
+from fairlap.scenarios.streams.protocols.tgi import TextGenerationInference
+from fairlap.secrets import HIDDEN
 
 MODEL, API, KEY_FROM, TIMEOUT = "model", "api", "key_from", "timeout"
 _OPTIONS = (MODEL, API, KEY_FROM, TIMEOUT)
@@ -22,7 +33,18 @@ _AN_OPTION = re.compile(r":([A-Za-z_]+)=")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CREDENTIAL = re.compile(r"[!-~]+")
 
-Api = Literal["completions", "chat"]
+Api = Literal["completions", "chat", "tgi", "ollama", "ollama-chat", "kserve", "function"]
+
+PROTOCOLS: dict[Api, Protocol] = {
+    "completions": Completions(),
+    "chat": Chat(),
+    "tgi": TextGenerationInference(),
+    "ollama": OllamaGenerate(),
+    "ollama-chat": OllamaChat(),
+    "kserve": KServeGenerate(),
+    "function": FunctionProtocol(),
+}
+_FOR_CHATS: dict[str, Api] = {"ollama": "ollama-chat"}
 
 
 @dataclass(frozen=True)
@@ -30,56 +52,86 @@ class StreamServer:
     """It does not hold the credential, only the name of the variable that does."""
 
     name: str  # as the user wrote it
-    address: ServerAddress
+    address: ServerAddress | None  # None for a function
     model: str
     api: Api
     key_from: str
     timeout_s: float  # of an answer
+    function: Ask | None = None
 
     @property
-    def path(self) -> str:
-        return self.address.path.rstrip("/")
+    def protocol(self) -> Protocol:
+        return PROTOCOLS[self.api]
+
+    def body(self, prompt: Prompt, tokens: int, fields: Fields) -> bytes:
+        return self.protocol.body(self.model, prompt, tokens, fields)
 
     @property
-    def endpoint(self) -> str:
-        return f"{self.path}/{'chat/completions' if self.api == 'chat' else 'completions'}"
+    def subject(self) -> str:
+        """Of a sentence."""
+        return self.name if self.address is None else f"the server at {self.address.text}"
+
+    @property
+    def why_no_certificate(self) -> str:
+        """Empty where it has one."""
+        if self.address is None:
+            return "none, by a function"
+        return "" if self.address.scheme == "https" else "none, by http"
 
 
 def stream_server(contestant: ContestantName, *, chat: bool, remote: bool) -> StreamServer:
     """Read a contestant. ``chat``: what its prompts are, which chooses the API unless an option does."""
     if not contestant.url:
-        raise _refused(
-            f"{contestant.text} is not the address of a server, and prompts are for servers; write {_EXAMPLE}"
-        )
+        return _function(contestant)
     url, *parts = _AT_AN_OPTION.split(contestant.text)
     options = dict(part.partition("=")[::2] for part in parts)
     if unknown := _AN_OPTION.search(" ".join((url.partition("//")[2], *options.values()))):
         raise _refused(f"a server that streams has no option {unknown[1]}=; it takes {', '.join(_OPTIONS)}")
     address = server_address(url, schemes=("http", "https"), example=_EXAMPLE)
-    if not options.get(MODEL):
+    api = _api(options.get(API, "chat" if chat else "completions"), chat=chat)
+    if PROTOCOLS[api].needs_model and not options.get(MODEL):
         raise _refused(f"{contestant.text} names no model; write {_EXAMPLE}")
-    api = options.get(API, "chat" if chat else "completions")
-    if api not in ("chat", "completions"):
-        raise _refused(f"{API} must be chat or completions (got {api})")
-    if chat and api == "completions":
-        raise _refused("the completions API takes texts, and the prompts are chats; leave api= out")
     if not remote:
         require_loopback(contestant.text, address, "the prompts")
-    timeout_s = float(Seconds(options.get(TIMEOUT, str(_TIMEOUT_S))))
-    require_within_a_day(f"{TIMEOUT}=", timeout_s)
     server = StreamServer(
-        contestant.text,
-        address,
-        options[MODEL],
-        "chat" if api == "chat" else "completions",
-        options.get(KEY_FROM, ""),
-        timeout_s,
+        contestant.text, address, options.get(MODEL, ""), api, options.get(KEY_FROM, ""), _timeout_s(options)
     )
     if server.key_from:
         credential_of(server)
         if address.scheme == "http" and not address.is_loopback:
             raise _refused(f"{contestant.text} would send a credential unencrypted to {address.host}; use https")
     return server
+
+
+def _api(name: str, *, chat: bool) -> Api:
+    by_http = [each for each in PROTOCOLS if each != "function"]
+    found = next((each for each in by_http if each == name), None)
+    if found is None:
+        raise _refused(f"{API} must be one of {', '.join(by_http)} (got {name})")
+    api: Api = _FOR_CHATS.get(found, found) if chat else found
+    if chat and not PROTOCOLS[api].takes_chats:
+        raise _refused(f"{API}={api} takes texts, and the prompts are chats")
+    return api
+
+
+def _function(contestant: ContestantName) -> StreamServer:
+    """Import ``package.module:function``. The names of frameworks are none of modules here."""
+    options = dict(contestant.options)
+    if not contestant.variant or contestant.version or contestant.framework in framework_names():
+        raise _refused(
+            f"{contestant.text} is neither the address of a server nor a function that asks one; write {_EXAMPLE}, or "
+            "package.module:function"
+        )
+    if unknown := {*options} - {TIMEOUT}:
+        raise _refused(f"a function that asks has no option {min(unknown)}=; it takes {TIMEOUT}")
+    function = imported_callable(f"{contestant.framework}:{contestant.variant}")
+    return StreamServer(contestant.text, None, "", "function", "", _timeout_s(options), function)  # type: ignore[arg-type]
+
+
+def _timeout_s(options: Mapping[str, str]) -> float:
+    timeout_s = float(Seconds(options.get(TIMEOUT, str(_TIMEOUT_S))))
+    require_within_a_day(f"{TIMEOUT}=", timeout_s)
+    return timeout_s
 
 
 def credential_of(server: StreamServer, environment: Mapping[str, str] = os.environ) -> str:
@@ -95,6 +147,12 @@ def credential_of(server: StreamServer, environment: Mapping[str, str] = os.envi
     if not _CREDENTIAL.fullmatch(value):
         raise _refused(f"the environment variable {name} has blanks or other letters than a credential has")
     return value
+
+
+def shown(text: str, server: StreamServer) -> str:
+    """Shorten what a server sent to a line without its credential, which it may repeat."""
+    credential = credential_of(server)
+    return one_line(shortened(text.replace(credential, HIDDEN) if credential else text))
 
 
 def _refused(message: str) -> InvalidRequest:

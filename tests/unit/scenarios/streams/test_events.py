@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import pytest
 from fairlap.engine.measurement import Notice
+from fairlap.request.names import contestant_named
+from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.client import RawAnswer
-from fairlap.scenarios.streams.events import MOST_BYTES, EventReader, EventTooLarge
-from fairlap.scenarios.streams.openai_api import Answer, answer_in
+from fairlap.scenarios.streams.events import MOST_BYTES, EventReader, EventTooLarge, LineReader
+from fairlap.scenarios.streams.servers import stream_server
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +35,24 @@ def test_every_cut_of_a_stream_gives_the_same_events(places: list[int]) -> None:
     assert read([STREAM[a:b] for a, b in pairwise(ends)]) == EVENTS
 
 
+LINES = b'{"a": 1}\n\n{"b": "\xc3\xa9"}\r\n \n{"c": 3}\n{"cut": '
+
+
+@given(st.lists(st.integers(0, len(LINES)), max_size=12))
+def test_every_cut_of_lines_of_json_gives_the_same_lines(places: list[int]) -> None:
+    reader, ends = LineReader(), [0, *sorted(places), len(LINES)]
+    found = [json.loads(line) for a, b in pairwise(ends) for line in reader.feed(LINES[a:b])]
+    assert found == [{"a": 1}, {"b": "é"}, {"c": 3}]
+
+
+def test_a_line_without_an_end_takes_bounded_memory() -> None:
+    reader = LineReader()
+    for _ in range(MOST_BYTES // 65_536):
+        assert reader.feed(b"x" * 65_536) == []
+    with pytest.raises(EventTooLarge):
+        reader.feed(b"x")
+
+
 def test_an_event_is_there_with_its_last_byte_and_not_before() -> None:
     reader = EventReader()
     assert reader.feed(b"data: one\n") == []
@@ -54,9 +74,12 @@ def total(count: int) -> bytes:
     return json.dumps({"choices": [], "usage": {"completion_tokens": count, "prompt_tokens": 2}}).encode()
 
 
+SERVER = stream_server(contestant_named("http://127.0.0.1:8000/v1:model=m"), chat=False, remote=False)
+
+
 def answer(*events: bytes, done: bool = True) -> Answer:
     raw = RawAnswer(0, events=[(10 * (place + 1), data) for place, data in enumerate(events)], is_done=done)
-    return answer_in(raw, "here")
+    return answer_in(raw, SERVER)
 
 
 def test_tokens_are_counted_by_what_the_server_says_of_each_event() -> None:
@@ -104,6 +127,13 @@ def test_what_is_no_answer_is_a_failure(events: list[bytes], done: bool, code: s
     failure = answer(*events, done=done).failure
     assert isinstance(failure, Notice)
     assert failure.code == code
+
+
+def test_the_reason_in_an_error_is_shown_on_one_line() -> None:
+    failure = answer(chunk("a"), b'{"error": {"message": "out\\u001b[2J of memory\\nfor good"}}').failure
+    assert failure is not None
+    assert failure.text.endswith(": out\\u001b[2J of memory")
+    assert failure.text.isprintable()
 
 
 def test_a_stream_that_only_says_why_it_finished_is_whole() -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from fairlap.request.names import contestant_named
+from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.client import Certificates, StreamClient
-from fairlap.scenarios.streams.openai_api import Answer, answer_in, body_of
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
+from stream_races import raced, row_of, without_client_floor
 from stream_server import StreamingServer
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
@@ -31,8 +32,8 @@ def asked(
     named = stream_server(contestant_named(server.at(options)), chat=False, remote=False)
     client = StreamClient(named, (certificates or Certificates()).context(), TOKENS)
     try:
-        raw = [client.ask(body_of(named, Prompt(prompt="Hi"), TOKENS, "forced")) for _ in range(times)]
-        return answer_in(raw[-1], named.address.text)
+        raw = [client.ask(named.body(Prompt(prompt="Hi"), TOKENS, "forced")) for _ in range(times)]
+        return answer_in(raw[-1], named)
     finally:
         client.close()
 
@@ -56,15 +57,16 @@ def test_an_answer_is_read_whole_however_it_comes(behaviour: dict[str, Any]) -> 
 
 
 FAULTS = {
-    "429": ("E_STREAM_STATUS", "429"),
+    "429": ("E_STREAM_BUSY", "429"),
     "500": ("E_STREAM_STATUS", "out of memory"),
     "redirects": ("E_STREAM_REDIRECT", "192.0.2.1"),
     "html": ("E_STREAM_EVENT", "text/html"),
     "rubbish": ("E_STREAM_EVENT", ""),
-    "error": ("E_STREAM_EVENT", "error"),
+    "error": ("E_STREAM_EVENT", "out of memory"),
     "ten megabytes": ("E_STREAM_EVENT", "1,048,576"),
     "no http": ("E_STREAM_CUT", ""),
     "cut": ("E_STREAM_CUT", "after 4 events"),
+    "reset": ("E_STREAM_CUT", "after 4 events"),
     "unfinished": ("E_STREAM_CUT", ""),
     "tokens for ever": ("E_STREAM_ENDLESS", ""),
     "comments for ever": ("E_STREAM_TIMEOUT", "0.3 s"),
@@ -135,6 +137,31 @@ def test_a_certificate_is_verified_unless_it_is_asked_not_to(certificate: Path) 
         assert asked(server, certificates=Certificates(verified=False)).failure is None
 
 
+def test_a_certificate_of_another_name_is_refused(certificate: Path) -> None:
+    """It is trusted, and of 127.0.0.1."""
+    with StreamingServer(certificate=certificate) as server:
+        named = stream_server(contestant_named(f"https://localhost:{server.port}/v1:model=m"), chat=False, remote=False)
+        client = StreamClient(named, Certificates(f"{certificate}.crt").context(), TOKENS)
+        failure = client.ask(b"{}").failure
+        client.close()
+        assert not server.requests
+    assert failure is not None
+    assert failure.code == "E_CERTIFICATE"
+
+
+@pytest.mark.parametrize(("how", "shown"), [("insecure", "not verified"), ("ca", "verified with")])
+def test_a_row_says_how_certificates_were_verified(
+    how: str, shown: str, certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_client_floor(monkeypatch)
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "Hi"}')
+    options: dict[str, Any] = {"insecure": True} if how == "insecure" else {"ca": f"{certificate}.crt"}
+    with StreamingServer(certificate=certificate) as server:
+        row = row_of(raced(tmp_path / "prompts.jsonl", server, rate=None, concurrency=1, trial=0.01, **options), server)
+    assert row.settings["certificates"].startswith(shown)
+    assert row.judged is not None
+
+
 def test_a_server_without_tls_is_a_failure_of_certificates() -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         address = f"https://127.0.0.1:{plain.getsockname()[1]}/v1:model=m"
@@ -187,7 +214,7 @@ def test_a_server_that_offers_http_2_is_spoken_to_in_it(certificate: Path) -> No
         named = stream_server(contestant_named(address), chat=False, remote=False)
         client = StreamClient(named, Certificates(f"{certificate}.crt").context(), TOKENS)
         assert client.connect()
-        found = [answer_in(client.ask(b"{}"), "here") for _ in range(2)]
+        found = [answer_in(client.ask(b"{}"), named) for _ in range(2)]
         client.close()
         answering.join()
     assert client.http_version == "HTTP/2"

@@ -28,7 +28,7 @@ def test_tokens_come_after_the_server_wrote_them_and_as_many_as_it_wrote(
         came = np.repeat(np.array(answer.came_ns), answer.arrived)
         assert len(came) == TOKENS
         assert (came > np.array(truths[f"number {prompt}"].tokens_ns)).all()
-    assert len(gaps_ns([served])) == 12 * (TOKENS - 1)
+    assert len(gaps_ns(served)) == 12 * (TOKENS - 1)
 
 
 def test_a_wait_for_a_connection_counts_from_when_the_request_was_due(tmp_path: Path) -> None:

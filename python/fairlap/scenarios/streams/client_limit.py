@@ -1,0 +1,84 @@
+"""Where times of a server are in large part the client's: its row is not ranked, or a warning says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from fairlap import quantity_text
+from fairlap.engine.measurement import Notice
+from fairlap.scenarios.contract import Unqualified
+from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
+from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.streams.streams_found import ClientFloor, Percentiles, StreamFigures
+
+BUSY_CLIENT = "W_BUSY_CLIENT"
+E_CLIENT_LIMIT = "E_CLIENT_LIMIT"
+_MOST_SHARE, _LEAST_NS = 0.2, 1e6
+_MOST_OF_A_CORE = 0.9
+_BUSY_SHARE = 0.7  # of a core; the interpreter lock lets a process compute on one
+_LATE_SHARE, _LATE_NS = 0.1, 1e6
+
+
+def why_client_limits(processes: Sequence[ProcessResult]) -> Unqualified | None:
+    """Why a row's times are the client's rather than the server's, by the medians over its blocks.
+
+    It adds more than a fifth, and more than 1 ms; or it used all that the interpreter lock lets a process use.
+    """
+    floors = [found for process in processes if (found := floor_of(process)) is not None]
+    if not floors:
+        return None
+    requests, answered = (sum(getattr(each, name) for each in floors) for name in ("requests", "answered"))
+    if answered < requests:
+        failed = f"{requests - answered:,} of {quantity_text.count(requests, 'request')}"
+        return Unqualified(f"{failed} of the client to a server of its own had no whole answer", E_CLIENT_LIMIT)
+    share = median([each.client_share for each in map(_figures, processes) if each is not None])
+    if share > _MOST_OF_A_CORE:
+        return Unqualified(f"the client used {quantity_text.share(share)} of a core", E_CLIENT_LIMIT)
+    return _why_adds_much(processes, "first token", lambda found: found.first_token, TIME_TO_FIRST_TOKEN) or (
+        _why_adds_much(processes, "whole answer", lambda found: found.whole_answer, "wall_ns")
+    )
+
+
+def _why_adds_much(
+    processes: Sequence[ProcessResult], what: str, of_floor: Callable[[ClientFloor], Percentiles | None], quantity: str
+) -> Unqualified | None:
+    both = [
+        (added.p50_ns, process.timings[quantity].p50_ns)
+        for process in processes
+        if (floor := floor_of(process)) is not None
+        and (added := of_floor(floor)) is not None
+        and quantity in process.timings
+    ]
+    if not both:
+        return None
+    added_ns, measured_ns = (median(times_ns) for times_ns in zip(*both, strict=True))
+    if added_ns <= max(_MOST_SHARE * measured_ns, _LEAST_NS):
+        return None
+    adds, of_all = quantity_text.duration(added_ns), quantity_text.duration(measured_ns)
+    return Unqualified(f"the client adds {adds} to the {what}, which took {of_all}", E_CLIENT_LIMIT)
+
+
+def busy_client(processes: Sequence[ProcessResult]) -> list[Notice]:
+    """Of the block in which it was busiest."""
+    share = max((found.client_share for each in processes if (found := _figures(each)) is not None), default=0.0)
+    reasons = [f"used {quantity_text.share(share)} of a core"] if share > _BUSY_SHARE else []
+    if late_ns := max(map(_late_ns, processes), default=0.0):
+        reasons.append(f"began one request in a hundred {quantity_text.duration(late_ns)} late or later")
+    return [Notice(BUSY_CLIENT, f"the client {' and '.join(reasons)}, which is part of the times")] if reasons else []
+
+
+def floor_of(process: ProcessResult) -> ClientFloor | None:
+    return None if process.streams is None else process.streams.client_floor
+
+
+def _figures(process: ProcessResult) -> StreamFigures | None:
+    return None if process.streams is None else process.streams.figures
+
+
+def _late_ns(process: ProcessResult) -> float:
+    figures, first = _figures(process), process.timings.get(TIME_TO_FIRST_TOKEN)
+    if figures is None or first is None:
+        return 0.0
+    late_ns = figures.lateness_p99_ns or 0.0
+    return late_ns if late_ns > max(_LATE_SHARE * first.p50_ns, _LATE_NS) else 0.0

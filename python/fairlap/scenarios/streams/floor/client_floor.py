@@ -1,0 +1,45 @@
+"""What the client adds to the times of a server: as many requests a second as it answered, to one that does nothing.
+
+That one writes all pieces of an answer at once, and with them when it had the request and when it wrote them. What is
+left of a time is the client's, the loopback's and, on the same cores, the wait of both for a core. It is not as slow as
+the server on purpose: a client that cannot follow makes a server look slow, and would hide behind that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.streams_found import ClientFloor, Percentiles
+
+_QUANTILES = (0.5, 0.9, 0.99)
+
+
+def client_floor(served: Served) -> ClientFloor:
+    """Compare when the client had each piece with when it was written, which is what it says."""
+    first, per_token, whole = [], [], []
+    started_ns = served.from_ns + served.lateness_ns
+    for number, answer in enumerate(served.answers):
+        if answer.failure is not None:
+            continue
+        had_request_ns, *wrote_ns = map(int, answer.text.split())
+        load_began_ns = answer.came_ns[0] - served.first_ns[number]
+        sending_ns = had_request_ns - load_began_ns - started_ns[number]
+        late_ns = np.subtract(answer.came_ns, wrote_ns).astype(np.float64)
+        first.append(sending_ns + late_ns[0])
+        if len(wrote_ns) > 1:
+            per_token.append((answer.came_ns[-1] - answer.came_ns[0]) / (len(wrote_ns) - 1))
+        whole.append(sending_ns + late_ns[-1])
+    return ClientFloor(
+        requests=len(served.answers),
+        answered=len(whole),
+        first_token=_percentiles(first),
+        per_token=_percentiles(per_token),
+        whole_answer=_percentiles(whole),
+    )
+
+
+def _percentiles(times_ns: Sequence[float]) -> Percentiles | None:
+    return Percentiles(*map(float, np.quantile(times_ns, _QUANTILES))) if times_ns else None

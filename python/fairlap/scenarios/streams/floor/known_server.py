@@ -1,0 +1,62 @@
+"""The null server as a process, and a load on it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median_low
+
+from fairlap.errors import NotAvailable, reason_of
+from fairlap.request.fields.server_address import ServerAddress
+from fairlap.scenarios.streams.asked import StreamsAsked
+from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.floor import null_server
+from fairlap.scenarios.streams.floor.client_floor import client_floor
+from fairlap.scenarios.streams.issue import Served, Times
+from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.streams_found import ClientFloor
+
+
+@contextmanager
+def known_server() -> Iterator[int]:
+    """Run it in a process of its own, and return its port."""
+    command = [sys.executable, "-I", "-S", str(Path(null_server.__file__))]
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+    except OSError as error:
+        raise NotAvailable(f"the server that shows what the client adds cannot run: {reason_of(error)}") from None
+    with process:
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline()
+            if not port:
+                raise NotAvailable("the server that shows what the client adds ended at its start")
+            yield int(port)
+        finally:
+            process.kill()
+
+
+def client_against(
+    port: int, contestant: Contestant, served: Served, asked: StreamsAsked, due_ns: Times, connections: int, seed: int
+) -> ClientFloor:
+    """Load it with the prompts of a contestant, and with as many pieces in an answer as that one's have."""
+    pieces = median_low(len(answer.came_ns) for answer in served.answers if answer.failure is None)
+    server = StreamServer(
+        name=f"what the client adds to {contestant.server.name}",
+        address=ServerAddress("127.0.0.1", port, f"/{pieces}"),
+        model=contestant.server.model,
+        api="chat" if contestant.server.protocol.takes_chats else "completions",
+        key_from="",
+        timeout_s=contestant.server.timeout_s,
+    )
+    known = Contestant(server, replace(contestant.found, fields="forced"))
+    try:
+        return client_floor(known.load(asked, due_ns, connections, seed))
+    finally:
+        known.close()

@@ -1,0 +1,1 @@
+"""How blocks of servers that stream are planned and run."""

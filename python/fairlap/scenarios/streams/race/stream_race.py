@@ -1,0 +1,168 @@
+"""Servers that stream, loaded in turns: each block gives all of them the same requests, in an order that is drawn."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from fairlap.engine.load import random_arrivals_ns
+from fairlap.race.own_race import OwnRace, Shown
+from fairlap.race.planning.plan import Block
+from fairlap.request.fields.load import MOST_WORKERS
+from fairlap.scenarios.load.load_messages import LoadFound
+from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.streams.agreement import agreement, answers_by_prompt
+from fairlap.scenarios.streams.asked import StreamsAsked
+from fairlap.scenarios.streams.client import httpx_module
+from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.examination import examine
+from fairlap.scenarios.streams.figures import answered_per_s
+from fairlap.scenarios.streams.floor.known_server import client_against, known_server
+from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.race.planned_load import asked_by
+from fairlap.scenarios.streams.race.turn import Turn, fill
+from fairlap.scenarios.streams.rate_trials import search_rate
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor
+
+_SEARCH_CONNECTIONS = 64
+_SPARE_CONNECTIONS = 16
+_TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
+_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
+_FEWEST_REQUESTS, _MOST_TO_KNOWN_SERVER = 20, 100
+_MOST_SEED = 2**31
+
+
+class StreamRace(OwnRace):
+    _asked: StreamsAsked
+    _contestants: dict[str, Contestant]
+    _trial_s: float
+    _known_port: int
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        self._asked = asked_by(self.plan)
+        if any(each.function is None for each in self._asked.servers):
+            httpx_module()
+        names = [each.text for each in self.plan.contestants]
+        self._contestants = {name: Contestant(server) for name, server in zip(names, self._asked.servers, strict=True)}
+        try:
+            with known_server() as self._known_port:
+                self._examine()
+                yield
+        finally:
+            for contestant in self._contestants.values():
+                contestant.close()
+
+    def _examine(self) -> None:
+        load, certificates = self._asked.load, self._asked.certificates.context()
+        for name, each in self._contestants.items():
+            self.progress.announce(f"asking {name}")
+            each.examined = examine(each.server, certificates, self._asked.prompts, load.tokens)
+        self._trial_s = load.trial_s or max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * max(self._alone_s, default=0.0))
+
+    @property
+    def _alone_s(self) -> list[float]:
+        """Of those that answer; a disqualified one is loaded too, since its figures are shown."""
+        return [each.found.alone_s for each in self._contestants.values() if each.found.answers]
+
+    def why_over(self) -> str:
+        return "" if self._alone_s else "no server answers"
+
+    def run_block(self, block: Block, contestants: Sequence[str]) -> Sequence[Shown]:
+        seed = random.Random(f"block {self.plan.seed} {block.number}").randrange(_MOST_SEED)  # the same for all
+        began = [self._begun(block, name) for name in contestants]
+        turns: dict[str, Turn] = {}
+        for result in began:
+            self.progress.began(result)
+            result.began_s = self.elapsed_s
+            turns[result.contestant] = self._turn(self._contestants[result.contestant], seed)
+        turns = {
+            name: replace(turn, client_floor=self._client_floor(self._contestants[name], turn, seed))
+            for name, turn in turns.items()
+        }
+        agreed = self._agreements(turns)
+        found = []
+        for result in began:
+            name = result.contestant
+            samples = fill(result, self._contestants[name], turns[name], self._asked, agreed.get(name))
+            found.append((result, samples))
+        return found
+
+    def _client_floor(self, contestant: Contestant, turn: Turn, seed: int) -> ClientFloor | None:
+        """Ask a server that does nothing as often as this one answered; a function is its own client."""
+        if turn.served is None or not turn.served.answered.any() or contestant.server.function is not None:
+            return None
+        least_per_s = _FEWEST_REQUESTS / max(self._trial_s, _SHORTEST_TRIAL_S)
+        rate_per_s = max(answered_per_s(turn.served), least_per_s)
+        requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
+        requests = min(requests, _MOST_TO_KNOWN_SERVER)
+        due_ns = random_arrivals_ns(requests, rate_per_s, seed)
+        connections = self._connections(rate_per_s, requests)
+        return client_against(self._known_port, contestant, turn.served, self._asked, due_ns, connections, seed)
+
+    def _connections(self, rate_per_s: float, requests: int) -> int:
+        load = self._asked.load
+        if load.searches:
+            return load.connections or _SEARCH_CONNECTIONS
+        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
+        return load.concurrency or min(load.connections or min(usual, MOST_WORKERS), requests)
+
+    def _begun(self, block: Block, name: str) -> ProcessResult:
+        return ProcessResult(
+            block=block.number,
+            position=[self.plan.contestants[place].text for place in block.order].index(name),
+            contestant=name,
+            work_id=self.plan.works[block.work].id,
+            conditions=block.conditions,
+            data_seed=block.data_seed,
+            caches="warm" if block.number else "cold",
+        )
+
+    def _agreements(self, turns: Mapping[str, Turn]) -> dict[str, Agreement | None]:
+        """Compare the answers of each with those of the first one in the plan that answered in this block."""
+        answers = {name: answers_by_prompt(turns[name].loads) for name in self._contestants if name in turns}
+        first, *others = [name for name, own in answers.items() if own] or [""]
+        return {name: agreement(answers[name], answers[first], first) for name in others}
+
+    def _turn(self, contestant: Contestant, seed: int) -> Turn:
+        began_s = time.perf_counter()
+        if not contestant.found.answers:
+            return Turn()
+        served, search = self._served(contestant, seed)
+        return Turn(served, search, time.perf_counter() - began_s)
+
+    def _served(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound | None]:
+        load = self._asked.load
+        if load.rate_per_s is not None:
+            return self._at_rate(contestant, load.rate_per_s, seed), None
+        if load.concurrency is not None:
+            return self._by_users(contestant, load.concurrency, seed), None
+        return self._searched(contestant, seed)
+
+    def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> Served:
+        requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
+        due_ns = random_arrivals_ns(requests, rate_per_s, seed)
+        return contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
+
+    def _by_users(self, contestant: Contestant, users: int, seed: int) -> Served:
+        requests = max(math.ceil(users * self._trial_s / min(self._alone_s)), 2 * users)
+        return contestant.load(self._asked, np.zeros(requests), users, seed)
+
+    def _searched(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound]:
+        connections = self._asked.load.connections or _SEARCH_CONNECTIONS
+        searched = search_rate(
+            lambda due_ns: contestant.load(self._asked, due_ns, connections, seed),
+            self._asked.load.bounds,
+            alone_s=contestant.found.alone_s,
+            connections=connections,
+            trial_s=self._trial_s,
+            seed=seed,
+            ends=self.out_of_time,
+        )
+        return searched.at_largest_rate, searched.found

@@ -1,0 +1,114 @@
+"""One turn of a server: its requests, and what they show of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from fairlap.engine.measurement import Notice
+from fairlap.launch.worker_process import Samples
+from fairlap.meters.memory import Memory
+from fairlap.race.processes.recorded_turns import medians_of_turns, timing_of
+from fairlap.scenarios.load.load_messages import LoadFound
+from fairlap.scenarios.load.scenario import NO_RATE
+from fairlap.scenarios.process_result import ProcessResult, Timing
+from fairlap.scenarios.streams.asked import StreamsAsked
+from fairlap.scenarios.streams.contestant import Contestant
+from fairlap.scenarios.streams.equal_tokens import E_DROPPED_REQUESTS
+from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
+from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.scenario import CERTIFICATES
+from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
+
+_METHOD = "stamped when its last token came, from when it was due or its user free"
+_METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
+_FEWER_THAN_TWO = "fewer than two whole answers came"
+_PEAKS = ("peak", "peak_until_ready", "peak_while_running")
+_ONE_AFTER_THE_OTHER = "servers run on while others have their turn"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """``served`` is None where it was not loaded, or no rate met the bounds."""
+
+    served: Served | None = None
+    search: LoadFound | None = None
+    elapsed_s: float = 0.0
+    client_floor: ClientFloor | None = None
+
+    @property
+    def loads(self) -> list[Served]:
+        return [] if self.served is None else [self.served]
+
+
+def fill(
+    result: ProcessResult, contestant: Contestant, turn: Turn, asked: StreamsAsked, agreement: Agreement | None
+) -> Samples:
+    """Write what the turn showed into the result; return its raw samples."""
+    examined, served = contestant.found, turn.served
+    result.in_force = _in_force(contestant, served, asked)
+    result.in_turn_because, result.work_in = _ONE_AFTER_THE_OTHER, "other_server"
+    result.memory = Memory(absent=dict.fromkeys(_PEAKS, result.elsewhere))
+    result.energy_absent = result.elsewhere
+    result.elapsed_s = turn.elapsed_s
+    result.warnings = list(examined.warnings)
+    figures = None if served is None else figures_of(served, asked.load.tokens, asked.load.bounds)
+    why_not = examined.why_not
+    result.streams = StreamsFound(
+        alone_ns=1e9 * examined.alone_s if examined.answers else None,
+        figures=figures,
+        search=turn.search,
+        client_floor=turn.client_floor,
+        agreement=agreement,
+        unqualified=None if why_not is None else Notice(why_not.code, why_not.why),
+    )
+    if not examined.answers and why_not is not None:
+        result.outcome, result.code, result.message = "failed", why_not.code, why_not.why
+        return {}
+    if served is None or figures is None:
+        result.outcome, result.code = "failed", NO_RATE
+        by_budget = turn.search is not None and turn.search.limited_by == "budget"
+        result.message = "the budget ended its search" if by_budget else "no rate that was tried meets the bounds"
+        return {}
+    result.streams = msgspec.structs.replace(result.streams, requests=stamps_of(served))
+    times = times_of(served)
+    if WHOLE_ANSWER not in times:
+        result.outcome, result.code, result.message = (
+            "failed",
+            E_DROPPED_REQUESTS,
+            figures.counts.failure or _FEWER_THAN_TWO,
+        )
+        return {}
+    result.tokens_per_call, result.overlapping_per_s = asked.load.tokens, figures.requests_per_s
+    result.timings = {name: _timing(name, values, served, result.contestant) for name, values in times.items()}
+    result.round_samples = [times[WHOLE_ANSWER].size]
+    result.rounds_ns = medians_of_turns(times[WHOLE_ANSWER], result.round_samples)
+    return times | arrivals_of(served)
+
+
+def _in_force(contestant: Contestant, served: Served | None, asked: StreamsAsked) -> dict[str, str]:
+    server, examined = contestant.server, contestant.found
+    answers = (*examined.answers, *(() if served is None else served.answers))
+    counted = sorted({each.counted_by for each in answers if each.failure is None})
+    found = {
+        "model": server.model,
+        "api": server.api,
+        "length": "forced" if examined.fields == "forced" else "not forced",
+        "tokens counted by": " and ".join(counted),
+        CERTIFICATES: server.why_no_certificate or asked.certificates.text,
+        "http": examined.http_version,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _timing(name: str, times_ns: Times, served: Served, whose: str) -> Timing:
+    """Count all of them, as of contestants that take turns: a load has no course of its own."""
+    return timing_of(
+        times_ns,
+        in_rounds=True,
+        calls_per_sample=1,
+        method=_METHOD if name == WHOLE_ANSWER else _METHOD_OF_TOKENS,
+        resolution_ns=served.uncertainty_ns,
+        whose=whose,
+    )

@@ -1,0 +1,1 @@
+"""How a load on servers that stream is shown."""

@@ -1,0 +1,1 @@
+"""What a load on servers that stream adds to a row."""

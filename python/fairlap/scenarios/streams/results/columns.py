@@ -1,0 +1,63 @@
+"""Columns of a load on servers that stream: rates of tokens, and what of other columns is not theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from fairlap.request.work import Work
+from fairlap.results.estimates import Cell, absence_reason, cell_or, estimate
+from fairlap.results.prices import Price
+from fairlap.results.scenario_side import ResultsSide
+from fairlap.results.work_result import ContestantResult
+from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN
+from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.streams.scenario import FEWEST_FOR_P90, FEWEST_FOR_P99, ONE_EVENT, TOO_FEW
+
+_NOT_SEEN = "what a server holds is not seen"
+
+
+class StreamColumns(ResultsSide):
+    def cells(self, result: ContestantResult, work: Work, price: Price | None) -> dict[str, Cell]:
+        if work.streams is None:
+            return {}
+        why = absence_reason(result)
+        processes = result.finished
+        found = {
+            "version": Cell(None, "its server is not asked for one"),
+            "zero_weights": Cell(None, _NOT_SEEN),
+            "tokens_per_s": cell_or(estimate(processes, _tokens_per_s), why),
+            "tokens_per_prompt_per_s": cell_or(estimate(processes, _tokens_per_s_per_user), why or ONE_EVENT),
+        }
+        fewest = min((each.timings["wall_ns"].samples for each in processes), default=0)
+        if processes and fewest < FEWEST_FOR_P90:
+            found["latency_p90_ns"] = Cell(None, TOO_FEW.format(FEWEST_FOR_P90))
+        if processes and fewest < FEWEST_FOR_P99:
+            found["latency_p99_ns"] = Cell(None, TOO_FEW.format(FEWEST_FOR_P99))
+        return found | (_of_search(processes, why) if work.streams.searches else {})
+
+
+def _of_search(processes: Sequence[ProcessResult], why: str) -> dict[str, Cell]:
+    """Columns that a load on models has as well."""
+    limits = sorted({each.streams.search.limited_by for each in processes if each.streams and each.streams.search})
+    return {
+        "largest_rate_per_s": cell_or(estimate(processes, partial(_searched, "largest_rate_per_s")), why),
+        "capacity_per_s": cell_or(estimate(processes, partial(_searched, "capacity_per_s")), why or "no trial ended"),
+        "largest_rate_limited_by": cell_or(" or ".join(limits).replace("_", " ") or None, why or "no search ended"),
+    }
+
+
+def _searched(name: str, process: ProcessResult) -> float | None:
+    search = None if process.streams is None else process.streams.search
+    found: float | None = None if search is None else getattr(search, name)
+    return found
+
+
+def _tokens_per_s(process: ProcessResult) -> float | None:
+    figures = None if process.streams is None else process.streams.figures
+    return None if figures is None else figures.tokens_per_s
+
+
+def _tokens_per_s_per_user(process: ProcessResult) -> float | None:
+    each = process.timings.get(TIME_PER_OUTPUT_TOKEN)
+    return None if each is None else 1e9 / each.p50_ns

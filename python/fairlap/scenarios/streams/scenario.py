@@ -1,0 +1,227 @@
+"""The scenario of servers that stream: ranked by the time of answers, by tokens per second, or by the largest rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from fairlap import verdict
+from fairlap.engine.measurement import Notice
+from fairlap.request.fields.streams import StreamLoad
+from fairlap.request.work import Work
+from fairlap.scenarios.added import AddedFigure, Quantity
+from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified
+from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
+from fairlap.scenarios.process_result import ProcessResult
+from fairlap.scenarios.streams.client_limit import busy_client, floor_of, why_client_limits
+from fairlap.scenarios.streams.equal_tokens import (
+    agreement_of_all,
+    warnings_of,
+    warnings_of_agreement,
+    why_unequal,
+)
+from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures
+
+TIME_OF_AN_ANSWER = "time of an answer"
+TOKENS_PER_SECOND = "tokens per second"
+LARGEST_RATE = "largest rate"
+CERTIFICATES = "certificates"
+"""A setting in force, which every row of a server that streams has."""
+
+FEWEST_FOR_P90, FEWEST_FOR_P99 = 10, 100
+"""Answers of a block, without which a percentile is the largest of its times."""
+
+TOO_FEW = "blocks have fewer than {} answers; give a longer --trial"
+ONE_EVENT = "its answers come in one event each"
+_NO_FLOOR = "a function is the client itself, or no answer came"
+
+_FEWEST = {50: 1, 90: FEWEST_FOR_P90, 99: FEWEST_FOR_P99}
+_TIME_PER_TOKEN = verdict.Metric("time per token of all", "ns", inverse=TOKENS_PER_SECOND)
+
+
+def _figures(process: ProcessResult) -> StreamFigures | None:
+    return None if process.streams is None else process.streams.figures
+
+
+def _largest_rate(process: ProcessResult) -> float | None:
+    found = None if process.streams is None else process.streams.search
+    return None if found is None else found.largest_rate_per_s
+
+
+def _tokens_per_s(process: ProcessResult) -> float | None:
+    found = _figures(process)
+    return None if found is None else found.tokens_per_s
+
+
+def _answer_ns(process: ProcessResult) -> float | None:
+    return process.call_ns if process.timings else None
+
+
+_BY_TIME = Judged(TIME_OF_AN_ANSWER, verdict.Metric(TIME_OF_AN_ANSWER, "ns"), _answer_ns, may_lack=True)
+_BY_TOKENS = Judged(TOKENS_PER_SECOND, _TIME_PER_TOKEN, _tokens_per_s, "1/s", may_lack=True)
+_BY_RATE = Judged(LARGEST_RATE, verdict.TIME_PER_REQUEST, _largest_rate, "1/s", may_lack=True)
+
+_Read = Callable[[ProcessResult], float | None]
+
+
+def _percentile(quantity: str, percent: int) -> _Read:
+    """Absent where a block has too few times for it."""
+    fewest = _FEWEST[percent]
+
+    def read(process: ProcessResult) -> float | None:
+        timing = process.timings.get(quantity)
+        if process.streams is None or timing is None or timing.samples < fewest:
+            return None
+        value: float = getattr(timing, f"p{percent}_ns")
+        return value
+
+    return read
+
+
+def _of_figures(read: Callable[[StreamFigures], float | None]) -> _Read:
+    def value(process: ProcessResult) -> float | None:
+        figures = _figures(process)
+        return None if figures is None else read(figures)
+
+    return value
+
+
+def _added_by_client(part: str, percent: int) -> AddedFigure:
+    """Absent where a block has too few answers for it."""
+    fewest = _FEWEST[percent]
+
+    def read(process: ProcessResult) -> float | None:
+        floor = floor_of(process)
+        added: Percentiles | None = None if floor is None else getattr(floor, part)
+        if floor is None or added is None or floor.answered < fewest:
+            return None
+        value: float = getattr(added, f"p{percent}_ns")
+        return value
+
+    absent = _NO_FLOOR if fewest == 1 else f"{_NO_FLOOR}, or {TOO_FEW.format(fewest)}"
+    return AddedFigure(f"client_{part}_p{percent}_ns", read, absent)
+
+
+def _per_time(read: _Read) -> _Read:
+    """Turn a rate into the time of one, as rates are compared."""
+
+    def time_ns(process: ProcessResult) -> float | None:
+        rate = read(process)
+        return 1e9 / rate if rate else None
+
+    return time_ns
+
+
+def _identical_share(process: ProcessResult) -> float | None:
+    found = None if process.streams is None else process.streams.agreement
+    return None if found is None else found.identical / found.prompts
+
+
+_goodput = _of_figures(lambda found: found.goodput_per_s)
+_NO_BOUNDS = "no bound was given; --first-token and --per-token are"
+
+
+def _compared(name: str, read: _Read, *, inverse: str = "", headline: verdict.Metric | None = None) -> Quantity:
+    metric = verdict.Metric(name, "ns", inverse=inverse)
+    return Quantity(metric, read, is_of=lambda process: process.streams is not None, headline=headline)
+
+
+class StreamedAnswers(Scenario):
+    judges_rounds = False
+    own_race = "fairlap.scenarios.streams.race.stream_race:StreamRace"
+    where = "on running servers"
+    race_side = "fairlap.scenarios.streams.race.planned_load:PlannedLoad"
+    results_side = "fairlap.scenarios.streams.results.columns:StreamColumns"
+    render_side = "fairlap.scenarios.streams.render.shown:StreamsShown"
+    command = "load"
+    data_seeds = (0,)  # the seed of the race draws requests, and the user's prompts are its data
+    budgets_s = (300.0, 900.0)
+    figures = (
+        AddedFigure("first_token_p90_ns", _percentile(TIME_TO_FIRST_TOKEN, 90), TOO_FEW.format(FEWEST_FOR_P90)),
+        AddedFigure("first_token_p99_ns", _percentile(TIME_TO_FIRST_TOKEN, 99), TOO_FEW.format(FEWEST_FOR_P99)),
+        AddedFigure("per_token_p90_ns", _percentile(TIME_PER_OUTPUT_TOKEN, 90), TOO_FEW.format(FEWEST_FOR_P90)),
+        AddedFigure("per_token_p99_ns", _percentile(TIME_PER_OUTPUT_TOKEN, 99), TOO_FEW.format(FEWEST_FOR_P99)),
+        AddedFigure("between_tokens_p50_ns", _percentile(TOKEN_GAP, 50), ONE_EVENT),
+        AddedFigure("between_tokens_p90_ns", _percentile(TOKEN_GAP, 90), ONE_EVENT),
+        AddedFigure("goodput_per_s", _goodput, _NO_BOUNDS),
+        AddedFigure("good_share", _of_figures(lambda found: found.good_share), _NO_BOUNDS),
+        AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
+        *(
+            _added_by_client(part, percent)
+            for part in ("first_token", "per_token", "whole_answer")
+            for percent in (50, 90, 99)
+        ),
+    )
+    quantities = (
+        _compared("time to first token", _percentile(TIME_TO_FIRST_TOKEN, 50)),
+        _compared("time to first token p99", _percentile(TIME_TO_FIRST_TOKEN, 99)),
+        _compared("time per token of an answer", _percentile(TIME_PER_OUTPUT_TOKEN, 50)),
+        _compared("time between tokens p99", _percentile(TOKEN_GAP, 99)),
+        _compared(
+            "time per token of all", _per_time(_tokens_per_s), inverse=TOKENS_PER_SECOND, headline=_TIME_PER_TOKEN
+        ),
+        _compared("time per request within the bounds", _per_time(_goodput), inverse="goodput"),
+    )
+
+    def is_asked(self, asked: Asked, work: Work) -> bool:
+        return work.streams is not None
+
+    def judge(self, asked: Asked, work: Work, processes: Processes, ranked: Collection[str]) -> Ruling:
+        load = _load_of(work)
+        counts = {name: _counts_of(own) for name, own in processes.items()}
+        most = max((found.tokens_per_answer for found in counts.values()), default=0.0)
+        reasons = {name: _why_not(own, counts[name], load, most) for name, own in processes.items()}
+        return Ruling(
+            _judged(load),
+            {name: why for name, why in reasons.items() if why is not None},
+            {name: _notices(own, counts[name], load) for name, own in processes.items()},
+            f"by {_judged(load).by}",
+        )
+
+    def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
+        load = _load_of(work)
+        has_figure = any(_judged(load).read(process) is not None for process in finished)
+        return has_figure and _why_not(finished, _counts_of(finished), load, 0.0) is None
+
+    def reaches(self, work: Work) -> Iterable[str]:
+        load = work.streams
+        if load is None:
+            return []
+        files = [f"prompts {Path(load.prompts).absolute()}, which are sent to servers"]
+        files += [f"certificates {load.ca}"] if load.ca else []
+        return files if load.verified else [*files, "servers whose certificates are not verified"]
+
+
+def _load_of(work: Work) -> StreamLoad:
+    assert work.streams is not None
+    return work.streams
+
+
+def _judged(load: StreamLoad) -> Judged:
+    if load.searches:
+        return _BY_RATE
+    return _BY_TIME if load.concurrency is None else _BY_TOKENS
+
+
+def _counts_of(processes: Iterable[ProcessResult]) -> Counts:
+    return sum((found.counts for process in processes if (found := _figures(process)) is not None), Counts())
+
+
+def _why_not(
+    processes: Sequence[ProcessResult], counts: Counts, load: StreamLoad, most_per_answer: float
+) -> Unqualified | None:
+    before = (each.streams.unqualified for each in processes if each.streams is not None)
+    if (seen := next((each for each in before if each is not None), None)) is not None:
+        return Unqualified(seen.text, seen.code)
+    return why_unequal(counts, load.tokens, most_per_answer) or why_client_limits(processes)
+
+
+def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoad) -> tuple[Notice, ...]:
+    found = [each.streams for each in processes if each.streams is not None]
+    compared: list[Agreement] = [each.agreement for each in found if each.agreement is not None]
+    return (
+        *dict.fromkeys(warning for process in processes for warning in process.warnings),
+        *warnings_of(counts, load.tokens),
+        *warnings_of_agreement(agreement_of_all(compared)),
+        *busy_client(processes),
+    )

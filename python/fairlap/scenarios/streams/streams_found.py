@@ -1,0 +1,115 @@
+"""What one turn of a server showed, as it is stored with its process.
+
+A worker imports this module before it says hello, so it must stay light.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from fairlap.engine.measurement import Notice
+from fairlap.scenarios.load.load_messages import LoadFound
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Of requests and their answers, in one turn or several."""
+
+    requests: int = 0
+    answered: int = 0
+    failed: dict[str, int] = {}  # by the code of why there was no whole answer
+    failure: str = ""  # the first of them in words
+    shortened: int = 0  # answers with fewer tokens than were asked for
+    lengthened: int = 0  # with more
+    wrong: int = 0  # of both, those that are not the end of what the model had to say
+    wrong_tokens: int = 0  # of the first of these
+    repeated: int = 0  # answers that are word for word the one to another prompt
+    tokens: int = 0  # of all answers
+    by_events: int = 0  # answers whose tokens the server does not count: each event is one
+    inexact: int = 0  # others that came in fewer or more events than tokens
+
+    def __add__(self, other: Counts) -> Counts:
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
+        return Counts(
+            failed=dict(Counter(self.failed) + Counter(other.failed)),
+            failure=self.failure or other.failure,
+            wrong_tokens=self.wrong_tokens if self.wrong else other.wrong_tokens,
+            **sums,
+        )
+
+    @property
+    def failed_share(self) -> float:
+        return 1 - self.answered / self.requests if self.requests else 0.0
+
+    @property
+    def tokens_per_answer(self) -> float:
+        """On average; 0 where the server does not count them."""
+        return self.tokens / self.answered if self.answered and not self.by_events else 0.0
+
+
+_SUMMED = (*("requests", "answered", "shortened", "lengthened", "wrong", "repeated", "tokens", "by_events", "inexact"),)
+
+
+class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Besides times, which are the timings of the process. None where no answer shows it."""
+
+    counts: Counts
+    tokens_per_s: float | None
+    requests_per_s: float | None  # that were answered
+    goodput_per_s: float | None  # that met the bounds; None without bounds
+    good_share: float | None  # of all requests
+    lateness_p99_ns: float | None  # of the client
+    client_share: float  # of a core
+
+
+class Percentiles(msgspec.Struct, frozen=True):
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+
+
+class ClientFloor(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client adds to times, by percentile of the requests that it sent to a server of known times."""
+
+    requests: int
+    answered: int
+    first_token: Percentiles | None  # None where no request was answered
+    per_token: Percentiles | None  # of pieces that all came at once; None where there was one
+    whole_answer: Percentiles | None  # likewise
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """The answers of one server compared with those of another, prompt by prompt."""
+
+    with_: str = msgspec.field(name="with")
+    prompts: int  # that both answered
+    identical: int
+    identical_characters: float  # the share of the other's answers up to where they first differ
+    first_prompt: int | None = None  # whose answers differ, counted from 1, and at which character
+    first_character: int | None = None
+
+
+class RequestStamps(msgspec.Struct, frozen=True):
+    """Of each request, in nanoseconds since the start of the load; None for one without a whole answer.
+
+    When each token of each answer came is among the samples of the process.
+    """
+
+    prompts: tuple[int, ...] = ()  # lines of the file, counted from 0 without blank ones
+    from_ns: tuple[float | None, ...] = ()  # when it was due, or its user free
+    first_ns: tuple[float | None, ...] = ()  # when its first token came
+    last_ns: tuple[float | None, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+
+class StreamsFound(msgspec.Struct, frozen=True, kw_only=True):
+    """``search`` is that of a race that looks for the largest rate, at which the figures then are."""
+
+    alone_ns: float | None = None  # what an answer takes while nothing else is asked
+    figures: StreamFigures | None = None  # None where it was not loaded
+    search: LoadFound | None = None
+    client_floor: ClientFloor | None = None  # None where no answer came, or a function is the client
+    agreement: Agreement | None = None  # with the first of the contestants that answered in its block
+    unqualified: Notice | None = None  # why it is not ranked, by what was seen before the load
+    requests: RequestStamps = RequestStamps()

@@ -1,0 +1,62 @@
+"""Races of the tests' own servers that stream, through the plan and the results that any race has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairlap.race.progress import Silence
+from fairlap.race.run import Run
+from fairlap.race.stopping import Ending
+from fairlap.request.names import Contestants
+from fairlap.results.results import Results, results_of
+from fairlap.results.row import Row
+from fairlap.scenarios.streams.asked import streams_asked
+from fairlap.scenarios.streams.race.planned_load import plan_of
+from fairlap.scenarios.streams.race.stream_race import StreamRace
+from fairlap.scenarios.streams.streams_found import Counts, StreamsFound
+from stream_server import StreamingServer
+
+TOKENS = 8
+
+
+def file_of_prompts(folder: Path, count: int = 40) -> Path:
+    path = folder / "prompts.jsonl"
+    path.write_text("".join(f'{{"prompt": "number {place}"}}\n' for place in range(count)))
+    return path
+
+
+def without_client_floor(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(StreamRace, "_client_floor", lambda *_of_turn: None)
+
+
+def raced(prompts: Path, *servers: StreamingServer, timeout: str = "2s", **asked: Any) -> Results:
+    return raced_by_name(prompts, *(server.at(f":timeout={timeout}") for server in servers), **asked)
+
+
+def raced_by_name(prompts: Path, *names: str, blocks: int | None = 1, seed: int = 1, **asked: Any) -> Results:
+    contestants = Contestants(",".join(names))
+    how = {"rate": 200.0, "trial": 0.1, **asked}
+    plan = plan_of(streams_asked(prompts, contestants, tokens=TOKENS, **how), contestants, blocks=blocks, seed=seed)
+    race = StreamRace(plan, Silence(), Ending(plan))
+    race.run()
+    return results_of(Run(plan, race.processes, {}, dict(race.shares()), ended_early=race.ended_early))
+
+
+def row_of(found: Results, server: StreamingServer) -> Row:
+    return next(row for row in found.rows if row.contestant.startswith(server.at()))
+
+
+def shown_by(found: Results, server: StreamingServer) -> list[StreamsFound]:
+    """In each block."""
+    own = [each for each in found.run.processes if each.contestant.startswith(server.at())]
+    return [each.streams for each in own if each.streams is not None]
+
+
+def counts_of(found: Results, server: StreamingServer) -> Counts:
+    return sum((each.figures.counts for each in shown_by(found, server) if each.figures), Counts())
+
+
+def codes(row: Row) -> set[str]:
+    return {each.code for each in row.warnings} | ({row.code} if row.code else set())

@@ -1,0 +1,199 @@
+"""What the client adds to times is measured on a server of known times, and a row that it limits is not ranked."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairlap.results.row import Row
+from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
+from fairlap.scenarios.process_result import ProcessResult, Timing
+from fairlap.scenarios.streams.client import StreamClient
+from fairlap.scenarios.streams.client_limit import why_client_limits
+from fairlap.scenarios.streams.events import EventReader
+from fairlap.scenarios.streams.floor.known_server import known_server
+from fairlap.scenarios.streams.protocols.openai import Completions
+from fairlap.scenarios.streams.streams_found import ClientFloor, Counts, Percentiles, StreamFigures, StreamsFound
+from stream_races import codes, file_of_prompts, raced, row_of, shown_by
+from stream_server import StreamingServer, in_a_process
+
+HOW: dict[str, Any] = {"rate": 100.0, "trial": 0.2}
+needs_httpx = pytest.mark.usefixtures("httpx")
+
+
+@pytest.fixture
+def httpx() -> None:
+    pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    return file_of_prompts(tmp_path, 20)
+
+
+def asked_by_hand(port: int, path: str) -> list[dict[str, Any]]:
+    """Read the events of an answer with sockets alone."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        body = json.dumps({"prompt": "Hi", "max_tokens": 3}).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        connection.sendall(head + body)
+        whole = b""
+        while not whole.endswith(b"0\r\n\r\n"):
+            whole += connection.recv(65_536)
+    assert whole.startswith(b"HTTP/1.1 200 OK\r\n")
+    return [json.loads(each[6:]) for each in whole.split(b"\r\n") if each.startswith(b'data: {"')]
+
+
+def test_the_known_server_says_when_it_had_a_request_and_wrote_each_piece() -> None:
+    with known_server() as port:
+        before_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        events = asked_by_hand(port, "/4/completions")
+        after_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    stamps_ns = [int(each) for event in events for each in event["choices"][0]["text"].split()]
+    assert len(stamps_ns) == 1 + 4
+    assert all(a < b for a, b in pairwise([before_ns, *stamps_ns, after_ns]))
+    assert [event["usage"]["completion_tokens"] for event in events] == [1, 2, 3, 4]
+
+
+def test_nothing_is_left_of_the_known_server() -> None:
+    with known_server() as port:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+@needs_httpx
+@pytest.mark.parametrize("how", [{}, {"rate": None, "concurrency": 2}])
+def test_a_row_has_what_the_client_adds(how: dict[str, Any], prompts: Path) -> None:
+    with in_a_process(first_ms=8.0, each_ms=0.5) as server:
+        found = raced(prompts, server, **{**HOW, **how, "blocks": 2})
+    floors = [each.client_floor for each in shown_by(found, server)]
+    assert len(floors) == 2
+    row = row_of(found, server)
+    for floor in floors:
+        assert floor is not None
+        assert 20 <= floor.answered == floor.requests <= 100
+        assert floor.first_token is not None
+        assert 0 < floor.first_token.p50_ns <= floor.first_token.p90_ns
+    for part in ("first_token", "per_token", "whole_answer"):
+        p50_ns, p90_ns = (row.scenario_figures[f"client_{part}_p{percent}_ns"].value for percent in (50, 90))
+        assert 0 < p50_ns <= p90_ns
+        each_ns = [getattr(floor, part).p50_ns for floor in floors]
+        assert min(each_ns) <= p50_ns * 1.001 <= max(each_ns) * 1.002
+    assert "100" in row.scenario_absent["client_first_token_p99_ns"]
+
+
+def floor_and_row(prompts: Path, server: StreamingServer) -> tuple[ClientFloor, Row]:
+    found = raced(prompts, server, **HOW)
+    [shown] = shown_by(found, server)
+    assert shown.client_floor is not None
+    return shown.client_floor, row_of(found, server)
+
+
+@needs_httpx
+def test_a_client_that_is_slow_to_send_is_found_and_its_row_is_not_ranked(
+    prompts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = StreamClient._stream
+
+    def slow(self: StreamClient, *asked: Any) -> Any:
+        time.sleep(0.01)
+        return quick(self, *asked)
+
+    monkeypatch.setattr(StreamClient, "_stream", slow)
+    with in_a_process(first_ms=2.0) as server:
+        floor, row = floor_and_row(prompts, server)
+    assert floor.first_token is not None
+    assert floor.first_token.p50_ns >= 10e6
+    assert codes(row) >= {"E_CLIENT_LIMIT"}
+    assert row.place is None
+
+
+@needs_httpx
+def test_a_client_that_is_slow_to_read_is_found_by_each_token(prompts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowReader(EventReader):
+        def feed(self, chunk: bytes) -> list[bytes]:
+            time.sleep(0.004)
+            return super().feed(chunk)
+
+    monkeypatch.setattr(Completions, "reader", SlowReader)
+    with in_a_process(first_ms=10.0, each_ms=1.0) as server:
+        floor, row = floor_and_row(prompts, server)
+    assert floor.per_token is not None
+    assert floor.per_token.p50_ns > 4e6
+    assert codes(row) >= {"E_CLIENT_LIMIT"}
+
+
+@needs_httpx
+def test_a_queue_at_a_server_that_is_overloaded_is_not_the_clients(prompts: Path) -> None:
+    with in_a_process(each_ms=3.0, slots=1) as server:  # 21 ms of an answer, at 200 a second
+        found = raced(prompts, server, **{**HOW, "rate": 200.0})
+    [floor] = [each.client_floor for each in shown_by(found, server)]
+    row = row_of(found, server)
+    assert row.latency_p50_ns is not None
+    assert row.latency_p50_ns.value > 60e6
+    assert floor is not None
+    assert floor.whole_answer is not None
+    assert floor.whole_answer.p50_ns < row.latency_p50_ns.value / 2
+
+
+def floor_of(first_ms: float, whole_ms: float, answered: int = 20) -> ClientFloor:
+    first, whole = (Percentiles(1e6 * each, 2e6 * each, 3e6 * each) for each in (first_ms, whole_ms))
+    return ClientFloor(requests=20, answered=answered, first_token=first, per_token=None, whole_answer=whole)
+
+
+def showing(floor: ClientFloor | None, first_ms: float, whole_ms: float, share: float = 0.5) -> ProcessResult:
+    figures = StreamFigures(
+        counts=Counts(requests=20, answered=20),
+        tokens_per_s=1.0,
+        requests_per_s=1.0,
+        goodput_per_s=None,
+        good_share=None,
+        lateness_p99_ns=None,
+        client_share=share,
+    )
+    found = ProcessResult(
+        block=0, position=0, contestant="a", work_id="w", conditions="as-found", data_seed=0, caches="warm"
+    )
+    found.streams = StreamsFound(figures=figures, client_floor=floor)
+    found.timings = {
+        name: Timing(ms * 1e6, ms * 1e6, ms * 1e6, 20, 1, 0, "none", "stamped", 1.0)
+        for name, ms in ((TIME_TO_FIRST_TOKEN, first_ms), ("wall_ns", whole_ms))
+    }
+    return found
+
+
+@pytest.mark.parametrize(
+    ("floor", "share", "is_limit"),
+    [
+        (floor_of(3.9, 5.0), 0.5, False),
+        (floor_of(4.1, 5.0), 0.5, True),  # over a fifth of the 20 ms to a first token
+        (floor_of(1.0, 19.9), 0.5, False),
+        (floor_of(1.0, 20.1), 0.5, True),  # and of the 100 ms of an answer
+        (floor_of(1.0, 5.0), 0.95, True),
+        (floor_of(1.0, 5.0, answered=19), 0.5, True),
+    ],
+)
+def test_a_row_is_the_clients_where_it_adds_more_than_a_fifth_or_has_no_core_left(
+    floor: ClientFloor, share: float, is_limit: bool
+) -> None:
+    found = why_client_limits([showing(floor, 20.0, 100.0, share)])
+    assert (found is not None) == is_limit
+    assert found is None or found.code == "E_CLIENT_LIMIT"
+    assert why_client_limits([showing(None, 20.0, 100.0, share)]) is None
+
+
+def test_less_than_a_millisecond_is_no_limit() -> None:
+    assert why_client_limits([showing(floor_of(0.9, 0.9), 1.2, 1.2)]) is None
+    assert why_client_limits([showing(floor_of(0.9, 1.1), 1.2, 1.2)]) is not None
+
+
+def test_one_bad_block_of_three_is_no_limit_and_two_are() -> None:
+    good, bad = showing(floor_of(1.0, 5.0), 20.0, 100.0), showing(floor_of(9.0, 50.0), 20.0, 100.0, 0.95)
+    assert why_client_limits([good, bad, good]) is None
+    assert why_client_limits([bad, good, bad]) is not None
