@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import ssl
 import subprocess
 import sys
@@ -56,6 +57,8 @@ class Behaviour:
     key: str = ""
     remembers: str = ""  # answers, prefixes
     words: str = "w"
+    counts_cache: bool = False  # the usage has how many words of a prompt were those of one before
+    exponential: bool = False  # delays are drawn, first_ms and each_ms on average
     fault: str = ""
     fault_from: int = 0
     fault_every: int = 1
@@ -73,6 +76,8 @@ class StreamingServer:
         self.port = 0
         self._certificate = certificate
         self._seen: set[str] = set()
+        self._read: list[list[str]] = []  # words of prompts
+        self._random = random.Random(3)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
@@ -164,6 +169,8 @@ class StreamingServer:
         self, path: str, asked: dict[str, Any], truth: Truth, writer: asyncio.StreamWriter, fault: str
     ) -> None:
         behaviour, tokens = self.behaviour, asked["max_tokens"]
+        of_prompt = self._of_prompt(asked)
+        slow = self._random.expovariate(1) if behaviour.exponential else 1.0
         known = truth.prompt in self._seen
         self._seen.add(truth.prompt)
         fast = 0.0 if known and behaviour.remembers else 1.0
@@ -175,20 +182,29 @@ class StreamingServer:
         while sent < last:
             count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)
             place += 1
-            due_s = began_s + (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
+            due_s = began_s + slow * (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
             await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
             truth.tokens_ns += [now_ns()] * count
             sent += count
             event = _choice(chat, "".join(words[sent - count : sent]))
             if behaviour.usage == "each":
-                event["usage"] = {"completion_tokens": sent, "prompt_tokens": 3}
+                event["usage"] = {"completion_tokens": sent, **of_prompt}
             await self._write_event(writer, json.dumps(event))
         await _goes_wrong_later(fault, writer)
         if fault != "unfinished":
             reason = "stop" if fault == "stops" else "length"
             writer.write(_event(json.dumps(_choice(chat, "", reason))))
         if behaviour.usage != "none":
-            writer.write(_event(json.dumps({"choices": [], "usage": {"completion_tokens": sent, "prompt_tokens": 3}})))
+            writer.write(_event(json.dumps({"choices": [], "usage": {"completion_tokens": sent, **of_prompt}})))
+
+    def _of_prompt(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if not self.behaviour.counts_cache:
+            return {"prompt_tokens": 3}
+        texts = [asked["prompt"]] if "prompt" in asked else [each["content"] for each in asked["messages"]]
+        words = " ".join(texts).split()
+        cached = max((words_in_common(words, other) for other in self._read), default=0)
+        self._read.append(words)
+        return {"prompt_tokens": len(words), "prompt_tokens_details": {"cached_tokens": cached}}
 
     def _words(self, prompt: str, tokens: int, fault: str) -> list[str]:
         seed = zlib.crc32(b"" if fault == "same answers" else prompt.encode())
@@ -207,6 +223,12 @@ class StreamingServer:
             await asyncio.sleep(0)
             writer.write(_chunked(whole[middle:]))
         await writer.drain()
+
+
+def words_in_common(a: list[str], b: list[str]) -> int:
+    """Count those that both begin with."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((place for place, (own, other) in pairs if own != other), min(len(a), len(b)))
 
 
 def _choice(chat: bool, text: str, finish: str | None = None) -> dict[str, Any]:

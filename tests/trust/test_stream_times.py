@@ -13,8 +13,12 @@ from fairlap.engine.load import random_arrivals_ns
 from fairlap.scenarios.streams.asked import Bounds
 from fairlap.scenarios.streams.figures import Tokens, figures_of
 from fairlap.scenarios.streams.issue import Served
-from loaded_streams import TOKENS, loaded
+from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.workload.lengths import Lengths
+from fairlap.scenarios.streams.workload.sessions import Source
+from loaded_streams import SEED, TOKENS, by_prompt, loaded
 from stream_server import in_a_process
+from thinking_users import one_slot, repairman_per_s
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 pytestmark = pytest.mark.slow
@@ -40,7 +44,7 @@ def is_within_2_percent_or_1_ms(events: tuple[int, ...], folder: Path) -> bool:
     due_ns = random_arrivals_ns(40, 20, 3)
     with in_a_process(first_ms=50.0, each_ms=5.0, tokens_in_events=events, split=True, comments=True) as server:
         served = loaded(server, folder, due_ns, 16, rate=20.0)
-    truths = {each.prompt: each for each in server.truths[-len(due_ns) :]}
+    truths = by_prompt(server.truths[-len(due_ns) :])
     in_order = [truths[f"number {prompt}"] for prompt in served.prompts.tolist()]
     wrote_first = [each.tokens_ns[0] - start_ns(served) - due for each, due in zip(in_order, due_ns, strict=True)]
     gaps = np.concatenate([np.diff(each.tokens_ns) for each in in_order])
@@ -49,7 +53,7 @@ def is_within_2_percent_or_1_ms(events: tuple[int, ...], folder: Path) -> bool:
         for each, answer in zip(in_order, served.answers, strict=True)
     ]
     assert min(wrote_first) >= 50e6
-    found = figures_of([served], TOKENS, Bounds())
+    found = figures_of([served], Bounds())
     assert found.first_token is not None
     assert found.per_token is not None
     assert found.between_tokens is not None
@@ -131,3 +135,30 @@ def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
     batches = wait_s.reshape(20, -1).mean(axis=1)
     error_s = float(batches.std(ddof=1)) / math.sqrt(len(batches))
     assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3
+
+
+def against_theory(folder: Path) -> tuple[float, float, float]:
+    """Compare users who think with a simulation that has the server's own services, and with theory.
+
+    Return the ratios of rates and of mean times of an answer to those simulated, and of the rate to the theory's.
+    """
+    users, requests, think_s, service_s = 6, 500, 0.06, 0.02
+    with in_a_process(each_ms=1e3 * service_s / (TOKENS - 1), slots=1, exponential=True) as server:
+        served = loaded(server, folder, np.zeros(requests), users, concurrency=users, think=think_s)
+    service_ns = np.array([each.tokens_ns[-1] - each.began_ns for each in server.truths[-requests:]], float)
+    drawn = Source((Prompt(prompt="a"),), None, Lengths(1, 1), 1.0, "").sessions(
+        requests, SEED, think_s=think_s, users=True
+    )
+    simulated = one_slot(drawn, users, service_ns)
+    rate, rate_simulated = (figures_of([each], Bounds()).requests_per_s for each in (served, simulated))
+    mean, mean_simulated = (float(Tokens.of(each).end_to_end_ns.mean()) for each in (served, simulated))
+    assert rate is not None
+    assert rate_simulated is not None
+    theory = repairman_per_s(users, think_s, float(service_ns.mean()) / 1e9)
+    return rate / rate_simulated, mean / mean_simulated, rate / theory
+
+
+def test_users_who_think_at_a_server_with_one_slot_are_a_machine_repairman_queue(tmp_path: Path) -> None:
+    found = [against_theory(tmp_path) for _ in range(2)]
+    assert min(max(abs(rate - 1), abs(mean - 1)) for rate, mean, _ in found) < 0.05
+    assert min(abs(theory - 1) for _, _, theory in found) < 0.1

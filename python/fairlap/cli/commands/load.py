@@ -49,10 +49,13 @@ fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate
     type=LATENCY,
     help="The first token of as many requests comes within DURATION.",
 )
-@click.option("--tokens", type=int, help="PROMPTS.jsonl: tokens of each answer.")
+@click.option("--tokens", metavar="N|A-B", help="PROMPTS.jsonl: tokens of each answer, or lognormal:mean=200:cv=1.")
 @click.option("--rate", type=float, metavar="PER_S", help="PROMPTS.jsonl: requests per second, at random.")
+@click.option("--arrivals", metavar="KIND", help="With --rate: poisson, constant, gamma:cv=2 (bursts), trace.")
 @click.option("--concurrency", type=int, help="PROMPTS.jsonl: users, who ask again when they have their answer.")
+@click.option("--think", type=DURATION, help="Users think for DURATION on average before they ask.")
 @click.option("--per-token", type=LATENCY, help="PROMPTS.jsonl: further tokens come within DURATION each, on average.")
+@click.option("--shared-prefix", metavar="SHARE", help="Let SHARE of each prompt be a common beginning.  [default: 0%]")
 @click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone.")
 @click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates.")
 @click.option(
@@ -153,6 +156,7 @@ def command(
 
     With a file of prompts, contestants are servers that stream language models: all get the same requests, at a --rate
     or of so many users (--concurrency), or the largest rate that meets --first-token and --per-token is searched.
+    A trace of Mooncake (.jsonl) or Azure (.csv) is replayed.
 
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once; with --scenario

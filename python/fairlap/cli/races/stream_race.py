@@ -14,8 +14,8 @@ from fairlap.cli.output import print_result, progress_notes
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD
 
-SUFFIX = ".jsonl"
-OF_STREAMS = ("tokens", "rate", "concurrency", "per_token", "ca", "insecure")
+SUFFIXES = (".jsonl", ".csv")
+OF_STREAMS = ("tokens", "rate", "arrivals", "concurrency", "think", "per_token", "shared_prefix", "ca", "insecure")
 _SHARED = (
     *("contestants", "first_token", "workers", "trial", "blocks", "budget", "seed", "baseline", "only_winner"),
     *("remote", "wait"),
@@ -25,7 +25,7 @@ _INTERRUPTED, _NONE_RANKED = 130, 1
 
 
 def are_prompts(models: Sequence[str]) -> bool:
-    return any(each.lower().endswith(SUFFIX) for each in models)
+    return any(each.lower().endswith(SUFFIXES) for each in models)
 
 
 def refuse_options_of_streams(given: dict[str, Any]) -> None:
@@ -50,6 +50,9 @@ def race_streams(
     from fairlap.scenarios.streams.asked import streams_asked
     from fairlap.scenarios.streams.document import document_of
     from fairlap.scenarios.streams.race import StreamRace
+    from fairlap.scenarios.streams.workload.arrivals import arrivals_named
+    from fairlap.scenarios.streams.workload.lengths import lengths_named
+    from fairlap.scenarios.streams.workload.sessions import shared_prefix_named
 
     if len(models) > 1:
         raise InvalidRequest(f"give one file of prompts, without other models (got {len(models)})", code=E_LOAD)
@@ -59,13 +62,13 @@ def race_streams(
         if not is_default and not known:
             raise InvalidRequest(f"{_option(name)} is not for servers that stream; leave it out", code=E_LOAD)
     chosen = {name: given[name] for name in (*OF_STREAMS, *_SHARED) if given.get(name) is not None}
-    contestants, tokens = chosen.pop("contestants", None), chosen.pop("tokens", None)
-    if contestants is None or tokens is None:
-        raise InvalidRequest(
-            f"give servers and a length: fairlap load {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD
-        )
+    contestants = chosen.pop("contestants", None)
+    if contestants is None:
+        raise InvalidRequest(f"give servers: fairlap load {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD)
+    readers = {"tokens": lengths_named, "arrivals": arrivals_named, "shared_prefix": shared_prefix_named}
+    chosen |= {name: read(chosen[name]) for name, read in readers.items() if name in chosen}
     writable(output, only=(".json",))
-    asked = streams_asked(Path(models[0]), contestants, tokens=tokens, **chosen)
+    asked = streams_asked(Path(models[0]), contestants, **chosen)
     with progress_notes(quiet=quiet) as notes:
         found = StreamRace(asked, notes.announce).run()
     print_result(document_of(found), found.text, as_json=as_json, output=output)

@@ -26,7 +26,8 @@ _MOST_SHORTER = 0.01
 _MOST_REPEATED = 0.01
 _AT_THE_LENGTH = "length"
 
-ByPrompt = Mapping[int, str]
+ByPrompt = Mapping[tuple[int, str], str]
+"""Answers by the number of a prompt, and a digest of the prompt as it was sent."""
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -40,13 +41,13 @@ class Agreement(msgspec.Struct, frozen=True):
     first_character: int | None = None
 
 
-def answers_by_prompt(loads: Iterable[Served]) -> dict[int, str]:
+def answers_by_prompt(loads: Iterable[Served]) -> dict[tuple[int, str], str]:
     """Take the first answer to each prompt: another one may differ by how requests were batched."""
-    found: dict[int, str] = {}
+    found: dict[tuple[int, str], str] = {}
     for served in loads:
-        for prompt, answer in zip(served.prompts.tolist(), served.answers, strict=True):
+        for prompt, sent, answer in zip(served.prompts.tolist(), served.sent, served.answers, strict=True):
             if answer.failure is None:
-                found.setdefault(prompt, answer.text)
+                found.setdefault((prompt, sent), answer.text)
     return found
 
 
@@ -64,7 +65,7 @@ def agreement(own: ByPrompt, other: ByPrompt, name: str) -> Agreement | None:
         prompts=len(both),
         identical=len(both) - len(differ),
         identical_characters=sum(alike.values()) / max(sum(length.values()), 1),
-        first_prompt=None if first is None else first + 1,
+        first_prompt=None if first is None else first[0] + 1,
         first_character=None if first is None else alike[first] + 1,
     )
 
@@ -75,9 +76,7 @@ def _alike(own: str, other: str) -> int:
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(own), len(other)))
 
 
-def why_unequal(
-    figures: StreamFigures, answers: Sequence[Answer], tokens: int, most_per_answer: float
-) -> Unqualified | None:
+def why_unequal(figures: StreamFigures, answers: Sequence[Answer], most_per_answer: float) -> Unqualified | None:
     """Why a server did not do the work: it dropped requests, or its answers have other lengths.
 
     ``most_per_answer`` are the tokens that a server gave, on average, to the same prompts.
@@ -85,9 +84,10 @@ def why_unequal(
     if _failed_share(figures) > _MOST_FAILED:
         return Unqualified(_failed_text(figures, answers), E_DROPPED_REQUESTS)
     answered = quantity_text.count(figures.answered, "answer")
-    wrong = [each for each in answers if _has_wrong_length(each, tokens)]
+    wrong = [each for each in answers if _has_wrong_length(each)]
     if wrong:
-        text = f"{len(wrong):,} of {answered} had other lengths than {tokens:,} tokens, such as {wrong[0].tokens:,}"
+        such = f"such as {wrong[0].tokens:,} instead of {wrong[0].asked_tokens:,} tokens"
+        text = f"{len(wrong):,} of {answered} had other lengths than asked for, {such}"
         return Unqualified(text, E_OTHER_LENGTH)
     mean = figures.tokens / max(figures.answered, 1)
     if mean < (1 - _MOST_SHORTER) * most_per_answer:
@@ -107,8 +107,9 @@ def _failed_text(figures: StreamFigures, answers: Sequence[Answer]) -> str:
     return f"{failed} had no whole answer ({kinds}), such as: {first}"
 
 
-def _has_wrong_length(answer: Answer, tokens: int) -> bool:
+def _has_wrong_length(answer: Answer) -> bool:
     """One that its model ended may be shorter."""
+    tokens = answer.asked_tokens
     if answer.failure is not None or answer.tokens == tokens:
         return False
     if answer.counted_by == "events":  # how many tokens an event holds is not known
@@ -116,14 +117,14 @@ def _has_wrong_length(answer: Answer, tokens: int) -> bool:
     return answer.tokens > tokens or answer.finish in ("", _AT_THE_LENGTH)
 
 
-def warnings_of(figures: StreamFigures, answers: Sequence[Answer], tokens: int) -> list[Notice]:
+def warnings_of(figures: StreamFigures, answers: Sequence[Answer]) -> list[Notice]:
     found = []
     whole = [each for each in answers if each.failure is None]
     if 0 < _failed_share(figures) <= _MOST_FAILED:
         found.append(Notice(W_FAILED_REQUESTS, _failed_text(figures, answers)))
     if figures.shortened:
         of_all = f"{figures.shortened:,} of {quantity_text.count(figures.answered, 'answer')}"
-        text = f"{of_all} had fewer than {tokens:,} tokens; the server does not force their length"
+        text = f"{of_all} had fewer tokens than asked for; the server does not force their length"
         found.append(Notice(W_SHORT_ANSWERS, text))
     if figures.repeated > _MOST_REPEATED * figures.answered:
         of_all = f"{figures.repeated:,} of {quantity_text.count(figures.answered, 'answer')}"

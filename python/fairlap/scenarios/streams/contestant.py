@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.asked import StreamsAsked
@@ -15,6 +13,7 @@ from fairlap.scenarios.streams.issue import Served, Times, serve
 from fairlap.scenarios.streams.openai_api import Answer, body_of
 from fairlap.scenarios.streams.rate_trials import SearchedRate
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.workload.sessions import Numbers, Session
 
 
 @dataclass
@@ -39,29 +38,42 @@ class Contestant:
     def answers(self) -> list[Answer]:
         return [answer for served in self.loads for answer in served.answers]
 
-    def load(self, asked: StreamsAsked, due_ns: Times, connections: int, seed: int) -> Served:
-        """Offer requests that are due at these times; the same seed chooses the same prompts."""
-        chosen, places = _prompts(len(asked.prompts), len(due_ns), seed)
+    def load(
+        self, asked: StreamsAsked, due_ns: Times, connections: int, seed: int, numbers: Numbers | None = None
+    ) -> Served:
+        """Offer sessions that are due at these times; the same seed draws the same ones.
+
+        ``numbers`` are those of a trace that is replayed.
+        """
+        users = asked.concurrency is not None
+        sessions = asked.source.sessions(len(due_ns), seed, numbers=numbers, think_s=asked.think_s, users=users)
         fields = self.found.fields
         served = serve(
             self._connected(asked, connections),
-            [body_of(self.server, asked.prompts[each], asked.tokens, fields) for each in chosen],
-            places,
+            sessions,
             due_ns,
+            write=lambda prompt, tokens: body_of(self.server, prompt, tokens, fields),
             host=self.server.address.text,
             timeout_s=self.server.timeout_s,
-            counts_from="due" if asked.concurrency is None else "start",
+            counts_from="start" if users else "due",
+            lasts_s=self._lasts_s(sessions, connections if users else len(sessions)),
         )
         if served.interrupted:
             raise KeyboardInterrupt
-        return replace(served, prompts=chosen[places])
+        return served
+
+    def _lasts_s(self, sessions: Sequence[Session], at_once: int) -> float:
+        """As long as if the server answered one after another."""
+        thinking_s = [sum(each.thinks_ns) / 1e9 for each in sessions]
+        requests = sum(len(each.tokens) for each in sessions)
+        return max(max(thinking_s), sum(thinking_s) / at_once) + requests * self.found.alone_s
 
     def _connected(self, asked: StreamsAsked, connections: int) -> list[StreamClient]:
         """Open them before the load, so that no answer waits for that."""
         if len(self._clients) < connections:
             certificates = asked.certificates.context()
             more = range(connections - len(self._clients))
-            self._clients += [StreamClient(self.server, certificates, asked.tokens) for _ in more]
+            self._clients += [StreamClient(self.server, certificates, asked.most_tokens) for _ in more]
         clients = self._clients[:connections]
         all(client.connect() for client in clients)  # up to the first that cannot
         return clients
@@ -69,11 +81,3 @@ class Contestant:
     def close(self) -> None:
         while self._clients:
             self._clients.pop().close()
-
-
-def _prompts(prompts: int, requests: int, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """Choose which prompts are sent, and the place among these of each request's: each once before any again."""
-    draw = np.random.default_rng([seed, 2])
-    order = np.concatenate([draw.permutation(prompts) for _ in range(-(-requests // prompts))])[:requests]
-    chosen, places = np.unique(order, return_inverse=True)
-    return chosen, places.astype(np.uint32)

@@ -10,6 +10,7 @@ from fairlap.printed_document import PrintedDocument
 from fairlap.scenarios.callables.comparison_document import ComparedPair, printed_pair
 from fairlap.scenarios.load.load_messages import LimitedBy
 from fairlap.scenarios.streams.agreement import Agreement
+from fairlap.scenarios.streams.asked import LoadShape
 from fairlap.scenarios.streams.figures import StreamFigures
 from fairlap.scenarios.streams.result import StreamRow, StreamsResult
 from fairlap.scenarios.streams.servers import Api
@@ -40,7 +41,8 @@ class StreamsDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairlap.s
     """Rows are sorted by rank, those that are not ranked last."""
 
     prompts: str
-    tokens: int
+    tokens: int  # of a usual answer
+    shape: LoadShape
     rate_per_s: float | None
     concurrency: int | None
     first_token_bound_s: float | None
@@ -63,6 +65,7 @@ def document_of(found: StreamsResult) -> StreamsDocument:
     return StreamsDocument(
         prompts=asked.prompts_file,
         tokens=asked.tokens,
+        shape=asked.shape,
         rate_per_s=asked.rate_per_s,
         concurrency=asked.concurrency,
         first_token_bound_s=asked.bounds.first_token_s,

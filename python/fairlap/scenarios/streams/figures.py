@@ -34,6 +34,8 @@ class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
     lengthened: int  # with more
     repeated: int  # answers that are word for word the one to another prompt
     tokens: int  # of all answers
+    prompt_tokens: int | None  # of all answered requests, by the server's count
+    cached_tokens: int | None  # of these, by the server's count
     first_token: Percentiles | None
     per_token: Percentiles | None  # of an answer, the mean of its tokens after those that came first
     between_tokens: Percentiles | None  # from one token to the next, over all answers
@@ -73,7 +75,7 @@ class Tokens:
         return good
 
 
-def figures_of(loads: Sequence[Served], tokens_asked: int, bounds: Bounds) -> StreamFigures:
+def figures_of(loads: Sequence[Served], bounds: Bounds) -> StreamFigures:
     """Of all requests of one server in several loads."""
     each = [Tokens.of(served) for served in loads]
 
@@ -86,25 +88,32 @@ def figures_of(loads: Sequence[Served], tokens_asked: int, bounds: Bounds) -> St
     tokens = sum(answer.tokens for answer in whole)
     per_token = together(lambda found: found.per_token_ns)
     usual = np.nanmedian(per_token) if np.isfinite(per_token).any() else 0.0
-    good = sum(int(found.meets(bounds).sum()) for found in each)
+    meets = [found.meets(bounds) for found in each]
+    good = sum(int(found.sum()) for found in meets)
     lateness = np.concatenate([np.zeros(0), *(served.lateness_ns for served in loads)])
     counted = bool(bounds) and took_s > 0
+    in_time = [served.last_ns <= served.busy_until_ns for served in loads]
+    good_in_time = sum(int((found & when).sum()) for found, when in zip(meets, in_time, strict=True))
+    prompt_tokens = sum(answer.prompt_tokens for answer in whole)
+    cached = [answer.cached_tokens for answer in whole if answer.cached_tokens is not None]
     return StreamFigures(
         requests=len(answers),
         answered=len(whole),
         failed=dict(Counter(answer.failure.code for answer in answers if answer.failure is not None)),
-        shortened=sum(answer.tokens < tokens_asked for answer in whole),
-        lengthened=sum(answer.tokens > tokens_asked for answer in whole),
+        shortened=sum(answer.tokens < answer.asked_tokens for answer in whole),
+        lengthened=sum(answer.tokens > answer.asked_tokens for answer in whole),
         repeated=sum(map(_repeated, loads)),
         tokens=tokens,
+        prompt_tokens=prompt_tokens or None,
+        cached_tokens=sum(cached) if cached else None,
         first_token=_percentiles(together(lambda found: found.first_ns)),
         per_token=_percentiles(per_token),
         between_tokens=_percentiles(gaps_ns(loads)),
         end_to_end=_percentiles(together(lambda found: found.end_to_end_ns)),
-        tokens_per_s=tokens / took_s if took_s else None,
+        tokens_per_s=sum(map(_tokens_in_time, loads)) / took_s if took_s else None,
         tokens_per_s_per_user=1e9 / float(usual) if usual else None,
-        requests_per_s=len(whole) / took_s if took_s else None,
-        goodput_per_s=good / took_s if counted else None,
+        requests_per_s=sum(int(when.sum()) for when in in_time) / took_s if took_s else None,
+        goodput_per_s=good_in_time / took_s if counted else None,
         good_share=good / len(answers) if counted else None,
         lateness_p99_ns=float(np.nanquantile(lateness, 0.99)) if np.isfinite(lateness).any() else None,
         client_share=max((served.client_share for served in loads), default=0.0),
@@ -123,10 +132,25 @@ def gaps_ns(loads: Sequence[Served]) -> Times:
 
 
 def _length_s(served: Served) -> float:
-    """From when the first request was due to the last token."""
+    """From when the first request was due to the last token; of users, while all of them are at work."""
     if not served.answered.any():
         return 0.0
+    if np.isfinite(served.busy_until_ns):
+        return served.busy_until_ns / 1e9
     return float(np.nanmax(served.last_ns) - np.nanmin(served.from_ns)) / 1e9
+
+
+def _tokens_in_time(served: Served) -> float:
+    """Of users, those that came while all of them were at work; of others all."""
+    found = 0.0
+    for answer, first_ns in zip(served.answers, served.first_ns.tolist(), strict=True):
+        if answer.failure is not None:
+            continue
+        last_ns = served.busy_until_ns - first_ns + answer.came_ns[0]  # on the client's clock
+        arrived = zip(answer.arrived, answer.came_ns, strict=True)
+        in_time = sum(count for count, came_ns in arrived if came_ns <= last_ns)
+        found += answer.tokens * in_time / sum(answer.arrived)
+    return found
 
 
 def _repeated(served: Served) -> int:

@@ -70,9 +70,18 @@ class _Choice(msgspec.Struct):
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 
 
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: _Count | None = None
+
+
 class _Usage(msgspec.Struct):
     completion_tokens: _Count = 0
     prompt_tokens: _Count = 0
+    prompt_tokens_details: _PromptDetails | None = None
+
+    @property
+    def cached_tokens(self) -> int | None:
+        return None if self.prompt_tokens_details is None else self.prompt_tokens_details.cached_tokens
 
 
 class _Event(msgspec.Struct):
@@ -92,6 +101,8 @@ class Answer:
     counted_by: CountedBy = "events"
     finish: str = ""  # "length" where it was cut at the length that was asked for
     prompt_tokens: int = 0
+    cached_tokens: int | None = None  # of the prompt; None where the server does not say
+    asked_tokens: int = 0
     failure: Notice | None = None
 
     @property
@@ -138,6 +149,7 @@ class _Reading:
             counted_by=counted_by,
             finish=self.finish,
             prompt_tokens=0 if self.usage is None else self.usage.prompt_tokens,
+            cached_tokens=None if self.usage is None else self.usage.cached_tokens,
         )
 
 

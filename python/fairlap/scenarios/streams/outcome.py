@@ -22,6 +22,7 @@ from fairlap.scenarios.streams.agreement import (
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.figures import StreamFigures, figures_of
+from fairlap.scenarios.streams.prefix_cache import warnings_of_cache
 from fairlap.scenarios.streams.result import StreamRow, StreamsResult
 
 MARGIN = 0.02
@@ -40,9 +41,7 @@ class Outcome:
         self._asked = asked
         self._contestants = [each for each in contestants if each.examined is not None]
         self._judge = Judge(verdict.ERROR_RATE, MARGIN, asked.blocks is None, asked.only_winner)
-        self._figures = {
-            each.server.name: figures_of(each.loads, asked.tokens, asked.bounds) for each in self._contestants
-        }
+        self._figures = {each.server.name: figures_of(each.loads, asked.bounds) for each in self._contestants}
         self._most_per_answer = max((_per_answer(each) for each in self._contestants), default=0.0)
         self._why_not = {each.server.name: self._why_not_ranked(each) for each in self._contestants}
 
@@ -82,9 +81,10 @@ class Outcome:
 
     @property
     def _metric(self) -> verdict.Metric:
-        if self._asked.rate_per_s is not None:
-            return _TIME_OF_AN_ANSWER
-        return verdict.TIME_PER_REQUEST if self._asked.concurrency is None else _TIME_PER_TOKEN
+        if self._asked.searches:
+            return verdict.TIME_PER_REQUEST
+        waits = self._asked.concurrency is not None and not self._asked.think_s
+        return _TIME_PER_TOKEN if waits else _TIME_OF_AN_ANSWER
 
     @cached_property
     def _table(self) -> verdict.BlockTable | None:
@@ -111,8 +111,8 @@ class Outcome:
             why = "the budget ended every search" if by_budget else "no rate that was tried meets the bounds"
             return Unqualified(why, NO_RATE)
         own = self._figures[contestant.server.name]
-        least = min(self._most_per_answer, self._asked.tokens) if _per_answer(contestant) else 0.0
-        return why_unequal(own, contestant.answers, self._asked.tokens, least) if own.requests else None
+        least = min(self._most_per_answer, _asked_per_answer(contestant)) if _per_answer(contestant) else 0.0
+        return why_unequal(own, contestant.answers, least) if own.requests else None
 
     def _row(self, contestant: Contestant) -> StreamRow:
         server, examined, asked = contestant.server, contestant.found, self._asked
@@ -139,7 +139,8 @@ class Outcome:
             why_not=self._why_not[server.name],
             warnings=(
                 *examined.warnings,
-                *warnings_of(figures, contestant.answers, asked.tokens),
+                *warnings_of(figures, contestant.answers),
+                *warnings_of_cache(figures, asked),
                 *warnings_of_agreement(agrees),
                 *_busy_client(figures),
             ),
@@ -152,6 +153,10 @@ def _per_answer(contestant: Contestant) -> float:
     if not whole or any(each.counted_by == "events" for each in whole):
         return 0.0
     return sum(each.tokens for each in whole) / len(whole)
+
+
+def _asked_per_answer(contestant: Contestant) -> float:
+    return float(np.mean([each.asked_tokens for each in contestant.answers if each.failure is None]))
 
 
 def _busy_client(figures: StreamFigures) -> list[Notice]:

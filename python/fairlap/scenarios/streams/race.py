@@ -12,7 +12,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from fairlap import quantity_text, verdict
-from fairlap.engine.load import random_arrivals_ns
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.request.fields.load import MOST_WORKERS
 from fairlap.scenarios.streams.asked import StreamsAsked
@@ -31,6 +30,7 @@ _SEARCH_CONNECTIONS = 64
 _SPARE_CONNECTIONS = 16
 _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
+_REPLAYED_S = 60.0  # of a trace, or all of it
 _FEWEST_REQUESTS = 20
 _MOST_SEED = 2**31
 
@@ -82,9 +82,10 @@ class StreamRace:
         asked, certificates = self._asked, self._asked.certificates.context()
         for each in self._contestants:
             self._notify(f"asking {each.server.name}")
-            each.examined = examine(each.server, certificates, asked.prompts, asked.tokens)
-        usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * max(self._alone_s, default=0.0))
-        self._trial_s = asked.trial_s or usual_s
+            each.examined = examine(each.server, certificates, asked.examples(), asked.tokens)
+        turn_s = max(self._alone_s, default=0.0) + asked.think_s
+        usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * turn_s)
+        self._trial_s = asked.trial_s or (max(usual_s, _REPLAYED_S) if asked.replays else usual_s)
 
     @property
     def _loaded(self) -> list[Contestant]:
@@ -128,6 +129,8 @@ class StreamRace:
 
     def _turn(self, contestant: Contestant, block: int) -> _Turn:
         seed = random.Random(f"block {self._seed} {block}").randrange(_MOST_SEED)  # the same for all contestants
+        if self._asked.replays:
+            return self._replayed(contestant, block, seed)
         if self._asked.rate_per_s is not None:
             return self._at_rate(contestant, self._asked.rate_per_s, seed)
         if self._asked.concurrency is not None:
@@ -136,24 +139,44 @@ class StreamRace:
 
     def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> _Turn:
         requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
-        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
-        connections = min(self._asked.connections or min(usual, MOST_WORKERS), requests)
-        due_ns = random_arrivals_ns(requests, rate_per_s, seed)
-        served = contestant.load(self._asked, due_ns, connections, seed)
-        whole = figures_of([served], self._asked.tokens, self._asked.bounds).end_to_end
-        return [served], math.nan if whole is None else whole.p50_ns, None
+        due_ns = self._asked.arrivals.due_ns(requests, rate_per_s, seed)
+        served = contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
+        return [served], self._time_of_an_answer(served), None
+
+    def _replayed(self, contestant: Contestant, block: int, seed: int) -> _Turn:
+        trace = self._asked.source.trace
+        assert trace is not None
+        due_ns, numbers = trace.stretch(block, self._trial_s, self._asked.rate_per_s)
+        connections = self._asked.connections or min(len(numbers), MOST_WORKERS)
+        served = contestant.load(self._asked, due_ns, min(connections, len(numbers)), seed, numbers)
+        return [served], self._time_of_an_answer(served), None
+
+    def _connections(self, rate_per_s: float, requests: int) -> int:
+        """Return so many that requests seldom wait for one, and at most one for each."""
+        asked = self._asked
+        each_s = (max(self._alone_s) + asked.think_s) * asked.source.requests_in_a_session
+        usual = math.ceil(_TIMES_AS_OPEN * max(asked.arrivals.cv, 1.0) * rate_per_s * each_s) + _SPARE_CONNECTIONS
+        return min(asked.connections or min(usual, MOST_WORKERS), requests)
 
     def _by_users(self, contestant: Contestant, users: int, seed: int) -> _Turn:
-        requests = max(math.ceil(users * self._trial_s / min(self._alone_s)), 2 * users)
-        served = contestant.load(self._asked, np.zeros(requests), users, seed)
-        per_s = figures_of([served], self._asked.tokens, self._asked.bounds).tokens_per_s
+        each_s = (min(self._alone_s) + self._asked.think_s) * self._asked.source.requests_in_a_session
+        sessions = max(math.ceil(users * self._trial_s / each_s), 2 * users)
+        served = contestant.load(self._asked, np.zeros(sessions), users, seed)
+        if self._asked.think_s:
+            return [served], self._time_of_an_answer(served), None
+        per_s = figures_of([served], self._asked.bounds).tokens_per_s
         return [served], 1e9 / per_s if per_s else math.nan, None
+
+    def _time_of_an_answer(self, served: Served) -> float:
+        whole = figures_of([served], self._asked.bounds).end_to_end
+        return math.nan if whole is None else whole.p50_ns
 
     def _searched(self, contestant: Contestant, seed: int) -> _Turn:
         connections = self._asked.connections or _SEARCH_CONNECTIONS
         searched = search_rate(
-            lambda due_ns: contestant.load(self._asked, due_ns, connections, seed),
+            lambda due_ns, trial_seed: contestant.load(self._asked, due_ns, connections, trial_seed),
             self._asked.bounds,
+            arrivals=self._asked.arrivals,
             alone_s=contestant.found.alone_s,
             connections=connections,
             trial_s=self._trial_s,

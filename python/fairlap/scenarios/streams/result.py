@@ -100,12 +100,10 @@ class StreamsResult:
     @property
     def _setting(self) -> str:
         asked = self.asked
-        how = f"{quantity_text.number(asked.rate_per_s)} requests/s" if asked.rate_per_s is not None else ""
-        how = f"{quantity_text.count(asked.concurrency, 'user')}" if asked.concurrency is not None else how
         bounds = ((asked.bounds.first_token_s, "first token"), (asked.bounds.per_token_s, "per token"))
         parts = [
-            f"{asked.prompts_file}, {asked.tokens:,} tokens",
-            *filter(None, [how]),
+            asked.prompts_file,
+            *asked.texts,
             *(f"{what} within {duration_text(bound)}" for bound, what in bounds if bound is not None),
             f"{quantity_text.count(self.blocks, 'block')} of {quantity_text.seconds(self.trial_s)}",
             f"seed {self.seed}",
@@ -150,6 +148,9 @@ def _figure_lines(found: StreamFigures) -> list[str]:
     parts = [f"{found.answered:,} of {quantity_text.count(found.requests, 'request')} answered"]
     if found.tokens_per_s is not None:
         parts.append(f"{quantity_text.number(found.tokens_per_s)} tokens/s")
+    if found.cached_tokens is not None and found.prompt_tokens:
+        cached = quantity_text.share(found.cached_tokens / found.prompt_tokens)
+        parts.append(f"{cached} of {found.prompt_tokens:,} prompt tokens cached")
     if found.tokens_per_s_per_user is not None:
         parts.append(f"{quantity_text.number(found.tokens_per_s_per_user)} tokens/s per user")
     if found.goodput_per_s is not None and found.good_share is not None:
