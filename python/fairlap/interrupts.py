@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -74,6 +74,28 @@ def signals_wait() -> Iterator[None]:
     if came:
         number, frame = came[0]
         handled[signal.Signals(number)](number, frame)
+
+
+@contextmanager
+def called_at_a_signal(call: Callable[[], object]) -> Iterator[None]:
+    """Call it before a signal is handled, such as to wake threads that sleep."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: handler for each in _ENDING if callable(handler := signal.getsignal(each))}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        call()
+        before[signal.Signals(number)](number, frame)
+
+    for each in before:
+        signal.signal(each, handle)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            if signal.getsignal(each) is handle:  # the first signal switches later ones off
+                signal.signal(each, handler)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

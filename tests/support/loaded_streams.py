@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from fairlap.scenarios.streams.asked import StreamsAsked, streams_asked
 from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.examination import examine
 from fairlap.scenarios.streams.issue import Served
-from stream_server import StreamingServer
+from stream_server import StreamingServer, Truth
 
 TOKENS = 11
 PROMPTS = 50
+SEED = 1
 
 
 def prompts_in(folder: Path) -> Path:
@@ -24,10 +26,15 @@ def prompts_in(folder: Path) -> Path:
     return path
 
 
+def by_prompt(truths: Iterable[Truth]) -> dict[str, Truth]:
+    """Return what the server wrote down, by the prompt without what made it new."""
+    return {each.prompt.partition(" ")[2]: each for each in truths}
+
+
 def examined(server: StreamingServer, folder: Path, **more: Any) -> tuple[StreamsAsked, Contestant]:
     asked = streams_asked(prompts_in(folder), Contestants(server.at()), tokens=TOKENS, **more)
     contestant = Contestant(asked.servers[0])
-    contestant.examined = examine(asked.servers[0], asked.certificates.context(), asked.prompts[:1], TOKENS)
+    contestant.examined = examine(asked.servers[0], asked.certificates.context(), asked.examples()[:1], TOKENS)
     assert contestant.examined.why_not is None
     return asked, contestant
 
@@ -37,6 +44,6 @@ def loaded(
 ) -> Served:
     asked, contestant = examined(server, folder, **more)
     try:
-        return contestant.load(asked, due_ns, connections, 1)
+        return contestant.load(asked, due_ns, connections, SEED)
     finally:
         contestant.close()

@@ -18,7 +18,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from stream_server import END, Over, StreamingServer, Truth, chunked, now_ns, whole
+from stream_faults import END, Over, chunked, whole
+from stream_server import StreamingServer, Truth, now_ns
 
 MODEL = "tiny"
 PROMPT_TOKENS = 3

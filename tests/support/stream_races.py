@@ -37,8 +37,8 @@ def raced(prompts: Path, *servers: StreamingServer, timeout: str = "2s", **asked
 
 def raced_by_name(prompts: Path, *names: str, blocks: int | None = 1, seed: int = 1, **asked: Any) -> Results:
     contestants = Contestants(",".join(names))
-    how = {"rate": 200.0, "trial": 0.1, **asked}
-    plan = plan_of(streams_asked(prompts, contestants, tokens=TOKENS, **how), contestants, blocks=blocks, seed=seed)
+    how = {"rate": 200.0, "trial": 0.1, "tokens": TOKENS, **asked}
+    plan = plan_of(streams_asked(prompts, contestants, **how), contestants, blocks=blocks, seed=seed)
     race = StreamRace(plan, Silence(), Ending(plan))
     race.run()
     return results_of(Run(plan, race.processes, {}, dict(race.shares()), ended_early=race.ended_early))

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
+import random
 import ssl
-import struct
 import subprocess
 import sys
 import threading
@@ -23,6 +22,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from stream_faults import (
+    ANSWERS,
+    END,
+    ENDLESS,
+    HEAD,
+    Over,
+    choice,
+    chunked,
+    event_of,
+    goes_on_for_ever,
+    goes_wrong_later,
+    whole,
+)
 
 READY = "port "
 _ALL = 10**9
@@ -58,13 +71,11 @@ class Behaviour:
     key: str = ""
     remembers: str = ""  # answers, prefixes
     words: str = "w"
+    counts_cache: bool = False  # the usage has how many words of a prompt were those of one before
+    exponential: bool = False  # delays are drawn, first_ms and each_ms on average
     fault: str = ""
     fault_from: int = 0
     fault_every: int = 1
-
-
-class Over(Exception):
-    """The connection is to be closed."""
 
 
 class StreamingServer:
@@ -75,6 +86,8 @@ class StreamingServer:
         self.port = 0
         self._certificate = certificate
         self._seen: set[str] = set()
+        self._read: list[list[str]] = []  # words of prompts
+        self._random = random.Random(3)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
@@ -150,7 +163,7 @@ class StreamingServer:
         truth = Truth(prompt, now_ns())
         self.truths.append(truth)
         if fault in ENDLESS:
-            await _goes_on_for_ever(ENDLESS[fault], writer)
+            await goes_on_for_ever(ENDLESS[fault], writer)
         if fault in ANSWERS:
             writer.write(ANSWERS[fault])
             return
@@ -159,7 +172,7 @@ class StreamingServer:
             writer.write(HEAD)
             await self._tokens(path, asked, truth, writer, fault)
         if self.behaviour.done and fault != "unfinished":
-            writer.write(_event("[DONE]"))
+            writer.write(event_of("[DONE]"))
         writer.write(END)
         await writer.drain()
 
@@ -167,6 +180,8 @@ class StreamingServer:
         self, path: str, asked: dict[str, Any], truth: Truth, writer: asyncio.StreamWriter, fault: str
     ) -> None:
         behaviour, tokens = self.behaviour, asked["max_tokens"]
+        of_prompt = self._of_prompt(asked)
+        slow = self._random.expovariate(1) if behaviour.exponential else 1.0
         known = truth.prompt in self._seen
         self._seen.add(truth.prompt)
         fast = 0.0 if known and behaviour.remembers else 1.0
@@ -178,20 +193,29 @@ class StreamingServer:
         while sent < last:
             count = min(behaviour.tokens_in_events[place % len(behaviour.tokens_in_events)], last - sent)
             place += 1
-            due_s = began_s + (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
+            due_s = began_s + slow * (behaviour.first_ms * fast + each_ms * (sent + count - 1)) / 1e3
             await asyncio.sleep(max(due_s - time.monotonic(), 0.0))
             truth.tokens_ns += [now_ns()] * count
             sent += count
-            event = _choice(chat, "".join(words[sent - count : sent]))
+            event = choice(chat, "".join(words[sent - count : sent]))
             if behaviour.usage == "each":
-                event["usage"] = {"completion_tokens": sent, "prompt_tokens": 3}
+                event["usage"] = {"completion_tokens": sent, **of_prompt}
             await self._write_event(writer, json.dumps(event))
-        await _goes_wrong_later(fault, writer)
+        await goes_wrong_later(fault, writer)
         if fault != "unfinished":
             reason = "stop" if fault == "stops" else "length"
-            writer.write(_event(json.dumps(_choice(chat, "", reason))))
+            writer.write(event_of(json.dumps(choice(chat, "", reason))))
         if behaviour.usage != "none":
-            writer.write(_event(json.dumps({"choices": [], "usage": {"completion_tokens": sent, "prompt_tokens": 3}})))
+            writer.write(event_of(json.dumps({"choices": [], "usage": {"completion_tokens": sent, **of_prompt}})))
+
+    def _of_prompt(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if not self.behaviour.counts_cache:
+            return {"prompt_tokens": 3}
+        texts = [asked["prompt"]] if "prompt" in asked else [each["content"] for each in asked["messages"]]
+        words = " ".join(texts).split()
+        cached = max((words_in_common(words, other) for other in self._read), default=0)
+        self._read.append(words)
+        return {"prompt_tokens": len(words), "prompt_tokens_details": {"cached_tokens": cached}}
 
     def _words(self, prompt: str, tokens: int, fault: str) -> list[str]:
         seed = zlib.crc32(b"" if fault == "same answers" else prompt.encode())
@@ -201,7 +225,7 @@ class StreamingServer:
         if self.behaviour.comments:
             writer.write(chunked(b": still here\n\n"))
         if not self.behaviour.split:
-            writer.write(_event(data))
+            writer.write(event_of(data))
         else:
             event = f"data: {data}\n\n".encode()
             middle = len(event) // 2
@@ -212,62 +236,10 @@ class StreamingServer:
         await writer.drain()
 
 
-def _choice(chat: bool, text: str, finish: str | None = None) -> dict[str, Any]:
-    said = {"delta": {"content": text}} if chat else {"text": text}
-    return {"object": "chunk", "choices": [{"index": 0, **said, "finish_reason": finish}]}
-
-
-def whole(status: int, body: str, kind: str = "application/json", more: str = "") -> bytes:
-    head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
-    return (head + body).encode()
-
-
-def chunked(data: bytes) -> bytes:
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
-
-
-def _event(data: str) -> bytes:
-    return chunked(f"data: {data}\n\n".encode())
-
-
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-END = b"0\r\n\r\n"
-
-ANSWERS: dict[str, bytes] = {
-    "429": whole(429, '{"error": {"message": "too much\\u001b[2J to do"}}'),
-    "500": whole(500, "out of memory"),
-    "redirects": whole(302, "", more="Location: http://192.0.2.1/v1/completions\r\n"),
-    "html": whole(200, "<p/>", "text/html"),
-    "no http": b"SSH-2.0-OpenSSH_9.9\r\n\r\n",
-    "rubbish": HEAD + _event('{"choices": [{"text": 7') + _event("[DONE]") + END,
-    "error": HEAD + _event('{"error": {"message": "out of memory"}}') + _event("[DONE]") + END,
-    "ten megabytes": HEAD + _event(json.dumps(_choice(False, "x" * 10**7))) + END,
-}
-"""What is sent in place of an answer, by the fault."""
-
-ENDLESS: dict[str, bytes] = {
-    "silent": b"",
-    "comments for ever": chunked(b": wait\n\n"),
-    "tokens for ever": 8 * _event(json.dumps(_choice(False, " more"))),
-}
-
-
-async def _goes_on_for_ever(piece: bytes, writer: asyncio.StreamWriter) -> None:
-    writer.write(HEAD if piece else b"")
-    while True:
-        writer.write(piece)
-        await writer.drain()
-        await asyncio.sleep(0.002)
-
-
-async def _goes_wrong_later(fault: str, writer: asyncio.StreamWriter) -> None:
-    if fault in ("cut", "reset"):
-        await asyncio.sleep(0.01)
-        if fault == "reset":  # no orderly end: RST
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        raise Over
-    if fault == "stalls":
-        await asyncio.sleep(30)
+def words_in_common(a: list[str], b: list[str]) -> int:
+    """Count those that both begin with."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((place for place, (own, other) in pairs if own != other), min(len(a), len(b)))
 
 
 @contextmanager

@@ -11,11 +11,15 @@ import numpy.typing as npt
 import pytest
 from fairlap.engine.load import random_arrivals_ns
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
-from fairlap.scenarios.streams.figures import Tokens, times_of
+from fairlap.scenarios.streams.figures import Tokens, answered_per_s, times_of
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served
-from loaded_streams import TOKENS, examined, loaded
+from fairlap.scenarios.streams.prompts import Prompt
+from fairlap.scenarios.streams.workload.lengths import Lengths
+from fairlap.scenarios.streams.workload.sessions import Source
+from loaded_streams import SEED, TOKENS, by_prompt, examined, loaded
 from stream_server import in_a_process
+from thinking_users import one_slot, repairman_per_s
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
 pytestmark = pytest.mark.slow
@@ -41,7 +45,7 @@ def is_within_2_percent_or_1_ms(events: tuple[int, ...], folder: Path) -> bool:
     due_ns = random_arrivals_ns(40, 20, 3)
     with in_a_process(first_ms=50.0, each_ms=5.0, tokens_in_events=events, split=True, comments=True) as server:
         served = loaded(server, folder, due_ns, 16, rate=20.0)
-    truths = {each.prompt: each for each in server.truths[-len(due_ns) :]}
+    truths = by_prompt(server.truths[-len(due_ns) :])
     in_order = [truths[f"number {prompt}"] for prompt in served.prompts.tolist()]
     wrote_first = [each.tokens_ns[0] - start_ns(served) - due for each, due in zip(in_order, due_ns, strict=True)]
     gaps = np.concatenate([np.diff(each.tokens_ns) for each in in_order])
@@ -78,7 +82,7 @@ def is_what_the_client_adds(folder: Path) -> bool:
         asked, contestant = examined(server, folder, rate=20.0)
         served = contestant.load(asked, due_ns, 16, 1)
         contestant.close()
-    truths = {each.prompt: each for each in server.truths[-len(due_ns) :]}
+    truths = by_prompt(server.truths[-len(due_ns) :])
     in_order = [truths[f"number {prompt}"] for prompt in served.prompts.tolist()]
     sent_ns = start_ns(served) + served.from_ns + served.lateness_ns
     had_ns = np.array([each.came_ns for each in in_order], np.float64)
@@ -158,3 +162,28 @@ def test_a_server_with_one_slot_is_an_md1_queue(tmp_path: Path) -> None:
     batches = wait_s.reshape(20, -1).mean(axis=1)
     error_s = float(batches.std(ddof=1)) / math.sqrt(len(batches))
     assert abs(float(wait_s.mean()) - rho * mean_s / (2 * (1 - rho))) < 4 * error_s + 1e-3
+
+
+def against_theory(folder: Path) -> tuple[float, float, float]:
+    """Compare users who think with a simulation that has the server's own services, and with theory.
+
+    Return the ratios of rates and of mean times of an answer to those simulated, and of the rate to the theory's.
+    """
+    users, requests, think_s, service_s = 6, 500, 0.06, 0.02
+    with in_a_process(each_ms=1e3 * service_s / (TOKENS - 1), slots=1, exponential=True) as server:
+        served = loaded(server, folder, np.zeros(requests), users, concurrency=users, think=think_s)
+    service_ns = np.array([each.tokens_ns[-1] - each.began_ns for each in server.truths[-requests:]], float)
+    drawn = Source((Prompt(prompt="a"),), None, Lengths(1, 1), 1.0, "").sessions(
+        requests, SEED, think_s=think_s, users=True
+    )
+    simulated = one_slot(drawn, users, service_ns)
+    rate, rate_simulated = (answered_per_s(each) for each in (served, simulated))
+    mean, mean_simulated = (float(Tokens.of(each).end_to_end_ns.mean()) for each in (served, simulated))
+    theory = repairman_per_s(users, think_s, float(service_ns.mean()) / 1e9)
+    return rate / rate_simulated, mean / mean_simulated, rate / theory
+
+
+def test_users_who_think_at_a_server_with_one_slot_are_a_machine_repairman_queue(tmp_path: Path) -> None:
+    found = [against_theory(tmp_path) for _ in range(2)]
+    assert min(max(abs(rate - 1), abs(mean - 1)) for rate, mean, _ in found) < 0.05
+    assert min(abs(theory - 1) for _, _, theory in found) < 0.1

@@ -145,6 +145,7 @@ def command(
 
     With a file of prompts, contestants are servers that stream language models: all get the same requests, at a --rate
     or of so many users (--concurrency), or the largest rate that meets --first-token and --per-token is searched.
+    A trace of Mooncake (.jsonl) or Azure (.csv) is replayed.
 
     With --scenario single-stream, multi-stream or offline, MLPerf's LoadGen runs instead, and its figure is compared.
     Where it is installed (pip install 'fairlap[load]'), it also judges 90 % of the largest rate, once; with --scenario

@@ -14,11 +14,16 @@ FIRST_TOKEN = click.option(
     help="The first token of as many requests comes within DURATION.",
 )
 _OF_STREAMS = (
-    click.option("--tokens", type=int, help="PROMPTS.jsonl: tokens of each answer."),
+    click.option("--tokens", metavar="N|A-B", help="PROMPTS.jsonl: tokens of each answer, or lognormal:mean=200:cv=1."),
     click.option("--rate", type=float, metavar="PER_S", help="PROMPTS.jsonl: requests per second, at random."),
+    click.option("--arrivals", metavar="KIND", help="With --rate: poisson, constant, gamma:cv=2 (bursts), trace."),
     click.option("--concurrency", type=int, help="PROMPTS.jsonl: users, who ask again when they have their answer."),
+    click.option("--think", type=DURATION, help="Users think for DURATION on average before they ask."),
     click.option(
         "--per-token", type=LATENCY, help="PROMPTS.jsonl: further tokens come within DURATION each, on average."
+    ),
+    click.option(
+        "--shared-prefix", metavar="SHARE", help="Let SHARE of each prompt be a common beginning.  [default: 0%]"
     ),
     click.option("--ca", metavar="FILE", help="PROMPTS.jsonl: trust servers with certificates of FILE alone."),
     click.option("--insecure", is_flag=True, default=None, help="PROMPTS.jsonl: verify no certificates."),

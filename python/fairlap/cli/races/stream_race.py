@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fairlap.request.work import Work
     from fairlap.scenarios.streams.asked import StreamsAsked
 
-SUFFIX = ".jsonl"
-OF_STREAMS = ("tokens", "rate", "concurrency", "per_token", "ca", "insecure")
+SUFFIXES = (".jsonl", ".csv")
+OF_STREAMS = ("tokens", "rate", "arrivals", "concurrency", "think", "per_token", "shared_prefix", "ca", "insecure")
 OF_THE_LOAD = (*OF_STREAMS, "first_token", "workers", "trial")
 _OF_THE_PLAN = ("blocks", "budget", "seed", "only_winner")
 _OF_THE_RACE = ("target", "budget", "baseline", "price", "remote", "wait", "output")
@@ -29,7 +29,7 @@ _EXAMPLE = "http://127.0.0.1:8000/v1:model=NAME"
 
 
 def are_prompts(models: Sequence[str]) -> bool:
-    return any(each.lower().endswith(SUFFIX) for each in models)
+    return any(each.lower().endswith(SUFFIXES) for each in models)
 
 
 def refuse_options_of_streams(given: dict[str, Any]) -> None:
@@ -86,14 +86,17 @@ def streams_given(
 ) -> StreamsAsked:
     """Check the options of a command that say what servers are asked."""
     from fairlap.scenarios.streams.asked import streams_asked
+    from fairlap.scenarios.streams.workload.arrivals import arrivals_named
+    from fairlap.scenarios.streams.workload.lengths import lengths_named
+    from fairlap.scenarios.streams.workload.sessions import shared_prefix_named
 
     if len(models) > 1:
         raise InvalidRequest(f"give one file of prompts, without other models (got {len(models)})", code=E_LOAD)
-    if not contestants or given.get("tokens") is None:
-        raise InvalidRequest(
-            f"give servers and a length: fairlap {command} {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD
-        )
+    if not contestants:
+        raise InvalidRequest(f"give servers: fairlap {command} {models[0]} --on {_EXAMPLE} --tokens 64", code=E_LOAD)
     chosen = {name: given[name] for name in (*OF_THE_LOAD, "remote") if given.get(name) is not None}
+    readers = {"tokens": lengths_named, "arrivals": arrivals_named, "shared_prefix": shared_prefix_named}
+    chosen |= {name: read(chosen[name]) for name, read in readers.items() if name in chosen}
     return streams_asked(Path(models[0]), contestants, **chosen)
 
 

@@ -23,17 +23,26 @@ class Bounds(msgspec.Struct, frozen=True):
         return [f"{what} within {duration_text(bound)}" for bound, what in given if bound is not None]
 
 
+OF_FILE = "file"
+"""The lengths of answers that each line of the file has."""
+
+
 class StreamLoad(msgspec.Struct, frozen=True):
-    """Of a work. Requests are due at random at a rate, or when a user has its answer; else rates are searched.
+    """Of a work. Requests come as ``arrivals`` has it, or when a user has thought; else rates are searched.
 
     ``ca`` and ``verified`` are about certificates.
     """
 
-    prompts: str  # the file
+    prompts: str  # the file, or a trace
     sha256: str  # of its content
-    tokens: int  # of each answer
+    tokens: int  # of each answer, or a usual one
+    lengths: str = ""  # where not all answers have as many: as in --tokens, or OF_FILE
     rate_per_s: float | None = None
+    arrivals: str = "poisson"  # as in --arrivals
     concurrency: int | None = None
+    think_s: float = 0.0  # on average
+    shared_prefix: float | None = 0.0  # of each prompt; None for that of a trace
+    requests_in_a_session: float = 1.0  # on average; more in conversations
     bounds: Bounds = Bounds()
     connections: int | None = None  # at most, of each server
     trial_s: float | None = None
@@ -42,16 +51,43 @@ class StreamLoad(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> StreamLoad:
-        """What is asked for, wherever its files are, and without how long it is measured."""
-        return msgspec.structs.replace(self, prompts="", ca="", trial_s=None)
+        """What is asked for, wherever its files are; without how long, unless that is how much of a trace."""
+        trial_s = self.trial_s if self.replays else None
+        return msgspec.structs.replace(self, prompts="", ca="", trial_s=trial_s)
+
+    @property
+    def replays(self) -> bool:
+        """Whether requests come as they were recorded."""
+        return self.concurrency is None and self.arrivals == "trace"
 
     @property
     def searches(self) -> bool:
-        return self.rate_per_s is None and self.concurrency is None
+        return self.rate_per_s is None and self.concurrency is None and not self.replays
 
     @property
     def text(self) -> str:
-        how = [] if self.rate_per_s is None else [f"{quantity_text.number(self.rate_per_s)} requests/s"]
-        how += [] if self.concurrency is None else [quantity_text.count(self.concurrency, "user")]
         most = [] if self.connections is None else [f"up to {quantity_text.count(self.connections, 'connection')}"]
-        return ", ".join([f"{quantity_text.count(self.tokens, 'token')}", *how, *self.bounds.texts, *most])
+        return ", ".join([self._lengths, *self._how, *self._prefix, *self.bounds.texts, *most])
+
+    @property
+    def _lengths(self) -> str:
+        if self.lengths == OF_FILE:
+            return "tokens as in the file"
+        return f"{self.lengths} tokens" if self.lengths else quantity_text.count(self.tokens, "token")
+
+    @property
+    def _how(self) -> list[str]:
+        if self.concurrency is not None:
+            thinking = f" who think {quantity_text.seconds(self.think_s)}" if self.think_s else ""
+            return [quantity_text.count(self.concurrency, "user") + thinking]
+        unit = "requests" if self.requests_in_a_session == 1 else "conversations"
+        rate = [] if self.rate_per_s is None else [f"{quantity_text.number(self.rate_per_s)} {unit}/s"]
+        thinking = f"users think {quantity_text.seconds(self.think_s)}" if self.think_s else ""
+        arrivals = {"poisson": "", "trace": "recorded" if rate else "as recorded"}.get(self.arrivals, self.arrivals)
+        return [*filter(None, [arrivals, *rate, thinking])]
+
+    @property
+    def _prefix(self) -> list[str]:
+        if self.shared_prefix == 1:
+            return ["prompts as they are"]
+        return [f"{quantity_text.share(self.shared_prefix)} of each prompt shared"] if self.shared_prefix else []

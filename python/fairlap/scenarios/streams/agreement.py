@@ -7,16 +7,17 @@ from collections.abc import Iterable, Mapping
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.streams_found import Agreement
 
-ByPrompt = Mapping[int, str]
+ByPrompt = Mapping[tuple[int, str], str]
+"""Answers by the number of a prompt, and a digest of the prompt as it was sent."""
 
 
-def answers_by_prompt(loads: Iterable[Served]) -> dict[int, str]:
+def answers_by_prompt(loads: Iterable[Served]) -> dict[tuple[int, str], str]:
     """Take the first answer to each prompt: another one may differ by how requests were batched."""
-    found: dict[int, str] = {}
+    found: dict[tuple[int, str], str] = {}
     for served in loads:
-        for prompt, answer in zip(served.prompts.tolist(), served.answers, strict=True):
+        for prompt, sent, answer in zip(served.prompts.tolist(), served.sent, served.answers, strict=True):
             if answer.failure is None:
-                found.setdefault(prompt, answer.text)
+                found.setdefault((prompt, sent), answer.text)
     return found
 
 
@@ -34,7 +35,7 @@ def agreement(own: ByPrompt, other: ByPrompt, name: str) -> Agreement | None:
         prompts=len(both),
         identical=len(both) - len(differ),
         identical_characters=sum(alike.values()) / max(sum(length.values()), 1),
-        first_prompt=None if first is None else first + 1,
+        first_prompt=None if first is None else first[0] + 1,
         first_character=None if first is None else alike[first] + 1,
     )
 

@@ -27,6 +27,8 @@ class Answer:
     counted_by: CountedBy = "events"
     finish: str = ""  # "length" where it was cut at the length that was asked for
     prompt_tokens: int = 0
+    cached_tokens: int | None = None  # of the prompt; None where the server does not say
+    asked_tokens: int = 0
     failure: Notice | None = None
 
     @property
@@ -44,6 +46,7 @@ class _Reading:
     are_counted: bool = True  # whether each piece with text says how many there are
     all_tokens: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int | None = None
     finish: str = ""
     is_last: bool | None = None
 
@@ -51,6 +54,7 @@ class _Reading:
         self.finish = piece.finish or self.finish
         self.all_tokens = self.all_tokens if piece.all_tokens is None else piece.all_tokens
         self.prompt_tokens = self.prompt_tokens if piece.prompt_tokens is None else piece.prompt_tokens
+        self.cached_tokens = self.cached_tokens if piece.cached_tokens is None else piece.cached_tokens
         self.is_last = self.is_last if piece.is_last is None else piece.is_last
         more = piece.tokens or 0
         if piece.tokens_so_far is not None:
@@ -78,6 +82,7 @@ class _Reading:
             counted_by=counted_by,
             finish=self.finish,
             prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
         )
 
 

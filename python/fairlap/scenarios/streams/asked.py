@@ -3,43 +3,68 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from fairlap.errors import InvalidRequest
 from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
-from fairlap.request.fields.streams import Bounds, StreamLoad
+from fairlap.request.fields.streams import OF_FILE, Bounds, StreamLoad
 from fairlap.request.names import ContestantName
 from fairlap.request.units import require_within_a_day
 from fairlap.scenarios.streams.client import Certificates
 from fairlap.scenarios.streams.prompts import E_PROMPTS, Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
+from fairlap.scenarios.streams.workload.arrivals import Arrivals, arrivals_named
+from fairlap.scenarios.streams.workload.lengths import Lengths, lengths_named
+from fairlap.scenarios.streams.workload.sessions import Source
+from fairlap.scenarios.streams.workload.trace import is_trace, read_trace
 
-MOST_TOKENS = 100_000
 _MOST_RATE = 1e5
+_EXAMPLES = 4  # prompts that a server is examined with
 
 
 @dataclass(frozen=True)
 class StreamsAsked:
     load: StreamLoad
-    prompts: tuple[Prompt, ...]
+    source: Source
     servers: tuple[StreamServer, ...]
 
     @property
     def certificates(self) -> Certificates:
         return Certificates(self.load.ca, verified=self.load.verified)
 
+    @property
+    def arrivals(self) -> Arrivals:
+        return arrivals_named(self.load.arrivals)
+
+    @property
+    def most_tokens(self) -> int:
+        lengths = self.source.lengths
+        return max(self.source.lengths_in_file()) if lengths is None else lengths.most
+
+    def examples(self) -> tuple[Prompt, ...]:
+        """Return the first prompts of the file, made new."""
+        numbers = np.arange(min(_EXAMPLES, len(self.source.lengths_in_file())))
+        found = self.source.sessions(len(numbers), secrets.randbits(31), numbers=numbers)
+        return tuple(each.first for each in found)
+
 
 def streams_asked(
     prompts: Path,
     contestants: Sequence[ContestantName],
     *,
-    tokens: int,
+    tokens: Lengths | int | None = None,
     rate: float | None = None,
+    arrivals: Arrivals | None = None,
     concurrency: int | None = None,
+    think: float | None = None,
     first_token: float | None = None,
     per_token: float | None = None,
+    shared_prefix: float | None = None,
     ca: str = "",
     insecure: bool = False,
     workers: int | None = None,
@@ -47,37 +72,51 @@ def streams_asked(
     remote: bool = False,
 ) -> StreamsAsked:
     """Check everything that can be checked before a packet leaves."""
-    _require_load(tokens, rate, concurrency, workers)
-    bounds = Bounds(_plain(first_token), _plain(per_token))
-    _require_bounds(bounds, tokens, needed=rate is None and concurrency is None)
+    lengths = lengths_named(str(tokens)) if isinstance(tokens, int) else tokens
+    _require_load(rate, concurrency, workers)
     require_within_a_day("--trial", trial)
+    require_within_a_day("--think", think)
     if insecure and ca:
         raise InvalidRequest(
             "--ca names whose certificates are trusted, and --insecure trusts all; give one", code=E_LOAD
         )
-    found = read_prompts(prompts)
+    source = _source(prompts, lengths, shared_prefix)
+    recorded = source.trace is not None and source.trace.at_s is not None
     load = StreamLoad(
         prompts=str(prompts.absolute()),
         sha256=sha256_of(prompts),
-        tokens=tokens,
+        tokens=int(np.median(source.lengths_in_file())) if lengths is None else lengths.usual,
+        lengths=OF_FILE if lengths is None else "" if lengths.are_equal else lengths.text,
         rate_per_s=rate,
+        arrivals=(arrivals or Arrivals("trace" if recorded and concurrency is None else "poisson")).text,
         concurrency=concurrency,
-        bounds=bounds,
+        think_s=_plain(think) or 0.0,
+        shared_prefix=None if source.trace is not None else source.shared_prefix,
+        requests_in_a_session=source.requests_in_a_session,
+        bounds=Bounds(_plain(first_token), _plain(per_token)),
         connections=workers,
         trial_s=_plain(trial),
         ca=str(Path(ca).absolute()) if ca else "",
         verified=not insecure,
     )
-    asked = StreamsAsked(load, found, servers_of(contestants, found, remote=remote))
-    _require_prompts(asked.servers, found)
+    asked = asked_of(load, source, contestants, remote=remote)
+    _require_arrivals(asked, given=arrivals is not None)
+    _require_bounds(asked)
     asked.certificates.context()
     return asked
 
 
-def servers_of(
-    contestants: Sequence[ContestantName], prompts: Sequence[Prompt], *, remote: bool
-) -> tuple[StreamServer, ...]:
-    return tuple(stream_server(each, chat=prompts[0].is_chat, remote=remote) for each in contestants)
+def asked_of(load: StreamLoad, source: Source, contestants: Sequence[ContestantName], *, remote: bool) -> StreamsAsked:
+    chat = bool(source.prompts) and source.prompts[0].is_chat
+    servers = tuple(stream_server(each, chat=chat, remote=remote) for each in contestants)
+    _require_prompts(servers, source.prompts)
+    return StreamsAsked(load, source, servers)
+
+
+def source_of(load: StreamLoad) -> Source:
+    """Read the file of a plan again. Its prompts are new to servers that were asked them before."""
+    lengths = None if load.lengths == OF_FILE else lengths_named(load.lengths or str(load.tokens))
+    return _source(Path(load.prompts), lengths, load.shared_prefix)
 
 
 def sha256_of(prompts: Path) -> str:
@@ -85,10 +124,20 @@ def sha256_of(prompts: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _source(path: Path, lengths: Lengths | None, shared_prefix: float | None) -> Source:
+    trace = read_trace(path) if is_trace(path) else None
+    if trace is not None and shared_prefix is not None:
+        raise InvalidRequest(f"what requests have in common is part of {path}; leave --shared-prefix out", code=E_LOAD)
+    prompts = () if trace is not None else read_prompts(path)
+    if lengths is None and any(each.tokens is None for each in prompts):
+        raise InvalidRequest(f"give --tokens: not every line of {path} has the tokens of its answer", code=E_LOAD)
+    return Source(prompts, trace, lengths, shared_prefix or 0.0, secrets.token_hex(8))
+
+
 def _require_prompts(servers: Sequence[StreamServer], prompts: Sequence[Prompt]) -> None:
     for server in servers:
         for number, prompt in enumerate(prompts, 1):
-            if why_not := server.protocol.why_not(prompt):
+            if why_not := server.protocol.why_not(prompt.first):
                 raise InvalidRequest(f"{server.protocol.title} {why_not}; prompt {number} has another", code=E_PROMPTS)
 
 
@@ -97,9 +146,7 @@ def _plain(seconds: float | None) -> float | None:
     return None if seconds is None else float(seconds)
 
 
-def _require_load(tokens: int, rate: float | None, concurrency: int | None, workers: int | None) -> None:
-    if not 1 <= tokens <= MOST_TOKENS:
-        raise InvalidRequest(f"--tokens must be between 1 and {MOST_TOKENS:,} (got {tokens})", code=E_LOAD)
+def _require_load(rate: float | None, concurrency: int | None, workers: int | None) -> None:
     if rate is not None and concurrency is not None:
         raise InvalidRequest(
             "give either --rate or --concurrency: a request is due at random, or by a user", code=E_LOAD
@@ -114,10 +161,30 @@ def _require_load(tokens: int, rate: float | None, concurrency: int | None, work
         raise InvalidRequest("each of the --concurrency users has a connection; leave --workers out", code=E_LOAD)
 
 
-def _require_bounds(bounds: Bounds, tokens: int, *, needed: bool) -> None:
-    if needed and not bounds:
+def _require_arrivals(asked: StreamsAsked, *, given: bool) -> None:
+    load, trace, sessions = asked.load, asked.source.trace, asked.source.most_requests_in_a_session
+    if given and load.concurrency is not None:
+        raise InvalidRequest("--arrivals are of a --rate; users ask when they have thought: --think 20s", code=E_LOAD)
+    if load.replays and (trace is None or trace.at_s is None):
+        raise InvalidRequest(f"{load.prompts} has no times; leave --arrivals trace out", code=E_LOAD)
+    if load.replays and load.rate_per_s is not None and trace is not None and not trace.length_s:
+        raise InvalidRequest(
+            f"all requests of {load.prompts} came at once, so no --rate can be made of them", code=E_LOAD
+        )
+    if load.think_s and load.concurrency is None and sessions == 1:
+        raise InvalidRequest("--think is for users (--concurrency) or conversations of several turns", code=E_LOAD)
+    if load.searches and sessions > 1:
+        raise InvalidRequest(
+            "no rate is searched for conversations, whose requests wait for answers; give --rate or --concurrency",
+            code=E_LOAD,
+        )
+
+
+def _require_bounds(asked: StreamsAsked) -> None:
+    bounds = asked.load.bounds
+    if asked.load.searches and not bounds:
         raise InvalidRequest("give --rate, --concurrency, or a bound such as --first-token 200ms", code=E_LOAD)
-    if bounds.per_token_s is not None and tokens < 2:
+    if bounds.per_token_s is not None and asked.most_tokens < 2:
         raise InvalidRequest("--per-token is of the tokens after the first; give more --tokens", code=E_LOAD)
     require_within_a_day("--first-token", bounds.first_token_s)
     require_within_a_day("--per-token", bounds.per_token_s)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.client import Client
 from fairlap.scenarios.streams.examination import Examined
 from fairlap.scenarios.streams.function_client import client_for
-from fairlap.scenarios.streams.issue import Served, Times, serve
+from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.workload.sessions import Numbers, Session
 
 
 @dataclass
@@ -26,28 +25,52 @@ class Contestant:
         assert self.examined is not None
         return self.examined
 
-    def load(self, asked: StreamsAsked, due_ns: Times, connections: int, seed: int) -> Served:
-        """Offer requests that are due at these times; the same seed chooses the same prompts."""
-        chosen, places = _prompts(len(asked.prompts), len(due_ns), seed)
+    def load(
+        self, asked: StreamsAsked, due_ns: Times, connections: int, seed: int, numbers: Numbers | None = None
+    ) -> Served:
+        """Offer sessions that are due at these times; the same seed draws the same ones.
+
+        ``numbers`` are those of a trace that is replayed.
+        """
+        load, users = asked.load, asked.load.concurrency is not None
+        sessions = asked.source.sessions(len(due_ns), seed, numbers=numbers, think_s=load.think_s, users=users)
+        return self.offer(asked, sessions, due_ns, connections, counts_from="start" if users else "due")
+
+    def offer(
+        self,
+        asked: StreamsAsked,
+        sessions: Sequence[Session],
+        due_ns: Times,
+        connections: int,
+        *,
+        counts_from: CountsFrom = "due",
+    ) -> Served:
         fields = self.found.fields
         served = serve(
             self._connected(asked, connections),
-            [self.server.body(asked.prompts[each], asked.load.tokens, fields) for each in chosen],
-            places,
+            sessions,
             due_ns,
+            write=lambda prompt, tokens: self.server.body(prompt, tokens, fields),
             server=self.server,
-            counts_from="due" if asked.load.concurrency is None else "start",
+            counts_from=counts_from,
+            lasts_s=self._lasts_s(sessions, connections if counts_from == "start" else len(sessions)),
         )
         if served.interrupted:
             raise KeyboardInterrupt
-        return replace(served, prompts=chosen[places])
+        return served
+
+    def _lasts_s(self, sessions: Sequence[Session], at_once: int) -> float:
+        """As long as if the server answered one after another."""
+        thinking_s = [sum(each.thinks_ns) / 1e9 for each in sessions]
+        requests = sum(len(each.tokens) for each in sessions)
+        return max(max(thinking_s), sum(thinking_s) / at_once) + requests * self.found.alone_s
 
     def _connected(self, asked: StreamsAsked, connections: int) -> list[Client]:
         """Open them before the load, so that no answer waits for that."""
         if len(self._clients) < connections:
             certificates = asked.certificates.context()
             more = range(connections - len(self._clients))
-            self._clients += [client_for(self.server, certificates, asked.load.tokens) for _ in more]
+            self._clients += [client_for(self.server, certificates, asked.most_tokens) for _ in more]
         clients = self._clients[:connections]
         all(client.connect() for client in clients)  # up to the first that cannot
         return clients
@@ -55,11 +78,3 @@ class Contestant:
     def close(self) -> None:
         while self._clients:
             self._clients.pop().close()
-
-
-def _prompts(prompts: int, requests: int, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """Choose which prompts are sent, and the place among these of each request's: each once before any again."""
-    draw = np.random.default_rng([seed, 2])
-    order = np.concatenate([draw.permutation(prompts) for _ in range(-(-requests // prompts))])[:requests]
-    chosen, places = np.unique(order, return_inverse=True)
-    return chosen, places.astype(np.uint32)

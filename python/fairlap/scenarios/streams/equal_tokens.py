@@ -38,7 +38,7 @@ def agreement_of_all(found: Sequence[Agreement]) -> Agreement | None:
     )
 
 
-def why_unequal(found: Counts, tokens: int, most_per_answer: float) -> Unqualified | None:
+def why_unequal(found: Counts, most_per_answer: float) -> Unqualified | None:
     """Why a server did not do the work: it dropped requests, or its answers have other lengths.
 
     ``most_per_answer`` are the tokens that a server gave, on average, to the same prompts.
@@ -47,10 +47,11 @@ def why_unequal(found: Counts, tokens: int, most_per_answer: float) -> Unqualifi
         return Unqualified(_failed_text(found), E_DROPPED_REQUESTS)
     if found.wrong:
         of_all = f"{found.wrong:,} of {quantity_text.count(found.answered, 'answer')}"
-        text = f"{of_all} had other lengths than {tokens:,} tokens, such as {found.wrong_tokens:,}"
+        such = f"such as {found.wrong_tokens:,} instead of {found.wrong_asked:,} tokens"
+        text = f"{of_all} had other lengths than asked for, {such}"
         return Unqualified(text, E_OTHER_LENGTH)
     mean = found.tokens_per_answer
-    if mean and mean < (1 - _MOST_SHORTER) * min(most_per_answer, tokens):
+    if mean and mean < (1 - _MOST_SHORTER) * min(most_per_answer, found.asked_per_answer):
         text = f"its answers have {mean:.1f} tokens on average, and those of another server {most_per_answer:.1f}"
         return Unqualified(text, E_OTHER_LENGTH)
     return None
@@ -62,13 +63,13 @@ def _failed_text(found: Counts) -> str:
     return f"{failed} had no whole answer ({kinds}), such as: {found.failure}"
 
 
-def warnings_of(found: Counts, tokens: int) -> list[Notice]:
+def warnings_of(found: Counts) -> list[Notice]:
     warnings = []
     of_answers = f"of {quantity_text.count(found.answered, 'answer')}"
     if 0 < found.failed_share <= _MOST_FAILED:
         warnings.append(Notice(W_FAILED_REQUESTS, _failed_text(found)))
     if found.shortened:
-        text = f"{found.shortened:,} {of_answers} had fewer than {tokens:,} tokens"
+        text = f"{found.shortened:,} {of_answers} had fewer tokens than asked for"
         warnings.append(Notice(W_SHORT_ANSWERS, f"{text}; the server does not force their length"))
     if found.repeated > _MOST_REPEATED * found.answered:
         text = f"{found.repeated:,} {of_answers} are word for word the answer to another prompt"

@@ -15,11 +15,12 @@ from fairlap.scenarios.contract import Unqualified
 from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.client import Client
 from fairlap.scenarios.streams.function_client import client_for
+from fairlap.scenarios.streams.prefix_cache import WARM_CACHE, reported_share
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.protocols.contract import Fields
 from fairlap.scenarios.streams.servers import StreamServer
 
-KEPT_ANSWERS, WARM_CACHE = "E_KEPT_ANSWERS", "W_WARM_CACHE"
+KEPT_ANSWERS = "E_KEPT_ANSWERS"
 _NOT_UNDERSTOOD = (400, 422)
 _ALONE = 4  # prompts
 _COMPARED = 6  # answers to one prompt, and to as many new ones
@@ -27,6 +28,7 @@ _COMPARED_AGAIN = 3
 _TIMES_AS_LONG, _LONGER_NS = 3.0, 1e6
 _TIMES_FIRST = 2.0
 _TOKENS_COMPARED = 16
+_LEAST_REPORTED = 0.1  # as a share of a prompt's tokens
 
 
 @dataclass(frozen=True)
@@ -80,36 +82,43 @@ def _remembered(
     """Compare the time of one prompt over and over with that of prompts that begin as none before.
 
     As in a load on models: answers are kept where tokens after the first come much faster, time after time. Where the
-    first one does, how prompts begin is.
+    first one does, or the server reports cached tokens, how prompts begin is.
     """
-    kept, warm = [], []
+    kept, warm, reported = [], [], []
     for _ in range(_COMPARED_AGAIN):
         new = [prompt.beginning_with(secrets.token_hex(8)) for _ in range(_COMPARED)]  # no seed: never seen before
-        once = [_times_ns(client, server.body(each, tokens, fields), server) for each in new]
-        again = [_times_ns(client, server.body(new[0], tokens, fields), server) for _ in new]
-        (first_new, whole_new), (first, whole) = np.median(once, axis=0), np.median(again, axis=0)
+        once = [_asked_alone(client, server.body(each, tokens, fields), server) for each in new]
+        again = [_asked_alone(client, server.body(new[0], tokens, fields), server) for _ in new]
+        (first_new, whole_new), (first, whole) = (np.median([each.times_ns for each in of], 0) for of in (once, again))
         kept.append(_much_longer(whole_new - first_new, whole - first, _TIMES_AS_LONG))
         warm.append(_much_longer(first_new, first, _TIMES_FIRST))
+        reported.append(reported_share([each.answer for each in again]) - reported_share([once[-1].answer]))
         if not kept[-1] and not warm[-1]:
-            return ()
+            break
     if all(kept):
         text = f"tokens after the first took {kept[-1]} times as long for new prompts as for one asked before"
         return Unqualified(f"{text}: its answers are kept", KEPT_ANSWERS)
-    if not all(warm):
+    if all(warm):
+        text = f"first tokens of new prompts took {warm[-1]} times as long as of one asked before"
+    elif min(reported) > _LEAST_REPORTED:
+        text = f"it took {quantity_text.share(reported[-1])} of the tokens of a prompt asked before from its cache"
+    else:
         return ()
-    text = (
-        f"first tokens of new prompts took {warm[-1]} times as long as of one asked before: it keeps how prompts begin"
-    )
-    return (Notice(WARM_CACHE, text),)
+    return (Notice(WARM_CACHE, f"{text}: it keeps how prompts begin"),)
 
 
-def _times_ns(client: Client, body: bytes, server: StreamServer) -> tuple[float, float]:
-    """From the request to the first token, and to the last."""
+@dataclass(frozen=True)
+class _Alone:
+    answer: Answer
+    times_ns: tuple[float, float]  # from the request to the first token, and to the last
+
+
+def _asked_alone(client: Client, body: bytes, server: StreamServer) -> _Alone:
     raw = client.ask(body)
     answer = answer_in(raw, server)
     if answer.failure is not None:
-        return np.nan, np.nan
-    return float(answer.came_ns[0] - raw.began_ns), float(answer.came_ns[-1] - raw.began_ns)
+        return _Alone(answer, (np.nan, np.nan))
+    return _Alone(answer, (float(answer.came_ns[0] - raw.began_ns), float(answer.came_ns[-1] - raw.began_ns)))
 
 
 def _much_longer(new_ns: float, again_ns: float, times: float) -> str:

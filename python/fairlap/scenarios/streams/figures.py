@@ -49,17 +49,17 @@ class Tokens:
         return good
 
 
-def figures_of(served: Served, tokens_asked: int, bounds: Bounds) -> StreamFigures:
-    counts, took_s = _counts_of(served, tokens_asked), _length_s(served)
-    good = int(Tokens.of(served).meets(bounds).sum())
+def figures_of(served: Served, bounds: Bounds) -> StreamFigures:
+    counts, took_s = _counts_of(served), _length_s(served)
+    meets = Tokens.of(served).meets(bounds)
     counted = bool(bounds) and took_s > 0
     lateness = served.lateness_ns
     return StreamFigures(
         counts=counts,
-        tokens_per_s=counts.tokens / took_s if took_s else None,
+        tokens_per_s=_tokens_in_time(served) / took_s if took_s else None,
         requests_per_s=answered_per_s(served) or None,
-        goodput_per_s=good / took_s if counted else None,
-        good_share=good / counts.requests if counted else None,
+        goodput_per_s=int((meets & _in_time(served)).sum()) / took_s if counted else None,
+        good_share=int(meets.sum()) / counts.requests if counted else None,
         lateness_p99_ns=float(np.nanquantile(lateness, 0.99)) if np.isfinite(lateness).any() else None,
         client_share=served.client_share,
     )
@@ -68,13 +68,13 @@ def figures_of(served: Served, tokens_asked: int, bounds: Bounds) -> StreamFigur
 def answered_per_s(served: Served) -> float:
     """Answers in a second; 0 where there is none."""
     took_s = _length_s(served)
-    return int(served.answered.sum()) / took_s if took_s else 0.0
+    return int(_in_time(served).sum()) / took_s if took_s else 0.0
 
 
 def times_of(served: Served) -> dict[str, Times]:
     """By quantity, that of whole answers first; without those that no two answers or tokens show.
 
-    They count from when a request was due, or its user free. Tokens that came at once are a nanosecond apart.
+    They count from when a request was due, or its user had thought. Tokens that came at once are a nanosecond apart.
     """
     tokens = Tokens.of(served)
     found = {
@@ -129,28 +129,34 @@ def _known(times_ns: Times) -> tuple[float | None, ...]:
     return tuple(round(each, 1) if np.isfinite(each) else None for each in times_ns.tolist())
 
 
-def _counts_of(served: Served, tokens_asked: int) -> Counts:
+def _counts_of(served: Served) -> Counts:
     whole = [answer for answer in served.answers if answer.failure is None]
     failures = [answer.failure for answer in served.answers if answer.failure is not None]
-    wrong = [answer for answer in whole if _has_wrong_length(answer, tokens_asked)]
+    wrong = [answer for answer in whole if _has_wrong_length(answer)]
+    cached = [answer.cached_tokens for answer in whole if answer.cached_tokens is not None]
     return Counts(
         requests=len(served.answers),
         answered=len(whole),
         failed=dict(Counter(failure.code for failure in failures)),
         failure=failures[0].text if failures else "",
-        shortened=sum(answer.tokens < tokens_asked for answer in whole),
-        lengthened=sum(answer.tokens > tokens_asked for answer in whole),
+        shortened=sum(answer.tokens < answer.asked_tokens for answer in whole),
+        lengthened=sum(answer.tokens > answer.asked_tokens for answer in whole),
         wrong=len(wrong),
         wrong_tokens=wrong[0].tokens if wrong else 0,
+        wrong_asked=wrong[0].asked_tokens if wrong else 0,
         repeated=_repeated(served),
         tokens=sum(answer.tokens for answer in whole),
+        asked_tokens=sum(answer.asked_tokens for answer in whole),
+        prompt_tokens=sum(answer.prompt_tokens for answer in whole),
+        cached_tokens=sum(cached) if cached else None,
         by_events=sum(answer.counted_by == "events" for answer in whole),
         inexact=sum(answer.counted_by != "events" and not answer.arrivals_are_exact for answer in whole),
     )
 
 
-def _has_wrong_length(answer: Answer, tokens: int) -> bool:
+def _has_wrong_length(answer: Answer) -> bool:
     """One that its model ended may be shorter."""
+    tokens = answer.asked_tokens
     if answer.tokens == tokens:
         return False
     if answer.counted_by == "events":  # how many tokens an event holds is not known
@@ -159,10 +165,31 @@ def _has_wrong_length(answer: Answer, tokens: int) -> bool:
 
 
 def _length_s(served: Served) -> float:
-    """From when the first request was due to the last token."""
+    """From when the first request was due to the last token; of users, while all of them are at work."""
     if not served.answered.any():
         return 0.0
+    if np.isfinite(served.busy_until_ns):
+        return served.busy_until_ns / 1e9
     return float(np.nanmax(served.last_ns) - np.nanmin(served.from_ns)) / 1e9
+
+
+def _in_time(served: Served) -> npt.NDArray[np.bool_]:
+    """Which requests were answered; of users, while all of them were at work."""
+    answered: npt.NDArray[np.bool_] = served.last_ns <= served.busy_until_ns
+    return answered
+
+
+def _tokens_in_time(served: Served) -> float:
+    """Of users, those that came while all of them were at work; of others all."""
+    found = 0.0
+    for answer, first_ns in zip(served.answers, served.first_ns.tolist(), strict=True):
+        if answer.failure is not None:
+            continue
+        last_ns = served.busy_until_ns - first_ns + answer.came_ns[0]  # on the client's clock
+        arrived = zip(answer.arrived, answer.came_ns, strict=True)
+        in_time = sum(count for count, came_ns in arrived if came_ns <= last_ns)
+        found += answer.tokens * in_time / sum(answer.arrived)
+    return found
 
 
 def _repeated(served: Served) -> int:

@@ -1,42 +1,49 @@
 """Requests to a server, issued by the engine when they are due; each has its answer, or why there is none.
 
-Due, start and end of a request are stamped natively, arrivals of its tokens by the client, both on one clock of the
-system. The engine counts from the start of the load, which is found from calls that were stamped by both.
+Due, start and end of a session are stamped natively, its requests and arrivals of their tokens by the client, all on
+one clock of the system. The engine counts from the start of the load, which is found from calls that were stamped by
+both.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from fairlap.engine.load import LoadResult, Worker, run_load
 from fairlap.engine.measurement import Notice
+from fairlap.interrupts import called_at_a_signal
 from fairlap.scenarios.streams.answers import Answer, answer_in
-from fairlap.scenarios.streams.client import CLOCK, E_STREAM_TIMEOUT, Client, RawAnswer
+from fairlap.scenarios.streams.client import CLOCK, E_STREAM_TIMEOUT, Client
+from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import StreamServer
+from fairlap.scenarios.streams.users import Spoken, Users, Write
+from fairlap.scenarios.streams.workload.sessions import Session
 
 Times = npt.NDArray[np.float64]
 
 CountsFrom = Literal["due", "start"]
-"""Of users who wait for their answer before they ask again, a request is due when its user is free: at its start."""
+"""Of users who wait for their answer before they ask again, a request is due when its user has thought."""
 
 _SWITCH_S = 1e-4  # a thread whose bytes came waits no longer than this for another one that computes
 _SPARE_S = 5.0
+_TIMES_AS_LONG = 2.0  # as the load is expected to take, before it is given up
 
 
 @dataclass(frozen=True)
 class Served:
     """Times are in nanoseconds since the start of the load; not-a-number for requests without an answer."""
 
-    from_ns: Times  # when each request was due, or began
+    from_ns: Times  # when each request was due
     first_ns: Times
     last_ns: Times
     ended_ns: Times  # its connection is free again
@@ -47,6 +54,8 @@ class Served:
     client_share: float  # of a core that this process used meanwhile
     uncertainty_ns: float  # of arrivals against when requests were due
     interrupted: bool
+    sent: tuple[str, ...] = ()  # a digest of each request's prompt as it was sent
+    busy_until_ns: float = np.inf  # all users were at work so long; then there was nothing left to ask
 
     @property
     def answered(self) -> npt.NDArray[np.bool_]:
@@ -55,78 +64,130 @@ class Served:
 
 def serve(
     clients: Sequence[Client],
-    bodies: Sequence[bytes],
-    asked: npt.NDArray[np.uint32],
+    sessions: Sequence[Session],
     due_ns: Times,
     *,
+    write: Write,
     server: StreamServer,
     counts_from: CountsFrom = "due",
+    lasts_s: float = 0.0,
 ) -> Served:
-    """Ask each request's body; every client is a connection, and serves one request at a time."""
-    raw: dict[int, RawAnswer] = {}
-    with _quick_switches():
+    """Let each session go on from when it is due; every client is a connection, and serves one at a time.
+
+    ``lasts_s`` is how long the load is expected to last after the last one is due.
+    """
+    spoken: dict[int, Spoken] = {}
+    users = Users(clients, sessions, write, server)
+    longest = max((len(each.tokens) for each in sessions), default=1)
+    with _quick_switches(), called_at_a_signal(users.leave):
+        calls = users.calls
         cpu_s, began_s = time.process_time(), time.perf_counter()
         result = run_load(
             due_ns,
-            asked,
-            [Worker([partial(client.ask, body) for body in bodies]) for client in clients],
+            np.arange(len(due_ns), dtype=np.uint32),
+            [Worker(calls) for _ in clients],
             kept=np.arange(len(due_ns), dtype=np.uint32),
-            keep=raw.__setitem__,
-            give_up_ns=1e9 * (server.timeout_s + _SPARE_S),
+            keep=spoken.__setitem__,
+            give_up_ns=1e9 * (_TIMES_AS_LONG * lasts_s + longest * server.timeout_s + _SPARE_S),
             warm_up=False,
             clock=CLOCK,
         )
         elapsed_s, cpu_s = time.perf_counter() - began_s, time.process_time() - cpu_s
-    late = Notice(
-        E_STREAM_TIMEOUT, f"{server.subject} had not answered {server.timeout_s:g} s after the last request was due"
-    )
-    answers = tuple(
-        answer_in(raw[number], server) if number in raw else Answer(failure=late) for number in range(len(due_ns))
-    )
-    return _served(result, raw, answers, asked, counts_from, elapsed_s, cpu_s)
+    return _served(result, spoken, sessions, server, counts_from, elapsed_s, cpu_s)
+
+
+class _Row(NamedTuple):
+    """One request."""
+
+    from_ns: float
+    ended_ns: float
+    lateness_ns: float
+    prompt: int
+    answer: Answer
+    sent: str
 
 
 def _served(
     result: LoadResult,
-    raw: dict[int, RawAnswer],
-    answers: tuple[Answer, ...],
-    asked: npt.NDArray[np.uint32],
+    spoken: dict[int, Spoken],
+    sessions: Sequence[Session],
+    server: StreamServer,
     counts_from: CountsFrom,
     elapsed_s: float,
     cpu_s: float,
 ) -> Served:
-    start_ns, uncertainty_ns = _start_of_load(result, raw)
-    from_ns = result.due_ns if counts_from == "due" else result.started_ns
+    start_ns, uncertainty_ns = _start_of_load(result, spoken)
+    late = Notice(E_STREAM_TIMEOUT, f"{server.subject} had not answered when the load was over")
+    rows: list[_Row] = []
+    for number, session in enumerate(sessions):
+        began_ns = float(result.due_ns[number] if counts_from == "due" else result.started_ns[number])
+        times = (began_ns, float(result.started_ns[number]), float(result.completed_ns[number]))
+        rows += _rows(session, spoken.get(number), times, start_ns, server, late)
 
-    def since_start(read: Callable[[Answer], int]) -> Times:
-        found = [np.nan if each.failure else read(each) - start_ns for each in answers]
+    def since_start(place: int) -> Times:
+        found = [np.nan if each.answer.failure else each.answer.came_ns[place] - start_ns for each in rows]
         return np.array(found, np.float64)
 
     return Served(
-        from_ns=from_ns,
-        first_ns=since_start(lambda answer: answer.came_ns[0]),
-        last_ns=since_start(lambda answer: answer.came_ns[-1]),
-        ended_ns=result.completed_ns,
-        lateness_ns=result.started_ns - from_ns,
-        prompts=asked,
-        answers=answers,
+        from_ns=np.array([each.from_ns for each in rows]),
+        first_ns=since_start(0),
+        last_ns=since_start(-1),
+        ended_ns=np.array([each.ended_ns for each in rows]),
+        lateness_ns=np.array([each.lateness_ns for each in rows]),
+        prompts=np.array([each.prompt for each in rows], np.int64),
+        answers=tuple(each.answer for each in rows),
         elapsed_s=elapsed_s,
         client_share=cpu_s / elapsed_s,
         uncertainty_ns=uncertainty_ns,
         interrupted=result.interrupted,
+        sent=tuple(each.sent for each in rows),
+        busy_until_ns=np.inf if counts_from == "due" else float(np.nanmax(result.started_ns, initial=0.0)),
     )
 
 
-def _start_of_load(result: LoadResult, raw: dict[int, RawAnswer]) -> tuple[int, float]:
+def _rows(
+    session: Session,
+    spoken: Spoken | None,
+    times: tuple[float, float, float],
+    start_ns: int,
+    server: StreamServer,
+    late: Notice,
+) -> Iterator[_Row]:
+    """Of each of its requests; those after one that failed fail like it."""
+    due_ns, started_ns, completed_ns = times
+    asked = [] if spoken is None else spoken.asked
+    why = late
+    for turn, tokens in enumerate(session.tokens):
+        from_ns = due_ns + session.thinks_ns[0] if turn == 0 else np.nan
+        if turn >= len(asked):
+            yield _Row(from_ns, np.nan, np.nan, session.number, Answer(failure=why, asked_tokens=tokens), "")
+            continue
+        raw = asked[turn].raw
+        answer = replace(answer_in(raw, server), asked_tokens=tokens)
+        why = answer.failure or late
+        began_ns = float(raw.began_ns - start_ns)
+        if turn:
+            from_ns = float(asked[turn].due_ns - start_ns)
+        elif not session.thinks_ns[0]:
+            began_ns = started_ns
+        ended_ns = completed_ns if turn == len(session.tokens) - 1 else float(raw.ended_ns - start_ns)
+        yield _Row(from_ns, ended_ns, began_ns - from_ns, session.number, answer, _digest(asked[turn].prompt))
+
+
+def _digest(prompt: Prompt) -> str:
+    return hashlib.blake2b(msgspec.json.encode(prompt), digest_size=8).hexdigest()
+
+
+def _start_of_load(result: LoadResult, spoken: dict[int, Spoken]) -> tuple[int, float]:
     """When the load started on the client's clock, and how far that may be off.
 
     A call begins after the engine stamped its start, and ends before the engine stamps its end.
     """
-    both = [number for number in raw if np.isfinite(result.completed_ns[number])]
+    both = [number for number in spoken if np.isfinite(result.completed_ns[number])]
     if not both:
         return 0, np.inf
-    latest = min(raw[number].began_ns - int(result.started_ns[number]) for number in both)
-    earliest = max(raw[number].ended_ns - int(result.completed_ns[number]) for number in both)
+    latest = min(spoken[number].entered_ns - int(result.started_ns[number]) for number in both)
+    earliest = max(spoken[number].ended_ns - int(result.completed_ns[number]) for number in both)
     return (earliest + latest) // 2, abs(latest - earliest) / 2
 
 

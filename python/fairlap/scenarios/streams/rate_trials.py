@@ -14,20 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap import verdict
-from fairlap.engine.load import constant_arrivals_ns, random_arrivals_ns
+from fairlap.engine.load import constant_arrivals_ns
 from fairlap.request.fields.load import Load
 from fairlap.request.fields.streams import Bounds
 from fairlap.scenarios.load.load_messages import LoadFound, LoadTrial
 from fairlap.scenarios.load.race.rate_search import Offered, rate_search
 from fairlap.scenarios.streams.figures import Tokens
 from fairlap.scenarios.streams.issue import Served
+from fairlap.scenarios.streams.workload.arrivals import Arrivals
 
 PERCENTILE = 0.99
 _MOST_SEED = 2**31
 _CAPACITY_S = 0.5  # of what a search of rates first asks for at once, for each worker
 
-Offer = Callable[[npt.NDArray[np.float64]], Served]
-"""Offers a load that is due at these times."""
+Offer = Callable[[npt.NDArray[np.float64], int], Served]
+"""Offers a load that is due at these times, of requests that are drawn from a seed."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def search_rate(
     offer: Offer,
     bounds: Bounds,
     *,
+    arrivals: Arrivals,
     alone_s: float,
     connections: int,
     trial_s: float,
@@ -59,7 +61,8 @@ def search_rate(
         if ends():
             return SearchedRate(LoadFound(tuple(trials), limited_by="budget"))
         if offered.items == "pool":
-            served = offer(_due_ns(offered, draw.randrange(_MOST_SEED)))
+            trial_seed = draw.randrange(_MOST_SEED)
+            served = offer(_due_ns(offered, arrivals, trial_seed), trial_seed)
             trial = trial_of(offered, served, bounds)
             trials.append(trial)
             if offered.kind == "at_largest_rate":
@@ -73,12 +76,12 @@ def search_rate(
             return SearchedRate(found, confirmed)
 
 
-def _due_ns(offered: Offered, seed: int) -> npt.NDArray[np.float64]:
+def _due_ns(offered: Offered, arrivals: Arrivals, seed: int) -> npt.NDArray[np.float64]:
     if offered.rate_per_s is None:
         return np.zeros(offered.requests)
     if not offered.at_random:
         return constant_arrivals_ns(offered.rate_per_s, offered.requests / offered.rate_per_s)
-    return random_arrivals_ns(offered.requests, offered.rate_per_s, seed)
+    return arrivals.due_ns(offered.requests, offered.rate_per_s, seed)
 
 
 def trial_of(offered: Offered, served: Served, bounds: Bounds) -> LoadTrial:

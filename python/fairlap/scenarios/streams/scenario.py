@@ -20,6 +20,7 @@ from fairlap.scenarios.streams.equal_tokens import (
     warnings_of_agreement,
     why_unequal,
 )
+from fairlap.scenarios.streams.prefix_cache import warnings_of_cache
 from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures
 
 TIME_OF_AN_ANSWER = "time of an answer"
@@ -145,6 +146,11 @@ class StreamedAnswers(Scenario):
         AddedFigure("between_tokens_p90_ns", _percentile(TOKEN_GAP, 90), ONE_EVENT),
         AddedFigure("goodput_per_s", _goodput, _NO_BOUNDS),
         AddedFigure("good_share", _of_figures(lambda found: found.good_share), _NO_BOUNDS),
+        AddedFigure(
+            "cached_prompt_tokens_share",
+            _of_figures(lambda found: found.counts.cached_share),
+            "its server does not count cached tokens",
+        ),
         AddedFigure("identical_answers_share", _identical_share, "its answers are what others are compared with"),
         *(
             _added_by_client(part, percent)
@@ -170,7 +176,7 @@ class StreamedAnswers(Scenario):
         load = _load_of(work)
         counts = {name: _counts_of(own) for name, own in processes.items()}
         most = max((found.tokens_per_answer for found in counts.values()), default=0.0)
-        reasons = {name: _why_not(own, counts[name], load, most) for name, own in processes.items()}
+        reasons = {name: _why_not(own, counts[name], most) for name, own in processes.items()}
         return Ruling(
             _judged(load),
             {name: why for name, why in reasons.items() if why is not None},
@@ -181,7 +187,7 @@ class StreamedAnswers(Scenario):
     def has_result(self, work: Work, finished: Sequence[ProcessResult]) -> bool:
         load = _load_of(work)
         has_figure = any(_judged(load).read(process) is not None for process in finished)
-        return has_figure and _why_not(finished, _counts_of(finished), load, 0.0) is None
+        return has_figure and _why_not(finished, _counts_of(finished), 0.0) is None
 
     def reaches(self, work: Work) -> Iterable[str]:
         load = work.streams
@@ -200,20 +206,19 @@ def _load_of(work: Work) -> StreamLoad:
 def _judged(load: StreamLoad) -> Judged:
     if load.searches:
         return _BY_RATE
-    return _BY_TIME if load.concurrency is None else _BY_TOKENS
+    waits = load.concurrency is not None and not load.think_s
+    return _BY_TOKENS if waits else _BY_TIME
 
 
 def _counts_of(processes: Iterable[ProcessResult]) -> Counts:
     return sum((found.counts for process in processes if (found := _figures(process)) is not None), Counts())
 
 
-def _why_not(
-    processes: Sequence[ProcessResult], counts: Counts, load: StreamLoad, most_per_answer: float
-) -> Unqualified | None:
+def _why_not(processes: Sequence[ProcessResult], counts: Counts, most_per_answer: float) -> Unqualified | None:
     before = (each.streams.unqualified for each in processes if each.streams is not None)
     if (seen := next((each for each in before if each is not None), None)) is not None:
         return Unqualified(seen.text, seen.code)
-    return why_unequal(counts, load.tokens, most_per_answer) or why_client_limits(processes)
+    return why_unequal(counts, most_per_answer) or why_client_limits(processes)
 
 
 def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoad) -> tuple[Notice, ...]:
@@ -221,7 +226,8 @@ def _notices(processes: Sequence[ProcessResult], counts: Counts, load: StreamLoa
     compared: list[Agreement] = [each.agreement for each in found if each.agreement is not None]
     return (
         *dict.fromkeys(warning for process in processes for warning in process.warnings),
-        *warnings_of(counts, load.tokens),
+        *warnings_of(counts),
+        *warnings_of_cache(counts, load),
         *warnings_of_agreement(agreement_of_all(compared)),
         *busy_client(processes),
     )

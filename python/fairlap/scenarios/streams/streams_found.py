@@ -24,8 +24,12 @@ class Counts(msgspec.Struct, frozen=True):
     lengthened: int = 0  # with more
     wrong: int = 0  # of both, those that are not the end of what the model had to say
     wrong_tokens: int = 0  # of the first of these
+    wrong_asked: int = 0  # tokens that were asked for in its place
     repeated: int = 0  # answers that are word for word the one to another prompt
     tokens: int = 0  # of all answers
+    asked_tokens: int = 0  # for all answers
+    prompt_tokens: int = 0  # of all answered requests, by the server's count
+    cached_tokens: int | None = None  # of these, by the server's count; None where it does not say
     by_events: int = 0  # answers whose tokens the server does not count: each event is one
     inexact: int = 0  # others that came in fewer or more events than tokens
 
@@ -35,6 +39,8 @@ class Counts(msgspec.Struct, frozen=True):
             failed=dict(Counter(self.failed) + Counter(other.failed)),
             failure=self.failure or other.failure,
             wrong_tokens=self.wrong_tokens if self.wrong else other.wrong_tokens,
+            wrong_asked=self.wrong_asked if self.wrong else other.wrong_asked,
+            cached_tokens=_sum_of_known(self.cached_tokens, other.cached_tokens),
             **sums,
         )
 
@@ -47,8 +53,27 @@ class Counts(msgspec.Struct, frozen=True):
         """On average; 0 where the server does not count them."""
         return self.tokens / self.answered if self.answered and not self.by_events else 0.0
 
+    @property
+    def asked_per_answer(self) -> float:
+        return self.asked_tokens / self.answered if self.answered else 0.0
 
-_SUMMED = (*("requests", "answered", "shortened", "lengthened", "wrong", "repeated", "tokens", "by_events", "inexact"),)
+    @property
+    def cached_share(self) -> float | None:
+        """Of the tokens of prompts; None where the server does not count them."""
+        if self.cached_tokens is None or not self.prompt_tokens:
+            return None
+        return self.cached_tokens / self.prompt_tokens
+
+
+def _sum_of_known(*counts: int | None) -> int | None:
+    known = [each for each in counts if each is not None]
+    return sum(known) if known else None
+
+
+_SUMMED = (
+    *("requests", "answered", "shortened", "lengthened", "wrong", "repeated"),
+    *("tokens", "asked_tokens", "prompt_tokens", "by_events", "inexact"),
+)
 
 
 class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +122,7 @@ class RequestStamps(msgspec.Struct, frozen=True):
     """
 
     prompts: tuple[int, ...] = ()  # lines of the file, counted from 0 without blank ones
-    from_ns: tuple[float | None, ...] = ()  # when it was due, or its user free
+    from_ns: tuple[float | None, ...] = ()  # when it was due, or its user had thought
     first_ns: tuple[float | None, ...] = ()  # when its first token came
     last_ns: tuple[float | None, ...] = ()
     tokens: tuple[int, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.scenarios.streams.client import StreamClient
 from fairlap.scenarios.streams.client_limit import why_client_limits
+from fairlap.scenarios.streams.contestant import Contestant
 from fairlap.scenarios.streams.events import EventReader
 from fairlap.scenarios.streams.floor.known_server import known_server
+from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.protocols.openai import Completions
 from fairlap.scenarios.streams.streams_found import ClientFloor, Counts, Percentiles, StreamFigures, StreamsFound
+from fairlap.scenarios.streams.workload.sessions import Session
 from stream_races import codes, file_of_prompts, raced, row_of, shown_by
 from stream_server import StreamingServer, in_a_process
 
@@ -86,6 +90,30 @@ def test_a_row_has_what_the_client_adds(how: dict[str, Any], prompts: Path) -> N
         each_ns = [getattr(floor, part).p50_ns for floor in floors]
         assert min(each_ns) <= p50_ns * 1.001 <= max(each_ns) * 1.002
     assert "100" in row.scenario_absent["client_first_token_p99_ns"]
+
+
+@needs_httpx
+def test_the_client_neither_thinks_nor_converses_when_what_it_adds_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = tmp_path / "chats.jsonl"
+    prompts.write_text('{"turns": ["Hi", "Why", "So"]}\n')
+    offered: list[Sequence[Session]] = []
+    offer = Contestant.offer
+
+    def noted(self: Contestant, asked: Any, sessions: Sequence[Session], *more: Any, **how: Any) -> Served:
+        offered.append(sessions)
+        return offer(self, asked, sessions, *more, **how)
+
+    monkeypatch.setattr(Contestant, "offer", noted)
+    how: dict[str, Any] = {"rate": None, "concurrency": 2, "think": 0.05, "trial": 0.01}
+    with in_a_process(first_ms=8.0) as server:
+        [shown] = shown_by(raced(prompts, server, **how), server)
+    to_server, to_own = offered
+    assert {(len(each.tokens), len(each.thinks_ns), len(each.says)) for each in to_server} == {(3, 3, 2)}
+    assert {(len(each.tokens), each.thinks_ns, each.says) for each in to_own} == {(1, (0.0,), ())}
+    assert shown.client_floor is not None
+    assert 20 <= shown.client_floor.answered == shown.client_floor.requests == len(to_own) <= 100
 
 
 def floor_and_row(prompts: Path, server: StreamingServer) -> tuple[ClientFloor, Row]:

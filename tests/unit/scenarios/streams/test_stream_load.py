@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fairlap.engine.load import random_arrivals_ns
 from fairlap.scenarios.streams.figures import Tokens, gaps_ns
-from loaded_streams import TOKENS, loaded
+from loaded_streams import TOKENS, by_prompt, loaded
 from stream_server import StreamingServer, in_a_process
 
 pytest.importorskip("httpx", reason="needs the extra streams; `make test` installs it and runs this")
@@ -22,7 +22,7 @@ def test_tokens_come_after_the_server_wrote_them_and_as_many_as_it_wrote(
     behaviour: dict[str, Any] = {"first_ms": 5.0, "each_ms": 1.0, "tokens_in_events": events}
     with StreamingServer(**behaviour, split=True, comments=True) as server:
         served = loaded(server, tmp_path, random_arrivals_ns(12, 50, 3), 8, rate=50.0)
-        truths = {each.prompt: each for each in server.truths[-12:]}
+        truths = by_prompt(server.truths[-12:])
     assert not any(each.failure for each in served.answers)
     for prompt, answer in zip(served.prompts.tolist(), served.answers, strict=True):
         came = np.repeat(np.array(answer.came_ns), answer.arrived)

@@ -45,7 +45,7 @@ def known_server() -> Iterator[int]:
 def client_against(
     port: int, contestant: Contestant, served: Served, asked: StreamsAsked, due_ns: Times, connections: int, seed: int
 ) -> ClientFloor:
-    """Load it with the prompts of a contestant, and with as many pieces in an answer as that one's have."""
+    """Load it with first prompts of a contestant, and with as many pieces in an answer as that one's have."""
     pieces = median_low(len(answer.came_ns) for answer in served.answers if answer.failure is None)
     server = StreamServer(
         name=f"what the client adds to {contestant.server.name}",
@@ -57,6 +57,8 @@ def client_against(
     )
     known = Contestant(server, replace(contestant.found, fields="forced"))
     try:
-        return client_floor(known.load(asked, due_ns, connections, seed))
+        drawn = asked.source.sessions(len(due_ns), seed)
+        requests = [replace(each, tokens=each.tokens[:1], thinks_ns=(0.0,), says=()) for each in drawn]
+        return client_floor(known.offer(asked, requests, due_ns, connections))
     finally:
         known.close()

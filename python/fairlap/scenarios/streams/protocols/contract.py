@@ -31,6 +31,7 @@ class Piece:
     tokens_so_far: int | None = None  # of the answer, with those of this piece
     all_tokens: int | None = None  # of the answer, said where it ends
     prompt_tokens: int | None = None
+    cached_tokens: int | None = None  # of the prompt
     finish: str = ""  # "length" where the answer was cut at the length that was asked for
     is_last: bool | None = None
     error: str | None = None  # in place of the rest of the answer

@@ -37,9 +37,18 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: Count | None = None
+
+
 class _Usage(msgspec.Struct):
     completion_tokens: Count = 0
     prompt_tokens: Count = 0
+    prompt_tokens_details: _PromptDetails | None = None
+
+    @property
+    def cached_tokens(self) -> int | None:
+        return None if self.prompt_tokens_details is None else self.prompt_tokens_details.cached_tokens
 
 
 class _Event(msgspec.Struct):
@@ -81,6 +90,7 @@ class _OpenAI(HttpProtocol):
             tokens_so_far=used.completion_tokens if used and event.choices else None,
             all_tokens=used.completion_tokens if used else None,
             prompt_tokens=used.prompt_tokens if used else None,
+            cached_tokens=used.cached_tokens if used else None,
             finish=next((each.finish_reason for each in event.choices if each.finish_reason), ""),
             error=None if event.error is None else error_text(event.error),
         )

@@ -15,8 +15,8 @@ from fairlap.race.scenario_side import RaceSide
 from fairlap.request.names import AGAIN, ContestantName
 from fairlap.request.race_request import BLOCKS_OF_ONE_CONTESTANT, BLOCKS_UNTIL_DECIDED
 from fairlap.request.work import Work
-from fairlap.scenarios.streams.asked import StreamsAsked, servers_of, sha256_of
-from fairlap.scenarios.streams.prompts import E_PROMPTS, read_prompts
+from fairlap.scenarios.streams.asked import StreamsAsked, asked_of, sha256_of, source_of
+from fairlap.scenarios.streams.prompts import E_PROMPTS
 from fairlap.scenarios.streams.scenario import StreamedAnswers
 
 _MOST_SEED = 2**31
@@ -61,9 +61,8 @@ def asked_by(plan: Plan) -> StreamsAsked:
     load = work.streams
     assert load is not None
     require_same_prompts(work)
-    prompts = read_prompts(Path(load.prompts))
     names = [msgspec.structs.replace(each, text=each.text.removesuffix(AGAIN)) for each in plan.contestants]
-    return StreamsAsked(load, prompts, servers_of(names, prompts, remote=True))
+    return asked_of(load, source_of(load), names, remote=True)
 
 
 def require_same_prompts(work: Work) -> None:

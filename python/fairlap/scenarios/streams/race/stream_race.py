@@ -34,6 +34,7 @@ _SEARCH_CONNECTIONS = 64
 _SPARE_CONNECTIONS = 16
 _TIMES_AS_OPEN = 4.0  # connections, for each answer that is open on average if answers take as long as alone
 _SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL = 2.0, 5.0
+_REPLAYED_S = 60.0  # of a trace, or all of it
 _FEWEST_REQUESTS, _MOST_TO_KNOWN_SERVER = 20, 100
 _MOST_SEED = 2**31
 
@@ -63,8 +64,10 @@ class StreamRace(OwnRace):
         load, certificates = self._asked.load, self._asked.certificates.context()
         for name, each in self._contestants.items():
             self.progress.announce(f"asking {name}")
-            each.examined = examine(each.server, certificates, self._asked.prompts, load.tokens)
-        self._trial_s = load.trial_s or max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * max(self._alone_s, default=0.0))
+            each.examined = examine(each.server, certificates, self._asked.examples(), load.tokens)
+        turn_s = max(self._alone_s, default=0.0) + load.think_s
+        usual_s = max(_SHORTEST_TRIAL_S, _ANSWERS_IN_A_TRIAL * turn_s)
+        self._trial_s = load.trial_s or (max(usual_s, _REPLAYED_S) if load.replays else usual_s)
 
     @property
     def _alone_s(self) -> list[float]:
@@ -81,7 +84,7 @@ class StreamRace(OwnRace):
         for result in began:
             self.progress.began(result)
             result.began_s = self.elapsed_s
-            turns[result.contestant] = self._turn(self._contestants[result.contestant], seed)
+            turns[result.contestant] = self._turn(self._contestants[result.contestant], block, seed)
         turns = {
             name: replace(turn, client_floor=self._client_floor(self._contestants[name], turn, seed))
             for name, turn in turns.items()
@@ -98,19 +101,22 @@ class StreamRace(OwnRace):
         """Ask a server that does nothing as often as this one answered; a function is its own client."""
         if turn.served is None or not turn.served.answered.any() or contestant.server.function is not None:
             return None
-        least_per_s = _FEWEST_REQUESTS / max(self._trial_s, _SHORTEST_TRIAL_S)
-        rate_per_s = max(answered_per_s(turn.served), least_per_s)
-        requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
-        requests = min(requests, _MOST_TO_KNOWN_SERVER)
+        at_most_s = max(turn.served.elapsed_s, _SHORTEST_TRIAL_S)
+        rate_per_s = max(answered_per_s(turn.served), _FEWEST_REQUESTS / at_most_s)
+        as_long = math.ceil(rate_per_s * turn.served.elapsed_s)
+        requests = min(max(as_long, _FEWEST_REQUESTS), _MOST_TO_KNOWN_SERVER)
         due_ns = random_arrivals_ns(requests, rate_per_s, seed)
         connections = self._connections(rate_per_s, requests)
         return client_against(self._known_port, contestant, turn.served, self._asked, due_ns, connections, seed)
 
     def _connections(self, rate_per_s: float, requests: int) -> int:
+        """Return so many that requests seldom wait for one, and at most one for each."""
         load = self._asked.load
         if load.searches:
             return load.connections or _SEARCH_CONNECTIONS
-        usual = math.ceil(_TIMES_AS_OPEN * rate_per_s * max(self._alone_s)) + _SPARE_CONNECTIONS
+        each_s = (max(self._alone_s) + load.think_s) * load.requests_in_a_session
+        burst = max(self._asked.arrivals.cv, 1.0)
+        usual = math.ceil(_TIMES_AS_OPEN * burst * rate_per_s * each_s) + _SPARE_CONNECTIONS
         return load.concurrency or min(load.connections or min(usual, MOST_WORKERS), requests)
 
     def _begun(self, block: Block, name: str) -> ProcessResult:
@@ -130,15 +136,17 @@ class StreamRace(OwnRace):
         first, *others = [name for name, own in answers.items() if own] or [""]
         return {name: agreement(answers[name], answers[first], first) for name in others}
 
-    def _turn(self, contestant: Contestant, seed: int) -> Turn:
+    def _turn(self, contestant: Contestant, block: Block, seed: int) -> Turn:
         began_s = time.perf_counter()
         if not contestant.found.answers:
             return Turn()
-        served, search = self._served(contestant, seed)
+        served, search = self._served(contestant, block, seed)
         return Turn(served, search, time.perf_counter() - began_s)
 
-    def _served(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound | None]:
+    def _served(self, contestant: Contestant, block: Block, seed: int) -> tuple[Served | None, LoadFound | None]:
         load = self._asked.load
+        if load.replays:
+            return self._replayed(contestant, block.number, seed), None
         if load.rate_per_s is not None:
             return self._at_rate(contestant, load.rate_per_s, seed), None
         if load.concurrency is not None:
@@ -147,18 +155,28 @@ class StreamRace(OwnRace):
 
     def _at_rate(self, contestant: Contestant, rate_per_s: float, seed: int) -> Served:
         requests = max(math.ceil(rate_per_s * self._trial_s), _FEWEST_REQUESTS)
-        due_ns = random_arrivals_ns(requests, rate_per_s, seed)
+        due_ns = self._asked.arrivals.due_ns(requests, rate_per_s, seed)
         return contestant.load(self._asked, due_ns, self._connections(rate_per_s, requests), seed)
 
+    def _replayed(self, contestant: Contestant, block: int, seed: int) -> Served:
+        trace = self._asked.source.trace
+        assert trace is not None
+        due_ns, numbers = trace.stretch(block, self._trial_s, self._asked.load.rate_per_s)
+        connections = min(self._asked.load.connections or MOST_WORKERS, len(numbers))
+        return contestant.load(self._asked, due_ns, connections, seed, numbers)
+
     def _by_users(self, contestant: Contestant, users: int, seed: int) -> Served:
-        requests = max(math.ceil(users * self._trial_s / min(self._alone_s)), 2 * users)
-        return contestant.load(self._asked, np.zeros(requests), users, seed)
+        load = self._asked.load
+        each_s = (min(self._alone_s) + load.think_s) * load.requests_in_a_session
+        sessions = max(math.ceil(users * self._trial_s / each_s), 2 * users)
+        return contestant.load(self._asked, np.zeros(sessions), users, seed)
 
     def _searched(self, contestant: Contestant, seed: int) -> tuple[Served | None, LoadFound]:
         connections = self._asked.load.connections or _SEARCH_CONNECTIONS
         searched = search_rate(
-            lambda due_ns: contestant.load(self._asked, due_ns, connections, seed),
+            lambda due_ns, trial_seed: contestant.load(self._asked, due_ns, connections, trial_seed),
             self._asked.load.bounds,
+            arrivals=self._asked.arrivals,
             alone_s=contestant.found.alone_s,
             connections=connections,
             trial_s=self._trial_s,

@@ -21,7 +21,7 @@ from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.scenario import CERTIFICATES
 from fairlap.scenarios.streams.streams_found import Agreement, ClientFloor, StreamsFound
 
-_METHOD = "stamped when its last token came, from when it was due or its user free"
+_METHOD = "stamped when its last token came, from when it was due or its user had thought"
 _METHOD_OF_TOKENS = "stamped as soon as the client has the bytes"
 _FEWER_THAN_TWO = "fewer than two whole answers came"
 _PEAKS = ("peak", "peak_until_ready", "peak_while_running")
@@ -53,7 +53,7 @@ def fill(
     result.energy_absent = result.elsewhere
     result.elapsed_s = turn.elapsed_s
     result.warnings = list(examined.warnings)
-    figures = None if served is None else figures_of(served, asked.load.tokens, asked.load.bounds)
+    figures = None if served is None else figures_of(served, asked.load.bounds)
     why_not = examined.why_not
     result.streams = StreamsFound(
         alone_ns=1e9 * examined.alone_s if examined.answers else None,
