@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from command_line import output
 from fairlap.models.sources.learning.loss_graph import with_own_loss
 from fairlap.models.sources.tensorflow_files.keras_models import use_backend
 from fairlap.models.training.check import TrainingCheck
@@ -123,3 +125,15 @@ def require_right(opened: OpenedHere, training: Training, tmp_path: Path, *conte
         assert len(apart) == 1 + sum(weight.trained for weight in opened.bundle.spec.weights)
         apart, why = steps.judged(got[contestant, "train"])
         assert (max(apart.values()) <= 1, why) == (True, ""), contestant
+
+
+@pytest.mark.parametrize("mode", ["grad", "train"])
+def test_a_loss_of_one_s_own_may_compare_with_nothing(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plain_loss.py").write_text("def loss(outputs, labels):\n    return (outputs**2).mean()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    asked = ("own_nets:convolutional", "--mode", mode, "--loss", "plain_loss:loss", "--on", "torch,jax")
+    shown = output("compare", *asked, "--blocks", "1", "--seconds", "0.05", "--json")
+    assert [row["outcome"] for row in json.loads(shown)["rows"]] == ["finished", "finished"]

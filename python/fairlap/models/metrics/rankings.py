@@ -35,6 +35,13 @@ def _require_relevances(text: str, labels: Array, outputs: Sequence[Output], fir
         raise refuse(f"{text} takes labels with at least one relevant candidate")
 
 
+def _require_fewer(text: str, labels: Array, outputs: Sequence[Output], first: int) -> None:
+    require_classes(text, labels, outputs)
+    classes = outputs[0].shape[-1]
+    if not 0 < first < classes:
+        raise refuse(f"{text} counts 1 to {classes - 1} of the {classes} classes of {outputs[0].name}")
+
+
 def _gains(outputs: Array, labels: Array, first: int) -> Parts:
     """Score each item by scikit-learn; one without a relevant candidate does not count."""
     with variables_kept():
@@ -55,7 +62,7 @@ def _gain(first: int) -> TaskMetric:
 
 def _hit(first: int) -> TaskMetric:
     meaning = f"share of rows whose {first:,} largest scores have the right class"
-    return TaskMetric(meaning, partial(require_classes, least=first + 1), partial(hits, best=first), ratio, share=True,
+    return TaskMetric(meaning, partial(_require_fewer, first=first), partial(hits, best=first), ratio, share=True,
                       best_is_1=True)  # fmt: skip
 
 

@@ -104,6 +104,13 @@ class Materials:
         )
 
     @property
+    def has_labels(self) -> bool:
+        """Whether its loss compares with any; a function of the user's may go without."""
+        if self.spec.loss == "own":
+            return LABELS in safetensors.read(self.inputs_file("inputs"))
+        return self.spec.loss != "mean_square"
+
+    @property
     def weight_bytes(self) -> int:
         """What a contestant holds of them at least."""
         return bytes_of_weights(self.spec, self.work.precision)

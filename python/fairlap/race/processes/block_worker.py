@@ -83,7 +83,7 @@ def request_for(plan: Plan, materials: Materials, runner: Runner, *, bind_ranks:
         changed=str(materials.inputs_file("changed")),
         unseen=tuple(str(materials.inputs_file(which)) for which in UNSEEN),
         calibration=tuple(map(str, materials.calibration_files)),
-        labels=None if materials.spec.loss == "mean_square" else inputs,
+        labels=inputs if materials.has_labels else None,
         mode=work.mode,
         precision=work.precision,
         training=work.training,

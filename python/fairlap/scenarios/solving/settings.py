@@ -16,7 +16,10 @@ _MOST_TOLERANCES = 24
 
 
 def _between(text: str) -> float:
-    found = float(text)
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
     if not (math.isfinite(found) and _LEAST <= found < 1):
         raise ValueError(f"give a number of at least {_LEAST:g} and below 1, such as 1e-6")
     return found

@@ -56,7 +56,9 @@ def attach(folder: Path, files: Sequence[Path]) -> None:
     """Copy files to the run; one of a name that it has takes the other's place. All are read before any is written."""
     names = [each.name for each in files]
     for path, name in zip(files, names, strict=True):
-        if not path.is_file() or not name.isprintable() or name.startswith(".") or name.endswith(_NEW):
+        if not path.is_file():
+            raise InvalidRequest(f"{path} cannot be attached: there is no such file")
+        if not name.isprintable() or name.startswith(".") or name.endswith(_NEW):
             raise InvalidRequest(f"{path} cannot be attached: name a file with a plain name")
         if names.count(name) > 1:
             raise InvalidRequest(f"two of the files are called {name}; rename one")

@@ -104,6 +104,8 @@ def test_answers_that_do_not_differ_have_no_correlation() -> None:
         ("f1@7", LABELS),
         ("f1@4", LABELS % 4),
         ("hit@5", LABELS),
+        ("hit@0", LABELS),
+        ("mse", np.full((ITEMS, CLASSES), np.nan)),
         ("ndcg@3", LABELS),
         ("ndcg@9", np.ones((ITEMS, CLASSES))),
         ("ndcg@0", np.ones((ITEMS, CLASSES))),
