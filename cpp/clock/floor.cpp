@@ -9,7 +9,7 @@ namespace fairlap::clock {
 namespace {
 
 constexpr std::size_t kStamps = 20'000;
-constexpr std::size_t kRare = 5;          // a reading seen less often is an interrupt, not a step
+constexpr std::size_t kRare = 5;  // a reading seen less often is an interrupt, not a step
 constexpr std::size_t kLongestIdle = 512;
 constexpr std::size_t kStepsWanted = 32;  // the shortest readings are dense, the long ones sparse
 

@@ -96,8 +96,8 @@ class WarmUp {
     out_.done.settled = steadiness.settled();
   }
 
-  // Of one sample of as many calls. One that lost its core for longer than a window may last is the only one of
-  // its window and would pass for long enough, so where it took much longer than calls did before it is
+  // Of one sample of as many calls. One that lost its core for longer than a window may last is the only one
+  // of its window and would pass for long enough, so where it took much longer than calls did before it is
   // taken again.
   double sample_ns(std::uint64_t calls_per_sample) {
     const double known_ns = shortest_call_ns_ * static_cast<double>(calls_per_sample);

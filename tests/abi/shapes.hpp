@@ -28,7 +28,8 @@ constexpr bool same_shape() {
   } else if constexpr (is_number<Ours> && is_number<Theirs>) {
     // Enumerations are int to us; their sign is the compiler's choice and no value of theirs is negative.
     constexpr bool compare_signs = std::is_integral_v<Ours> && std::is_integral_v<Theirs>;
-    return sizeof(Ours) == sizeof(Theirs) && (!compare_signs || std::is_signed_v<Ours> == std::is_signed_v<Theirs>);
+    return sizeof(Ours) == sizeof(Theirs) &&
+           (!compare_signs || std::is_signed_v<Ours> == std::is_signed_v<Theirs>);
   } else if constexpr (std::is_floating_point_v<Ours> && std::is_floating_point_v<Theirs>) {
     return sizeof(Ours) == sizeof(Theirs);
   } else if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>) {
