@@ -19,6 +19,7 @@ from fairlap.engine.measurement_document import MeasurementDocument
 from fairlap.errors import FairlapError
 from fairlap.history.recheck import Recheck
 from fairlap.history.stale import Staleness
+from fairlap.json_schemas import plain_schema
 from fairlap.judgement.judgement import Judgement
 from fairlap.judgement.ledger import Ledger
 from fairlap.machine.files.atomic_files import write_output
@@ -101,7 +102,7 @@ def file_name(document: type[msgspec.Struct]) -> str:
 def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
     """Fields that are not in it may be added without a new version, so a reader ignores what it does not know."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": schema_name(document)}
-    return head | msgspec.json.schema(document)
+    return head | plain_schema(document)
 
 
 def write_schemas(folder: Path) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import field
 
 from fairlap.errors import FairlapError, InvalidRequest
+from fairlap.json_schemas import plain_schema
 from fairlap.machine.files.atomic_files import write_output
 from fairlap.request.commands import Commands
 from fairlap.request.fields.load import LoadRequest
@@ -353,7 +354,7 @@ _PARSED_SCHEMAS: dict[type, dict[str, Any]] = {
 
 
 def schema_text(kind: type[msgspec.Struct] = RaceRequest) -> str:
-    schema = msgspec.json.schema(kind, schema_hook=_PARSED_SCHEMAS.__getitem__)
+    schema = plain_schema(kind, schema_hook=_PARSED_SCHEMAS.__getitem__)
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
 
 

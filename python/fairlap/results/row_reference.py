@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from fairlap.errors import FairlapError
+from fairlap.json_schemas import plain_schema
 from fairlap.machine.files.atomic_files import write_output
 from fairlap.results.flat_row import Column, columns
 from fairlap.results.row import Row
@@ -76,7 +77,7 @@ def dictionary_text() -> str:
 
 
 def schema_text() -> str:
-    return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Row)), indent=2).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(plain_schema(Row)), indent=2).decode() + "\n"
 
 
 def _line(column: Column) -> str:
