@@ -5,15 +5,14 @@ The tables are one after the other in one array, as libraries of embeddings keep
 
 from __future__ import annotations
 
-from fairlap.bench_models.graphs.net import Net, Value
-from fairlap.models.spec import BATCH, Integers, Normal, Spec, Tensor
+from fairlap.bench_models.graphs.net import RESTORED, Net, Value
+from fairlap.models.spec import BATCH, Integers, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"
 NUMBERS, FEATURES, ROWS, BAG, WIDTH = 13, 26, 10_000, 4, 16
 SKEW = 1.05  # few rows are read most of the time
 BOTTOM, TOP = (512, 256, 64, WIDTH), (512, 256)
 VECTORS = FEATURES + 1
-RESTORED = 2**0.5  # a ReLU halves the power
 
 
 def _rectified(net: Net, name: str, hidden: Value, widths: tuple[int, ...]) -> Value:
@@ -53,15 +52,11 @@ def _net() -> Net:
 
 
 NET = _net()
-SPEC = Spec(
-    name="dlrm",
+SPEC = NET.spec(
+    "dlrm",
     task="recommendation",
-    inputs=NET.inputs,
-    outputs=NET.outputs,
-    weights=tuple(NET.weights),
-    parameters=4_635_985,
-    gmacs_per_item=NET.macs / 1e9,
     published="DLRM's layers for Criteo's data, smaller tables; arithmetic",
+    parameters=4_635_985,
     loss="square_error",
     default_batch=32,
     read_weights=4_635_985 - FEATURES * ROWS * WIDTH,  # and a few rows of the tables

@@ -60,6 +60,19 @@ def normalised(net: Net, name: str, value: Value) -> Value:
     return net.add("BatchNormalization", value, *parts, shape=value.shape, epsilon=EPSILON)
 
 
+def activated(net: Net, name: str, image: Value) -> Value:
+    """Normalise and rectify."""
+    return net.elementwise("Relu", normalised(net, name, image))
+
+
+def separable(net: Net, name: str, image: Value, outward: int, *, stride: int = 1) -> Value:
+    """Convolve each channel alone by 3x3, then mix them; each half is normalised and rectified."""
+    inward = image.shape[0]
+    hidden = convolution(net, f"{name}.each", image, inward, (3, 3), stride=stride, groups=inward)
+    hidden = convolution(net, f"{name}.mixed", activated(net, f"{name}.norm1", hidden), outward, (1, 1))
+    return activated(net, f"{name}.norm2", hidden)
+
+
 def means_of_channels(net: Net, image: Value) -> Value:
     channels = image.shape[0]
     averaged = net.add("GlobalAveragePool", image, shape=(channels, 1, 1))

@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fairlap.models.spec import BATCH, Constant, Fill, Normal, Tensor, Weight
+from fairlap.models.spec import BATCH, Constant, Fill, Normal, Spec, Tensor, Weight
+
+RESTORED = 2**0.5
+"""The size of a linear layer whose input has passed a ReLU, which halves the power."""
 
 
 class Value(NamedTuple):
@@ -48,6 +51,20 @@ class Net:
         """Call the value so; outputs are in the order in which they are named."""
         self.add("Identity", value, shape=value.shape, gives=name)
         self.outputs = (*self.outputs, Tensor(name, (BATCH, *value.shape), Constant(0.0)))
+
+    def spec(self, name: str, *, task: str, published: str, parameters: int, **more: Any) -> Spec:
+        """Describe the model; ``parameters`` are those that were published."""
+        return Spec(
+            name=name,
+            task=task,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            weights=tuple(self.weights),
+            parameters=parameters,
+            gmacs_per_item=self.macs / 1e9,
+            published=published,
+            **more,
+        )
 
     def weight(self, name: str, shape: tuple[int, ...], fill: Fill, *, trained: bool = True) -> Value:
         self.weights.append(Weight(name, shape, fill, trained))

@@ -1,1 +1,1 @@
-"""What problems of differential equations share. Each problem is a folder of its own, with its rates in ``spec.py``."""
+"""Shared code of differential equations. Each problem has its own folder, with its rates in ``spec.py``."""

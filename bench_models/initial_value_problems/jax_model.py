@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import jax.numpy as jnp
-from fairlap.bench_models.initial_value_problems.problem import Problem
+from fairlap.bench_models.initial_value_problems.problem import OfProblem
 
 
-class Implementation:
-    takes_other_sizes = True  # its calls take inputs that it was not prepared with
-
-    def __init__(self, spec: ModuleType) -> None:
-        self.problem: Problem = spec.PROBLEM
-
+class Implementation(OfProblem):
     def rates(self) -> Callable[[Any, Any], Any]:
         of_components, shape = self.problem.rates, self.problem.start.shape
         return lambda time, state: jnp.stack(of_components(time, tuple(state.reshape(shape)), jnp)).reshape(-1)

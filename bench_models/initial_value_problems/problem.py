@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,12 @@ class Problem:
                 "fp64": Tolerance(cosine=0.99, absolute=_LARGEST_ERROR * self.smallest_size, relative=_LARGEST_ERROR)
             },
         )
+
+
+class OfProblem:
+    """What the implementations in all libraries have; each adds ``rates``, of flat states."""
+
+    takes_other_sizes = True  # its calls take inputs that it was not prepared with
+
+    def __init__(self, spec: ModuleType) -> None:
+        self.problem: Problem = spec.PROBLEM

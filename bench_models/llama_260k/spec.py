@@ -12,7 +12,7 @@ from fairlap.bench_models.graphs.attention import (
     rotations,
 )
 from fairlap.bench_models.graphs.net import Net, Value
-from fairlap.models.spec import BATCH, Integers, Normal, Spec, Tensor
+from fairlap.models.spec import BATCH, Integers, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"
 TOKENS, VOCABULARY = 128, 512
@@ -45,14 +45,10 @@ def _net() -> Net:
 
 
 NET = _net()
-SPEC = Spec(
-    name="llama_260k",
+SPEC = NET.spec(
+    "llama_260k",
     task="language modelling",
-    inputs=NET.inputs,
-    outputs=NET.outputs,
-    weights=tuple(NET.weights),
-    parameters=260_032,
-    gmacs_per_item=NET.macs / 1e9,
     published="llama2.c, stories260K (sizes); GMACs by arithmetic, for 128 tokens",
+    parameters=260_032,
     loss="cross_entropy",
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlap.bench_models.graphs.images import convolution, means_of_channels, normalised
+from fairlap.bench_models.graphs.images import activated, convolution, means_of_channels, normalised
 from fairlap.bench_models.graphs.net import Net, Value
-from fairlap.models.spec import BATCH, Spec, Tensor
+from fairlap.models.spec import BATCH, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"
 IMAGE, CLASSES = 32, 10
@@ -13,7 +13,7 @@ STACKS = ((16, 1), (32, 2), (64, 2))  # channels, and the stride of the first co
 
 def _stack(net: Net, name: str, image: Value, channels: int, stride: int) -> Value:
     hidden = convolution(net, f"{name}.first", image, channels, (3, 3), stride=stride)
-    hidden = net.elementwise("Relu", normalised(net, f"{name}.norm1", hidden))
+    hidden = activated(net, f"{name}.norm1", hidden)
     hidden = normalised(net, f"{name}.norm2", convolution(net, f"{name}.second", hidden, channels, (3, 3)))
     beside = image if stride == 1 else convolution(net, f"{name}.beside", image, channels, (1, 1), stride=stride)
     return net.elementwise("Relu", net.sum(beside, hidden))
@@ -22,7 +22,7 @@ def _stack(net: Net, name: str, image: Value, channels: int, stride: int) -> Val
 def _net() -> Net:
     net = Net(Tensor("image", (BATCH, 3, IMAGE, IMAGE)))
     hidden = convolution(net, "stem", net.input("image"), STACKS[0][0], (3, 3), rectified=False)
-    hidden = net.elementwise("Relu", normalised(net, "norm", hidden))
+    hidden = activated(net, "norm", hidden)
     for number, (channels, stride) in enumerate(STACKS):
         hidden = _stack(net, f"stacks.{number}", hidden, channels, stride)
     net.output(net.linear("head", means_of_channels(net, hidden), CLASSES), "logits")
@@ -30,14 +30,10 @@ def _net() -> Net:
 
 
 NET = _net()
-SPEC = Spec(
-    name="resnet8",
+SPEC = NET.spec(
+    "resnet8",
     task="image classification",
-    inputs=NET.inputs,
-    outputs=NET.outputs,
-    weights=tuple(NET.weights),
-    parameters=78_186,
-    gmacs_per_item=NET.macs / 1e9,
     published="MLPerf Tiny, image classification: 78,666 with 480 moving averages; GMACs by arithmetic",
+    parameters=78_186,
     loss="cross_entropy",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlap.bench_models.graphs.attention import DECISIVE, MODEST, Heads, attention, layer_norm
 from fairlap.bench_models.graphs.net import Net, Value
-from fairlap.models.spec import BATCH, Normal, Spec, Tensor
+from fairlap.models.spec import BATCH, Normal, Tensor
 
 IMPLEMENTED_IN = "fairlap.bench_models.graphs"
 IMAGE, PATCH, CLASSES = 224, 16, 1000
@@ -49,14 +49,10 @@ def _net() -> Net:
 
 
 NET = _net()
-SPEC = Spec(
-    name="vit_tiny",
+SPEC = NET.spec(
+    "vit_tiny",
     task="image classification",
-    inputs=NET.inputs,
-    outputs=NET.outputs,
-    weights=tuple(NET.weights),
-    parameters=5_717_416,
-    gmacs_per_item=NET.macs / 1e9,
     published="timm, vit_tiny_patch16_224 (parameters); GMACs by arithmetic",
+    parameters=5_717_416,
     loss="cross_entropy",
 )

@@ -84,6 +84,12 @@ def implementation_at(package: str, framework: str) -> Any:
     return _code_of(package, f"{framework}_model")
 
 
+def implementation_for(package: str, framework: str, batch: int) -> Any:
+    """Find it as ``implementation_at`` does; one that is made from a graph is made for the batch."""
+    found = implementation_at(package, framework)
+    return found.for_batch(batch) if hasattr(found, "for_batch") else found
+
+
 def route_at(package: str, framework: str) -> str:
     """Say how a built-in model gets into a framework for which it is not written; empty where it is."""
     if package.startswith("/") or _operation_in(package):

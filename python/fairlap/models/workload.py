@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import Arrays, Labels
-from fairlap.models.registry import implementation_at, reference_at, why_not_at
+from fairlap.models.registry import implementation_for, reference_at, why_not_at
 from fairlap.models.spec import Spec
 from fairlap.request.fields.padding import PaddedSize
 from fairlap.request.fields.training import Training
@@ -42,10 +42,8 @@ class Workload:
             yield safetensors.read(file)
 
     def implementation(self, framework: str) -> Any:
-        """See ``implementation_at``. One that is made from a graph is given batch and precision; adapters convert."""
-        found = implementation_at(self.package, framework)
-        if hasattr(found, "for_batch"):
-            found = found.for_batch(self.batch)
+        """See ``implementation_for``. One that is made from a graph is given the precision; adapters convert others."""
+        found = implementation_for(self.package, framework, self.batch)
         if hasattr(found, "hold_in"):
             found.hold_in(self.precision)
         return found

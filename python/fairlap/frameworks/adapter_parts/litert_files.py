@@ -23,7 +23,7 @@ from fairlap.machine.files.private_files import make_cache_folder, tighten
 from fairlap.machine.files.user_folders import work_cache
 from fairlap.models.array_files import safetensors
 from fairlap.models.arrays import hash_of
-from fairlap.models.registry import implementation_at, spec_at
+from fairlap.models.registry import implementation_for, spec_at
 from fairlap.models.sources.bundle import LITERT_FILE
 from fairlap.models.workload import Workload
 
@@ -36,10 +36,8 @@ def main(package: str, batch: str, weights_file: str, write_to: str, *calibratio
     import tensorflow as tf
 
     spec = spec_at(package)
-    found = implementation_at(package, "tensorflow")
-    if hasattr(found, "for_batch"):
-        found = found.for_batch(int(batch))
-    model = found.build(safetensors.read(Path(weights_file)), tf.float32)
+    weights = safetensors.read(Path(weights_file))
+    model = implementation_for(package, "tensorflow", int(batch)).build(weights, tf.float32)
     names = [tensor.name for tensor in spec.outputs]
 
     def serve(**inputs: Any) -> dict[str, Any]:

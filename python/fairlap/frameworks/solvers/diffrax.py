@@ -78,9 +78,6 @@ class Diffrax(SolverLibrary):
             shared_by_threads=True,
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def arguments_of(problem: Problem, arrays: Arrays) -> Arguments:
     """On JAX's device, so that one compiled function solves at every tolerance."""

@@ -64,9 +64,6 @@ class SciPy(SolverLibrary):
             compilation=lambda: Compilation(bind=bind),
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 def solved(problem: Problem, rates: Callable[[float, Any], Any], solver: str, inputs: Inputs, **more: float) -> Solved:
     """Solve item by item, since the items of a batch need steps of different length. ``more`` are options of it."""

@@ -66,9 +66,6 @@ class TorchDiffEq(SolverLibrary):
             compilation=lambda: Compilation(bind=bind),
         )
 
-    def version(self) -> str:
-        return self._version
-
 
 class TensorInputs:
     def __init__(self, problem: Problem, arrays: Arrays) -> None:

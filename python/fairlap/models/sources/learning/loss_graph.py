@@ -1,7 +1,7 @@
 """A user's PyTorch loss as an ONNX graph of the model's outputs and labels, for frameworks that get it converted.
 
-PyTorch exports what the loss computes, not what it cuts off or differentiates by code of its own. So the graph is used
-only if its value and its gradients are those of the loss itself, in float64.
+PyTorch exports what the loss computes, but not where it stops gradients or has its own backward pass. So the graph is
+used only if its value and its gradients are those of the loss itself, in float64.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _why_another(loss: _OfTensors, tensors: Sequence[Any], labels: Any, file: Pa
     if not torch.isclose(found, value, rtol=_AGREES, atol=_AGREES):
         return f"its export gives {found.item():.7g} where the loss gives {value.item():.7g}"
     if not (others - slopes).norm() <= _AGREES * slopes.norm():
-        return "its export has other gradients, as of a loss that detaches something or has a backward pass of its own"
+        return "its export has other gradients, as of a loss that detaches something or has its own backward pass"
     return ""
 
 

@@ -1,0 +1,24 @@
+"""The graphs in frameworks into which fairlap's importer brings them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import ClassVar
+
+from fairlap.bench_models.graphs.onnx_model import graph_at
+from fairlap.models.onnx_import.build import LibraryName
+from fairlap.models.sources.imported import IMPORTED, Imported
+
+
+class FromGraph:
+    """``for_batch`` has the functions of a model's module for the framework."""
+
+    ROUTE = IMPORTED
+    framework: ClassVar[LibraryName]
+
+    def __init__(self, spec: ModuleType) -> None:
+        self._spec_module = spec.__name__
+        self._weights = {each.name: each.name for each in spec.SPEC.weights}
+
+    def for_batch(self, batch: int) -> Imported:
+        return Imported(graph_at(self._spec_module, batch), self.framework, weight_names=self._weights)
