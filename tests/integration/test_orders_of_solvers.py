@@ -80,7 +80,7 @@ def test_of_scipy(solver: str, order: int, steps: tuple[int, ...]) -> None:
 )
 def test_of_torchdiffeq(solver: str, order: int, steps: tuple[int, ...]) -> None:
     torch = pytest.importorskip("torch", reason="`make test-slow` installs it and runs this")
-    pytest.importorskip("torchdiffeq", reason="`pip install 'fairlap[solvers]'` installs it and runs this")
+    pytest.importorskip("torchdiffeq", reason="`make test-slow` installs it and runs this")
     from fairlap.bench_models.initial_value_problems.torch_model import Implementation
 
     rates = Implementation(SPEC).rates()
@@ -113,7 +113,7 @@ def test_of_torchdiffeq(solver: str, order: int, steps: tuple[int, ...]) -> None
     ],
 )
 def test_of_diffrax(solver: str, order: int, steps: tuple[int, ...]) -> None:
-    diffrax = pytest.importorskip("diffrax", reason="`pip install 'fairlap[solvers]'` installs it and runs this")
+    diffrax = pytest.importorskip("diffrax", reason="`make test-slow` installs it and runs this")
     optimistix = pytest.importorskip("optimistix", reason="diffrax brings it")
     import jax
     from fairlap.bench_models.initial_value_problems.jax_model import Implementation

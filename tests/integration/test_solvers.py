@@ -103,7 +103,7 @@ def test_every_problem_comes_to_the_error_with_scipy(problem: str) -> None:
 
 @pytest.mark.parametrize(("library", "module"), [("diffrax", "diffrax"), ("torchdiffeq", "torchdiffeq")])
 def test_a_library_solves_single_items_and_batches(library: str, module: str) -> None:
-    pytest.importorskip(module, reason="`pip install 'fairlap[solvers]'` installs it and runs this")
+    pytest.importorskip(module, reason="`make test-slow` installs it and runs this")
     for batch in (1, 3):
         processes, _ = raced(library, batch=batch)
         process = processes[library]
@@ -117,7 +117,7 @@ def test_a_library_solves_single_items_and_batches(library: str, module: str) ->
 
 
 def test_diffrax_takes_its_stiff_solver_where_a_problem_is_stiff() -> None:
-    pytest.importorskip("diffrax", reason="`pip install 'fairlap[solvers]'` installs it and runs this")
+    pytest.importorskip("diffrax", reason="`make test-slow` installs it and runs this")
     processes, _ = raced("diffrax", "robertson", "1e-8", ("1e-4", "1e-6", "1e-8"))
     assert processes["diffrax"].in_force["solver"] == "Kvaerno5"
     curve = processes["diffrax"].work_precision

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fairlap.request.names import Contestants
 from fairlap.scenarios.streams.asked import StreamsAsked, streams_asked
 from fairlap.scenarios.streams.contestant import Contestant
-from fairlap.scenarios.streams.examination import examine
+from fairlap.scenarios.streams.equal_work.examination import examine
 from fairlap.scenarios.streams.issue import Served
 from stream_server import StreamingServer, Truth
 

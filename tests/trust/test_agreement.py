@@ -147,7 +147,7 @@ RUNS = [pytest.param(case, on, id=f"{case.name} {on}") for case in CASES for on 
 @pytest.mark.parametrize(("case", "contestant"), RUNS)
 def test_every_loop_reports_its_figure(case: Case, contestant: str, tmp_path: Path) -> None:
     if case.needs:
-        pytest.importorskip(case.needs, reason="no extra installs it")
+        pytest.importorskip(case.needs, reason=f"`pip install {case.needs}` lets `make trust-agreement` run this")
     write_models(tmp_path)
     write_files(tmp_path, [case.writes] if case.writes else [])
     given = [25.0] if case.turn_of == "steps" else case.given(ROW)

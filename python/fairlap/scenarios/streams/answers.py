@@ -8,7 +8,7 @@ from typing import Literal
 from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.scenarios.streams.client import E_STREAM_CUT, E_STREAM_EVENT, RawAnswer
+from fairlap.scenarios.streams.clients.client import E_STREAM_CUT, E_STREAM_EVENT, RawAnswer
 from fairlap.scenarios.streams.protocols.contract import Piece
 from fairlap.scenarios.streams.servers import StreamServer, shown
 

@@ -15,7 +15,7 @@ from fairlap.request.fields.load import E_LOAD, MOST_WORKERS
 from fairlap.request.fields.streams import OF_FILE, Bounds, StreamLoad
 from fairlap.request.names import ContestantName
 from fairlap.request.units import require_within_a_day
-from fairlap.scenarios.streams.client import Certificates
+from fairlap.scenarios.streams.clients.client import Certificates
 from fairlap.scenarios.streams.prompts import E_PROMPTS, Prompt, read_prompts
 from fairlap.scenarios.streams.servers import StreamServer, stream_server
 from fairlap.scenarios.streams.workload.arrivals import Arrivals, arrivals_named

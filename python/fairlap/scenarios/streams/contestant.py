@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fairlap.scenarios.streams.asked import StreamsAsked
-from fairlap.scenarios.streams.client import Client
-from fairlap.scenarios.streams.examination import Examined
-from fairlap.scenarios.streams.function_client import client_for
+from fairlap.scenarios.streams.clients.client import Client
+from fairlap.scenarios.streams.clients.function_client import client_for
+from fairlap.scenarios.streams.equal_work.examination import Examined
 from fairlap.scenarios.streams.issue import CountsFrom, Served, Times, serve
 from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.workload.sessions import Numbers, Session

@@ -23,7 +23,7 @@ from fairlap.engine.load import LoadResult, Worker, run_load
 from fairlap.engine.measurement import Notice
 from fairlap.interrupts import called_at_a_signal
 from fairlap.scenarios.streams.answers import Answer, answer_in
-from fairlap.scenarios.streams.client import CLOCK, E_STREAM_TIMEOUT, Client
+from fairlap.scenarios.streams.clients.client import CLOCK, E_STREAM_TIMEOUT, Client
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.users import Spoken, Users, Write

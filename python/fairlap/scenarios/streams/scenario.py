@@ -13,14 +13,14 @@ from fairlap.scenarios.added import AddedFigure, Quantity
 from fairlap.scenarios.contract import Asked, Judged, Processes, Ruling, Scenario, Unqualified
 from fairlap.scenarios.generation import TIME_PER_OUTPUT_TOKEN, TIME_TO_FIRST_TOKEN, TOKEN_GAP
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.streams.client_limit import busy_client, floor_of, why_client_limits
-from fairlap.scenarios.streams.equal_tokens import (
+from fairlap.scenarios.streams.equal_work.equal_tokens import (
     agreement_of_all,
     warnings_of,
     warnings_of_agreement,
     why_unequal,
 )
-from fairlap.scenarios.streams.prefix_cache import warnings_of_cache
+from fairlap.scenarios.streams.equal_work.prefix_cache import warnings_of_cache
+from fairlap.scenarios.streams.floor.client_limit import busy_client, floor_of, why_client_limits
 from fairlap.scenarios.streams.streams_found import Agreement, Counts, Percentiles, StreamFigures
 
 TIME_OF_AN_ANSWER = "time of an answer"

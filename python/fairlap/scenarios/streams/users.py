@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fairlap.scenarios.streams.answers import answer_in
-from fairlap.scenarios.streams.client import Client, RawAnswer, now_ns
+from fairlap.scenarios.streams.clients.client import Client, RawAnswer, now_ns
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import StreamServer
 from fairlap.scenarios.streams.workload.sessions import Session

@@ -14,10 +14,10 @@ import pytest
 from fairlap.results.row import Row
 from fairlap.scenarios.generation import TIME_TO_FIRST_TOKEN
 from fairlap.scenarios.process_result import ProcessResult, Timing
-from fairlap.scenarios.streams.client import StreamClient
-from fairlap.scenarios.streams.client_limit import why_client_limits
+from fairlap.scenarios.streams.clients.client import StreamClient
+from fairlap.scenarios.streams.clients.events import EventReader
 from fairlap.scenarios.streams.contestant import Contestant
-from fairlap.scenarios.streams.events import EventReader
+from fairlap.scenarios.streams.floor.client_limit import why_client_limits
 from fairlap.scenarios.streams.floor.known_server import known_server
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.protocols.openai import Completions

@@ -9,8 +9,8 @@ import pytest
 from fairlap.engine.measurement import Notice
 from fairlap.request.names import contestant_named
 from fairlap.scenarios.streams.answers import Answer, answer_in
-from fairlap.scenarios.streams.client import RawAnswer
-from fairlap.scenarios.streams.events import MOST_BYTES, EventReader, EventTooLarge, LineReader
+from fairlap.scenarios.streams.clients.client import RawAnswer
+from fairlap.scenarios.streams.clients.events import MOST_BYTES, EventReader, EventTooLarge, LineReader
 from fairlap.scenarios.streams.servers import stream_server
 from hypothesis import given
 from hypothesis import strategies as st

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fairlap.request.names import contestant_named
 from fairlap.scenarios.streams.answers import Answer, answer_in
-from fairlap.scenarios.streams.client import Certificates, StreamClient
+from fairlap.scenarios.streams.clients.client import Certificates, StreamClient
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.servers import stream_server
 from stream_races import raced, row_of, without_client_floor

@@ -11,9 +11,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.request.names import Contestants, contestant_named
 from fairlap.scenarios.streams.answers import Answer, answer_in
 from fairlap.scenarios.streams.asked import streams_asked
-from fairlap.scenarios.streams.client import Certificates
-from fairlap.scenarios.streams.examination import examine
-from fairlap.scenarios.streams.function_client import client_for
+from fairlap.scenarios.streams.clients.client import Certificates
+from fairlap.scenarios.streams.clients.function_client import client_for
+from fairlap.scenarios.streams.equal_work.examination import examine
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.protocols.contract import Fields
 from fairlap.scenarios.streams.servers import stream_server

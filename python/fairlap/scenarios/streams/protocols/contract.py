@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairlap.scenarios.streams.events import EventReader, LineReader
+from fairlap.scenarios.streams.clients.events import EventReader, LineReader
 from fairlap.scenarios.streams.prompts import Prompt
 
 Fields = Literal["forced", "counted", "plain", "inputs"]

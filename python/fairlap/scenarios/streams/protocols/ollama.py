@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fairlap.scenarios.streams.events import LineReader
+from fairlap.scenarios.streams.clients.events import LineReader
 from fairlap.scenarios.streams.prompts import Prompt
 from fairlap.scenarios.streams.protocols.contract import Count, Fields, HttpProtocol, Piece, error_text, messages_of
 

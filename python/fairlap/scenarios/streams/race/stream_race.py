@@ -17,11 +17,11 @@ from fairlap.race.planning.plan import Block
 from fairlap.request.fields.load import MOST_WORKERS
 from fairlap.scenarios.load.load_messages import LoadFound
 from fairlap.scenarios.process_result import ProcessResult
-from fairlap.scenarios.streams.agreement import agreement, answers_by_prompt
 from fairlap.scenarios.streams.asked import StreamsAsked
-from fairlap.scenarios.streams.client import httpx_module
+from fairlap.scenarios.streams.clients.client import httpx_module
 from fairlap.scenarios.streams.contestant import Contestant
-from fairlap.scenarios.streams.examination import examine
+from fairlap.scenarios.streams.equal_work.agreement import agreement, answers_by_prompt
+from fairlap.scenarios.streams.equal_work.examination import examine
 from fairlap.scenarios.streams.figures import answered_per_s
 from fairlap.scenarios.streams.floor.known_server import client_against, known_server
 from fairlap.scenarios.streams.issue import Served

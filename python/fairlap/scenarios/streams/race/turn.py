@@ -15,7 +15,7 @@ from fairlap.scenarios.load.scenario import NO_RATE
 from fairlap.scenarios.process_result import ProcessResult, Timing
 from fairlap.scenarios.streams.asked import StreamsAsked
 from fairlap.scenarios.streams.contestant import Contestant
-from fairlap.scenarios.streams.equal_tokens import E_DROPPED_REQUESTS
+from fairlap.scenarios.streams.equal_work.equal_tokens import E_DROPPED_REQUESTS
 from fairlap.scenarios.streams.figures import WHOLE_ANSWER, Times, arrivals_of, figures_of, stamps_of, times_of
 from fairlap.scenarios.streams.issue import Served
 from fairlap.scenarios.streams.scenario import CERTIFICATES

@@ -31,7 +31,7 @@ def why_client_limits(processes: Sequence[ProcessResult]) -> Unqualified | None:
     requests, answered = (sum(getattr(each, name) for each in floors) for name in ("requests", "answered"))
     if answered < requests:
         failed = f"{requests - answered:,} of {quantity_text.count(requests, 'request')}"
-        return Unqualified(f"{failed} of the client to a server of its own had no whole answer", E_CLIENT_LIMIT)
+        return Unqualified(f"{failed} of the client to its null server had no whole answer", E_CLIENT_LIMIT)
     share = median([each.client_share for each in map(_figures, processes) if each is not None])
     if share > _MOST_OF_A_CORE:
         return Unqualified(f"the client used {quantity_text.share(share)} of a core", E_CLIENT_LIMIT)

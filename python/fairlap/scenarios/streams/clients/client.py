@@ -20,7 +20,7 @@ from fairlap import quantity_text
 from fairlap.engine.measurement import Notice
 from fairlap.errors import FairlapError, InvalidRequest, NotAvailable, reason_of
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.scenarios.streams.events import MOST_BYTES, EventTooLarge
+from fairlap.scenarios.streams.clients.events import MOST_BYTES, EventTooLarge
 from fairlap.scenarios.streams.protocols.contract import HttpProtocol, error_text
 from fairlap.scenarios.streams.servers import StreamServer, credential_of, shown
 

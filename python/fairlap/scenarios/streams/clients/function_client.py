@@ -10,7 +10,7 @@ import msgspec
 from fairlap.engine.measurement import Notice
 from fairlap.errors import described
 from fairlap.json_errors import NOT_THE_DOCUMENT
-from fairlap.scenarios.streams.client import (
+from fairlap.scenarios.streams.clients.client import (
     E_STREAM_ENDLESS,
     E_STREAM_EVENT,
     E_STREAM_TIMEOUT,

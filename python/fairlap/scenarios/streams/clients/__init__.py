@@ -1,0 +1,1 @@
+"""Connections to servers, and functions in their place."""
