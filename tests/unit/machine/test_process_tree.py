@@ -109,12 +109,18 @@ def test_threads_that_were_started_late_are_stopped() -> None:
     program = """
     def burn():
         while True: pass
-    signal.signal(signal.SIGUSR1, lambda *_: [threading.Thread(target=burn, daemon=True).start() for _ in range(3)])
+    def burn_with_others_after_a_signal():
+        signal.sigwait({signal.SIGUSR1})
+        for _ in range(2): threading.Thread(target=burn, daemon=True).start()
+        burn()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    threading.Thread(target=burn_with_others_after_a_signal, daemon=True).start()
     """
     with tree_of(program, 1) as tree:
         assert tree.freeze(10.0) == []
         tree.thaw()
         [worker] = tree._members()
+        assert len(thread_states(worker)) == 2
         os.kill(worker, signal.SIGUSR1)
         while len(thread_states(worker)) < 4:
             time.sleep(0.001)

@@ -77,12 +77,12 @@ def _licence(name: str, version: str) -> str:
         return _UNKNOWN.format(name, version)
     except Exception:  # broken metadata can raise anything
         return "unknown: its metadata cannot be read"
-    if found["Version"] != version:
+    if found.get("Version") != version:
         return _UNKNOWN.format(name, version)
     listed = [
         each.removeprefix(_CLASSIFIER) for each in found.get_all("Classifier") or [] if each.startswith(_CLASSIFIER)
     ]
-    stated = found["License-Expression"] or "; ".join(listed) or (found["License"] or "").strip().partition("\n")[0]
+    stated = found.get("License-Expression") or "; ".join(listed) or (found.get("License") or "").strip().partition("\n")[0]
     return str(stated) or "not stated"
 
 
