@@ -77,12 +77,15 @@ def _licence(name: str, version: str) -> str:
         return _UNKNOWN.format(name, version)
     except Exception:  # broken metadata can raise anything
         return "unknown: its metadata cannot be read"
-    if found.get("Version") != version:
+    version_found, expression, text = (
+        next(iter(found.get_all(field) or ()), "") for field in ("Version", "License-Expression", "License")
+    )
+    if version_found != version:
         return _UNKNOWN.format(name, version)
     listed = [
         each.removeprefix(_CLASSIFIER) for each in found.get_all("Classifier") or [] if each.startswith(_CLASSIFIER)
     ]
-    stated = found.get("License-Expression") or "; ".join(listed) or (found.get("License") or "").strip().partition("\n")[0]
+    stated = expression or "; ".join(listed) or text.strip().partition("\n")[0]
     return str(stated) or "not stated"
 
 
