@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from fairlap import __version__
+from fairlap.engine import __version__
 from fairlap.render.report.markup import Markup, joined, scrolling, table, tag
 from fairlap.render.report.still_page import still_page
 from fairlap.store.runs.listed_works import listed_works

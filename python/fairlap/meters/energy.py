@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fairlap.engine._native import Readings
-    from fairlap.engine.sampling.telemetry import Energy
+    from fairlap.engine.sampling.joules import Energy
 
 ROOT = "FAIRLAP_SENSOR_ROOT"
 _NO_LIBRARY = "/dev/null"  # work on a processor does not start the driver of a GPU

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fairlap import __version__
+from fairlap.engine import __version__
 from fairlap.errors import FairlapError
 from fairlap.machine.hardware.device_roofs import kept_roofs_of_device, roofs_of_device
 from fairlap.machine.hardware.roofs import Roofs, kept_roofs, roofs_of, usable_cores

@@ -95,7 +95,7 @@ class Store:
 
     def begin(self, plan: Plan, machine: Mapping[str, str], began_at: str, roofs: Roofs | None = None) -> Recording:
         """Begin a recording, and settle runs whose process was killed."""
-        from fairlap import __version__
+        from fairlap.engine import __version__
 
         run = Run(plan, [], dict(machine), {}, began_at, fairlap=str(__version__), roofs=roofs)
         self.settle_killed()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap import __version__
+from fairlap.engine import __version__
 from fairlap.machine.differences import is_momentary
 from fairlap.machine.facts import machine_facts
 from fairlap.results.rows import fingerprint

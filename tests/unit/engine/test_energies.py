@@ -18,7 +18,8 @@ from fairlap.engine.sampling.energy import (
     run_trials,
 )
 from fairlap.engine.sampling.field_calibration import calibration_table
-from fairlap.engine.sampling.telemetry import Energy, Sampler
+from fairlap.engine.sampling.joules import Energy
+from fairlap.engine.sampling.telemetry import Sampler
 from fairlap.errors import InvalidRequest, NotAvailable
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))

@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pytest
 from fairlap.engine._native import Readings
 from fairlap.engine.sampling.energy import power_between_ticks
+from fairlap.engine.sampling.joules import Energy
 from fairlap.engine.sampling.region_energy import energy_of_counter, energy_of_power, rows_of
-from fairlap.engine.sampling.telemetry import Energy, Sampler
+from fairlap.engine.sampling.telemetry import Sampler
 
 _FAKES = Path(os.environ.get("FAIRLAP_FAKES", Path(__file__).parents[3] / "build/release/cpp/fakes"))
 _PATH = str(_FAKES / "libfairlap_fake_nvml.so")

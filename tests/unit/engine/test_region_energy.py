@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fairlap.engine._native import ReadingState
+from fairlap.engine.sampling.joules import Energy
 from fairlap.engine.sampling.region_energy import energy_of_counter, energy_of_power
-from fairlap.engine.sampling.telemetry import Energy
 from sensor_rows import MS, sensor_rows, with_state
 
 TIGHT = 1e-9

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from fairlap.race.collectives import MEMORY, CollectivesPlan, CollectivesRun, Trial
 from fairlap.render.collectives.chart import FITTED, MEASURED, round_times
-from fairlap.render.collectives.document import about, document_of, size_texts
+from fairlap.render.collectives.document import about, document_of
+from fairlap.render.collectives.shared_words import size_texts
 from fairlap.render.document import Table
 from fairlap.render.encoders import encoded
 from fairlap.render.encoders.text import text_of

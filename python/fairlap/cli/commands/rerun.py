@@ -147,7 +147,7 @@ def _require_cores(then: Run) -> None:
 
 
 def _changes(then: Run, notify: Callable[[str], None]) -> list[str]:
-    from fairlap import __version__
+    from fairlap.engine import __version__
     from fairlap.history.stale import versions_now, versions_then
     from fairlap.machine.differences import differences
     from fairlap.machine.facts import machine_facts

@@ -12,6 +12,7 @@ import numpy as np
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, positive_number, whole_number
+from fairlap.engine.sampling.joules import Energy
 from fairlap.engine.sampling.region_energy import (
     Rows,
     Unresolved,
@@ -20,7 +21,7 @@ from fairlap.engine.sampling.region_energy import (
     rows_of,
     steps_of,
 )
-from fairlap.engine.sampling.telemetry import Energy, Sampler, check_readings, require_in_order
+from fairlap.engine.sampling.telemetry import Sampler, check_readings, require_in_order
 from fairlap.errors import InvalidRequest, NotAvailable
 
 _GAIN_SHARE = 0.05  # what sensors of boards are known to be off by, all readings of one alike

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlap.engine._native import Readings, ReadingState
-from fairlap.engine.sampling.telemetry import Energy
+from fairlap.engine.sampling.joules import Energy
 
 _LONGEST_GAP_NS = 1_000_000_000  # between readings; a longer one hides too much
 _FEWEST_READINGS = 1  # inside the region

@@ -6,13 +6,13 @@ A native thread reads them; Python is asked only for marks, and for what was rea
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from fairlap.engine import _native
 from fairlap.engine.arguments import number_of, path_text, period_s, whole_number
 from fairlap.engine.clocks import clock_named
+from fairlap.engine.sampling.joules import Energy
 from fairlap.errors import InvalidRequest, NotAvailable, shown
 
 if TYPE_CHECKING:
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 _FAST_PERIOD_S = 0.05  # half of what sensors of devices mostly publish at: each value is seen
 _MOST_ROOM = 2**24  # of readings, and of marks, as the engine has it
 _MOST_NS = 2**62
-
-
-@dataclass(frozen=True)
-class Energy:
-    """Joules of a region with their interval. None is unknown, for the reason given; never 0.
-
-    Without joules there may still be an interval: the bounds that the readings around the region give.
-    """
-
-    joules: float | None
-    low_j: float | None
-    high_j: float | None
-    unresolved_because: str
-    readings: int  # inside the region
 
 
 class Sampler:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairlap.errors import InvalidRequest
-from fairlap.render.axes.document import estimate_of, how_to_read, setting
+from fairlap.render.axes.shared_words import estimate_of, how_to_read, setting
 from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look

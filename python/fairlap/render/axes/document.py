@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from fairlap import quantity_text, verdict
-from fairlap.render.charts.parts.look import Look
+from fairlap.render.axes.chart import chart_of
+from fairlap.render.axes.shared_words import estimate_of, how_to_read, setting
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.scenarios.callables.axes.axes_document import axes_document
@@ -41,26 +42,8 @@ def document_of(result: ComparisonOverAxes, *, raw: bool = False) -> Document:
         ],
         data=axes_document(result, raw=raw),
         records=_records(result),
-        draw=partial(drawn, result),
+        draw=partial(chart_of, result, alone=True),
     )
-
-
-def setting(result: ComparisonOverAxes) -> str:
-    points = f"{quantity_text.count(len(result.points), 'point')}, {quantity_text.count(result.blocks, 'block')}"
-    share = quantity_text.share(result.alpha)
-    quantity = result.quantity.removesuffix("_ns")
-    brackets = f"{f'Times are {quantity}. ' if quantity else ''}Brackets are intervals over blocks"
-    return (
-        f"{quantity_text.count(len(result.callables), 'callable')} at {points} in "
-        f"{quantity_text.seconds(result.elapsed_s)}, seed {result.seed}. {brackets}; all verdicts share one error rate "
-        f"of {share}."
-    )
-
-
-def how_to_read(result: ComparisonOverAxes) -> str:
-    lines = "; dashed lines are fitted costs" if any(each.cost for each in result.costs) else ""
-    bands = "; a grey band is where two curves cross" if result.crossings else ""
-    return f"Points are medians with 95 % intervals over blocks{lines}{bands}. Both axes are logarithmic."
 
 
 def _table(result: ComparisonOverAxes) -> Table:
@@ -83,11 +66,6 @@ def _table(result: ComparisonOverAxes) -> Table:
         for each in result.points
     ]
     return Table("Times and ratios at every point", heads, rows)
-
-
-def estimate_of(row: CallableRow | None) -> Estimate | None:
-    """Where blocks fall into modes, their median alone."""
-    return None if row is None else Estimate.of(row.figure) or Estimate(row.median_ns)
 
 
 def _time_text(row: CallableRow | None) -> str:
@@ -169,13 +147,7 @@ def _chart(result: ComparisonOverAxes) -> Section:
         return Section(
             title, picture=Picture(title, None, "No axis has several numbers, so there is no curve to draw.")
         )
-    return Section(title, picture=Picture(title, partial(drawn, result, alone=False), how_to_read(result)))
-
-
-def drawn(result: ComparisonOverAxes, look: Look, *, alone: bool = True) -> str:
-    from fairlap.render.axes.chart import chart_of
-
-    return chart_of(result, look, alone=alone)
+    return Section(title, picture=Picture(title, partial(chart_of, result, alone=False), how_to_read(result)))
 
 
 _ESTIMATES = ("time_ns", "ratio")

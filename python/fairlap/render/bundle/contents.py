@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairlap import __version__
+from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest
 from fairlap.race.run import Run
 from fairlap.render.bundle.archive import CODE, packed

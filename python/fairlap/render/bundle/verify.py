@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlap import __version__
+from fairlap.engine import __version__
 from fairlap.errors import InvalidRequest
 from fairlap.json_errors import NOT_THE_DOCUMENT
 from fairlap.render.bundle.archive import CODE, Archive, unpacked

@@ -13,7 +13,7 @@ from fairlap.errors import InvalidRequest
 from fairlap.render.charts.parts.chart import measured_axis, ratio_scale, spec_of, with_ends
 from fairlap.render.charts.parts.libraries import altair, drawn
 from fairlap.render.charts.parts.look import Look
-from fairlap.render.collectives.document import NAMES, how_to_read, operations_of, setting, size_texts
+from fairlap.render.collectives.shared_words import NAMES, how_to_read, operations_of, setting, size_texts
 from fairlap.results.collectives import CollectivesResult
 
 MEASURED, FITTED = "measured", "fitted: latency + bytes / bandwidth"

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import partial
 
 from fairlap import quantity_text
 from fairlap.race.collectives import MEMORY
-from fairlap.render.charts.parts.look import Look
+from fairlap.render.collectives.chart import chart_of
+from fairlap.render.collectives.shared_words import DECIMAL, NAMES, how_to_read, operations_of, setting, size_texts
 from fairlap.render.document import Document, Picture, Records, Section, Table
 from fairlap.request.names import with_version
 from fairlap.results.collectives import REFERENCE, CollectiveFit, CollectiveRow, CollectivesResult
 from fairlap.results.column_definitions.estimate import Estimate
-from fairlap.scenarios.ranks.ranks_messages import COPY
 
 _HEADS = ("size", "contestant", "time", "bandwidth", f"× {REFERENCE}")
 _FIT_HEADS = ("operation", "contestant", "latency", "bandwidth", "largest miss")
-NAMES = {"all_reduce": "all-reduce", "all_gather": "all-gather", "broadcast": "broadcast", COPY: "copy in memory"}
 _FEWEST_BLOCKS = 6  # of an interval
-_DECIMAL = ((1000**3, "GB"), (1000**2, "MB"), (1000, "KB"), (1, "B"))
-_BINARY = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B"))
 _ESTIMATES = ("time_ns", "bytes_per_s", "times_mpi")
 
 
@@ -35,16 +31,7 @@ def document_of(result: CollectivesResult) -> Document:
         ],
         data=result,
         records=_records(result),
-        draw=partial(_drawn, result),
-    )
-
-
-def setting(result: CollectivesResult) -> str:
-    threads = quantity_text.count(result.threads, "thread")
-    blocks = quantity_text.count(result.blocks, "block")
-    return (
-        f"{quantity_text.count(result.ranks, 'rank')} of {threads} on one machine, {blocks}. A size is what each rank "
-        "gives; a time is that of the slowest rank."
+        draw=partial(chart_of, result, alone=True),
     )
 
 
@@ -57,26 +44,6 @@ def about(result: CollectivesResult) -> str:
         return setting(result)
     others = "" if all(bounded) else "; figures without them fall into separate groups of blocks"
     return f"{setting(result)} Brackets are 95 % intervals over blocks{others}."
-
-
-def operations_of(result: CollectivesResult) -> list[str]:
-    return list(dict.fromkeys(row.operation for row in result.rows))
-
-
-def size_texts(sizes: Iterable[int]) -> dict[int, str]:
-    """Write sizes exactly, and all in one system.
-
-    The systems are thousands as in ``4.5 KB``, or powers of 1024 as in ``4 KiB``, whichever is shorter for all of them
-    together.
-    """
-    kept = list(dict.fromkeys(sizes))
-    found = [{size: _size_text(size, units) for size in kept} for units in (_DECIMAL, _BINARY)]
-    return min(found, key=lambda texts: sum(map(len, texts.values())))
-
-
-def _size_text(size: int, units: Sequence[tuple[int, str]]) -> str:
-    scale, unit = next((each for each in units if size >= each[0]), units[-1])
-    return f"{size / scale:.12g} {unit}"
 
 
 def _section(result: CollectivesResult, operation: str) -> Section:
@@ -93,23 +60,8 @@ def _fits(result: CollectivesResult) -> Section:
 
 def _chart(result: CollectivesResult) -> Section:
     described = "Time by size of each collective operation"
-    picture = Picture(described, partial(_drawn, result, alone=False), how_to_read(result))
+    picture = Picture(described, partial(chart_of, result, alone=False), how_to_read(result))
     return Section("Time by size", picture=picture if any(row.time_ns is not None for row in result.rows) else None)
-
-
-def how_to_read(result: CollectivesResult) -> str:
-    points = "Points are measured medians"
-    if any(row.time_ns is not None and row.time_ns.low is not None for row in result.rows):
-        points += " with 95 % intervals over blocks"
-    if not any(fit.holds for fit in result.fits):
-        return f"{points}. Both axes are logarithmic."
-    return f"{points}; lines are latency + bytes / bandwidth, fitted to them. Both axes are logarithmic."
-
-
-def _drawn(result: CollectivesResult, look: Look, *, alone: bool = True) -> str:
-    from fairlap.render.collectives.chart import chart_of
-
-    return chart_of(result, look, alone=alone)
 
 
 def _records(result: CollectivesResult) -> Records:
@@ -159,7 +111,7 @@ def _exchanges(result: CollectivesResult) -> list[str]:
 def _bandwidth(found: Estimate | None) -> str:
     if found is None:
         return ""
-    scale, unit = next((each for each in _DECIMAL if found.value >= each[0]), _DECIMAL[-1])
+    scale, unit = next((each for each in DECIMAL if found.value >= each[0]), DECIMAL[-1])
     value, low, high = (None if each is None else quantity_text.number(each / scale) for each in _bounds(found))
     return f"{value} {unit}/s" if low is None else f"{value} {unit}/s [{low}, {high}]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairlap.render.axes.document import estimate_of
+from fairlap.render.axes.shared_words import estimate_of
 from fairlap.render.charts.interval_lines import IntervalLine, interval_lines
 from fairlap.render.document import Picture, Table
 from fairlap.render.encoders.page import wide_table

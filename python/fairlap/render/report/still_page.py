@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from fairlap import __version__
+from fairlap.engine import __version__
 from fairlap.render.report.markup import Child, tag, trusted
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action {}"
