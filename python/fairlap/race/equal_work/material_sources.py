@@ -75,7 +75,7 @@ def materials_for(
     make_cache_folder(materials.folder)
     if not safetensors.is_whole(materials.weights_file):
         if spec.computes:
-            notify(f"{work.model}, batch {work.batch}: writing weights and inputs (done once)")
+            notify(f"{work.model}, batch {work.batch}: drawing weights and inputs of seed {data_seed} (kept)")
         drawn = draw_weights(spec, data_seed) if work.start is None else weights_of(work.start, spec)
         safetensors.write(materials.weights_file, drawn)
     for which, seed in seeds_of_inputs(data_seed).items():
