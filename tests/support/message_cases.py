@@ -19,6 +19,8 @@ from fairlap.cli import _engine_required
 from fairlap.cli.races import recorder
 from fairlap.engine import _native
 from fairlap.engine.cuda.libraries import native_errors_explained
+from fairlap.engine.cuda.request import Rotate, StreamRequest, require_cold
+from fairlap.engine.cuda.streams import StreamHandle
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import RANKS
 from fairlap.judgement.own_checks import why_tests_failed
@@ -105,6 +107,13 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     text, code = StolenTime(device_slowed=(0.0, 0.31), blocks=2).refusal_on_device()
     return code, text
+
+
+@case("E_ROTATION")
+def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
+    patch.setattr(_native, "stream_cache_bytes", lambda stream, device: 64 << 20)
+    rotation = Rotate([(memoryview(bytes(8)),), (memoryview(bytearray(8)),)])
+    return raised(require_cold, StreamRequest("device_span", "auto", rotation, False, True), StreamHandle(0, 0, ""))
 
 
 @case("W_GPU_MEMORY")

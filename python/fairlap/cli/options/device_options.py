@@ -108,6 +108,7 @@ def _timed(
 ) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
     from fairlap.engine import measure
     from fairlap.machine.race_lock.lock import one_race
+    from fairlap.meters.sample_clocks import SampleClocks
     from fairlap.scenarios.callables.device_timing import kernels_of
     from fairlap.scenarios.callables.in_process import compare
 
@@ -117,7 +118,11 @@ def _timed(
             result = compare(timed.callables, done=timed.done or None, **timed.options, **options)
     else:
         [name] = names
-        result = measure(timed.callables[name], name=name, done=timed.done.get(name), **timed.options, **options)
+        with SampleClocks(options.get("clock", "auto")) as clocks:
+            if "stream" in timed.options:
+                clocks.start(timed.number)
+            measured = measure(timed.callables[name], name=name, done=timed.done.get(name), **timed.options, **options)
+            result = clocks.applied(measured)
     return result, {} if result.interrupted else {name: kernels_of(timed, name) for name in names}
 
 

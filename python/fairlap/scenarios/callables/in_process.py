@@ -14,9 +14,12 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.engine.arguments import positive_number, whole_number
+from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of, require_body_runs
 from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.race_lock.lock import one_race
+from fairlap.meters.sample_clocks import SampleClocks
+from fairlap.meters.stolen_time import E_GPU_THROTTLED
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
@@ -28,6 +31,7 @@ from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORT
 from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
+W_THROTTLED_BLOCKS = "W_THROTTLED_BLOCKS"
 BUDGET_S = 2.0
 MARGIN = 0.005
 Inputs = Callable[..., Any] | str
@@ -90,6 +94,9 @@ def compare(
     whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
 
+    On a stream, samples that were taken while temperature or power slowed the GPU down are left out. Where the clock of
+    the GPU is known, a difference must show in its cycles as well as in time, or it is inconclusive.
+
     Where other programs took cores from threads of the callables there is no verdict (``E_BUSY_MACHINE``), nor where a
     quota stopped them (``E_THROTTLED``).
 
@@ -112,7 +119,8 @@ def compare(
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
     warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
     fixed = seconds is not None or not until_decided
-    with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
+    longest_s = budget_s if math.isfinite(budget_s) else None
+    with one_race(wait=wait, longest_s=longest_s), SampleClocks(str(options.get("clock", "auto"))) as clocks:
         began_s = time.perf_counter()
         answers = _answers(arms, reference, inputs, seed, any_answers=any_answers, budget_s=budget_s)
         turns = Turns(
@@ -124,6 +132,7 @@ def compare(
             answers=answers,
             margin=margin,
             alone=bool(alone),
+            clocks=None if stream is None else clocks,
         )
         turns.take_accusations()
         ending = Ending(judge, target, budget_s, blocks, began_s)
@@ -142,13 +151,16 @@ def compare(
     if interrupted:
         ended_early = f"interrupted after {quantity_text.count(complete, 'block')}"
         ended_early += "" if until_decided else f" of {blocks}"
+    of_clocks = (Notice(W_THROTTLED_BLOCKS, turns.throttled),) if turns.throttled_blocks else ()
     rows = [
-        CallableRow.of(arm.name, arm.medians_ns[:complete], (*arm.warnings, *answers.notices[arm.name]))
+        CallableRow.of(arm.name, arm.medians_ns[:complete], (*arm.warnings, *answers.notices[arm.name], *of_clocks))
         for arm in (arms if complete else ())
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     medians_ns = {row.name: row.median_ns for row in rows}
     comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
+    if why_none and turns.throttled_blocks and not interrupted:
+        why_none, code = turns.throttled, E_GPU_THROTTLED
     if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
         comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
     if standing is not None:

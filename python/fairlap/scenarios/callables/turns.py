@@ -16,6 +16,7 @@ from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
+from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, cycles_of
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.scenarios.callables.sample_sizes import even_calls
@@ -28,6 +29,8 @@ LONGEST_TURN_S = 0.05
 _WARM_UP_CALLS = 1  # in a block: the callable before has just used the caches
 _LONGEST_WAIT_S = 5.0
 _MOST_ROUNDS = 1000
+_MOST_THROTTLED_BLOCKS = 20  # more than those that were kept
+_RECOVERY_S = 0.1  # of a GPU, before the next block
 _MOST_WARM_UP_CALLS = 1_000_000
 _LATE_WORK_SHARE = 0.1  # of the measured time; a pool of threads spins for less before it sleeps
 _TURN_OVER_LATE_WORK = 2 / _LATE_WORK_SHARE
@@ -52,6 +55,7 @@ class Arm:
     warnings: tuple[Notice, ...] = ()
     first_ns: float = 0.0  # a call, when it was warmed up
     medians_ns: list[float] = field(default_factory=list)
+    cycles: list[float] = field(default_factory=list)  # of a GPU, for the blocks in which its clock was known
     measured_s: float = 0.0
     late_s: float = 0.0  # CPU time that other threads used after its calls had returned
     wrong: Notice | None = None  # what is wrong with its answers
@@ -109,6 +113,8 @@ class Turns:
     The callables of a block take turns of one sample each, in rounds, so that what the machine does hits all alike.
     Those on a stream, and those after whose calls other threads go on, run one after the other, and so do all that are
     to run ``alone``. In rounds, an effect of who ran just before is a warning where it exceeds the ``margin``.
+
+    With ``clocks``, a block in which a callable has no sample at the GPU's full clock is left out for all of them.
     """
 
     def __init__(
@@ -122,8 +128,11 @@ class Turns:
         answers: Answers,
         margin: float,
         alone: bool = False,
+        clocks: SampleClocks | None = None,
     ) -> None:
         self.arms = arms
+        self.throttled_blocks = 0  # that were left out
+        self._clocks = clocks
         self._answers = answers
         self.seconds = seconds
         self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
@@ -147,6 +156,8 @@ class Turns:
                     return why
                 if not self.block(rng):
                     return INTERRUPTED
+                if self.throttled_blocks > _MOST_THROTTLED_BLOCKS + len(self.arms[0].medians_ns):
+                    return f"stopped: {self.throttled}"
             return ""
         finally:
             self.warn_of_carry_over()
@@ -189,6 +200,11 @@ class Turns:
         self._answers.took(time.perf_counter() - began_s)
         return True
 
+    @property
+    def throttled(self) -> str:
+        blocks = quantity_text.count(self.throttled_blocks, "block")
+        return f"temperature or power slowed the GPU down, and {blocks} were left out"
+
     def take_accusations(self) -> None:
         for arm in self.arms:
             arm.wrong = self._answers.wrong.get(arm.name)
@@ -201,7 +217,10 @@ class Turns:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
         until_steady = math.isinf(self._warm_up_s)
         seconds = self.seconds if until_steady else self._warm_up_s
-        return self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
+        found = self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
+        if self._clocks is not None:
+            self._clocks.start_for(found)
+        return found
 
     @property
     def _chooses_calls(self) -> bool:
@@ -209,14 +228,23 @@ class Turns:
 
     def _one_after_the_other(self, order: Sequence[int]) -> bool:
         """Whether the block was not interrupted."""
+        measured: list[tuple[Arm, Measurement]] = []
         for place in order:
             arm = self.arms[place]
             warm_up_calls = self._calls_in_a_turn(arm) if self._alone else _WARM_UP_CALLS
             measurement = self._timed(arm, warm_up_calls, arm.calls_per_sample, self.seconds)
             if measurement.interrupted:
                 return False
-            arm.medians_ns.append(measurement.median_ns)
+            measured.append((arm, measurement if self._clocks is None else self._clocks.applied(measurement)))
         self._answers.check_between()
+        if any(all_are_throttled(measurement) for _, measurement in measured):
+            self.throttled_blocks += 1
+            time.sleep(_RECOVERY_S)
+            return True
+        for arm, measurement in measured:
+            arm.medians_ns.append(measurement.median_ns)
+            if (cycles := cycles_of(measurement)) is not None:
+                arm.cycles.append(cycles)
         return True
 
     def _calls_in_a_turn(self, arm: Arm) -> int:
