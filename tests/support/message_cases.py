@@ -51,6 +51,7 @@ from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
 from fairlap.scenarios.callables.judging import why_not_compared
+from fairlap.scenarios.callables.turns import blocks_left_out
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
@@ -114,6 +115,11 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
     patch.setattr(_native, "stream_cache_bytes", lambda stream, device: 64 << 20)
     rotation = Rotate([(memoryview(bytes(8)),), (memoryview(bytearray(8)),)])
     return raised(require_cold, StreamRequest("device_span", "auto", rotation, False, True), StreamHandle(0, 0, ""))
+
+
+@case("W_THROTTLED_BLOCKS")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    return noticed([blocks_left_out(3)])
 
 
 @case("W_GPU_MEMORY")

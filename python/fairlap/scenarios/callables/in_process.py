@@ -14,7 +14,6 @@ from typing import Any
 
 from fairlap import quantity_text
 from fairlap.engine.arguments import positive_number, whole_number
-from fairlap.engine.measurement import Notice
 from fairlap.engine.timed_calls import name_of, require_body_runs
 from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.race_lock.lock import one_race
@@ -27,11 +26,18 @@ from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_str
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
-from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
+from fairlap.scenarios.callables.turns import (
+    INTERRUPTED,
+    LONGEST_TURN_S,
+    SHORTEST_TURN_S,
+    Arm,
+    Done,
+    Turns,
+    blocks_left_out,
+)
 from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
-W_THROTTLED_BLOCKS = "W_THROTTLED_BLOCKS"
 BUDGET_S = 2.0
 MARGIN = 0.005
 Inputs = Callable[..., Any] | str
@@ -151,7 +157,7 @@ def compare(
     if interrupted:
         ended_early = f"interrupted after {quantity_text.count(complete, 'block')}"
         ended_early += "" if until_decided else f" of {blocks}"
-    of_clocks = (Notice(W_THROTTLED_BLOCKS, turns.throttled),) if turns.throttled_blocks else ()
+    of_clocks = (blocks_left_out(turns.throttled_blocks),) if turns.throttled_blocks else ()
     rows = [
         CallableRow.of(arm.name, arm.medians_ns[:complete], (*arm.warnings, *answers.notices[arm.name], *of_clocks))
         for arm in (arms if complete else ())
@@ -160,7 +166,7 @@ def compare(
     medians_ns = {row.name: row.median_ns for row in rows}
     comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
     if why_none and turns.throttled_blocks and not interrupted:
-        why_none, code = turns.throttled, E_GPU_THROTTLED
+        why_none, code = blocks_left_out(turns.throttled_blocks).text, E_GPU_THROTTLED
     if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
         comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
     if standing is not None:

@@ -24,6 +24,7 @@ from fairlap.verdict.carry_over import CarryOver, carry_over
 
 INTERRUPTED = "interrupted"
 CARRY_OVER = "W_CARRY_OVER"
+THROTTLED = "W_THROTTLED_BLOCKS"
 SHORTEST_TURN_S = 0.005  # a dozen rounds of calls of 100 us; a verdict takes at least six blocks
 LONGEST_TURN_S = 0.05
 _WARM_UP_CALLS = 1  # in a block: the callable before has just used the caches
@@ -107,6 +108,11 @@ def _text(found: CarryOver) -> str:
     )
 
 
+def blocks_left_out(blocks: int) -> Notice:
+    how_many = f"{quantity_text.count(blocks, 'block')} {'was' if blocks == 1 else 'were'} left out"
+    return Notice(THROTTLED, f"temperature or power slowed the GPU down, and {how_many}")
+
+
 class Turns:
     """``seconds`` is the time of each callable in a block; unless fixed, it grows with what threads do after a call.
 
@@ -157,7 +163,7 @@ class Turns:
                 if not self.block(rng):
                     return INTERRUPTED
                 if self.throttled_blocks > _MOST_THROTTLED_BLOCKS + len(self.arms[0].medians_ns):
-                    return f"stopped: {self.throttled}"
+                    return f"stopped: {blocks_left_out(self.throttled_blocks).text}"
             return ""
         finally:
             self.warn_of_carry_over()
@@ -199,11 +205,6 @@ class Turns:
         self.take_accusations()
         self._answers.took(time.perf_counter() - began_s)
         return True
-
-    @property
-    def throttled(self) -> str:
-        blocks = quantity_text.count(self.throttled_blocks, "block")
-        return f"temperature or power slowed the GPU down, and {blocks} were left out"
 
     def take_accusations(self) -> None:
         for arm in self.arms:
