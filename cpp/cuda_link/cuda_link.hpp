@@ -25,7 +25,8 @@ struct CudaLinkSettings {
 };
 
 // Slots on a CUDA device, copied to from slots that are pinned, on the device's own memory node where there
-// are several, on a stream of our own in the framework's context. Everything is allocated at the beginning, but for events of slots that many streams use.
+// are several, on a stream of our own in the framework's context. Everything is allocated at the beginning,
+// but for events of slots that many streams use.
 class CudaLink final : public feed::Link {
  public:
   // Throws BadStream when the device is not there or has not been used yet, and LinkFailed.

@@ -108,8 +108,8 @@ SampleEnd Sequence::drain() {
   return SampleEnd::taken;
 }
 
-// A reset takes effect when its call returns and not in the order of a stream, so nothing may be in flight that
-// could make lines persist again.
+// A reset takes effect when its call returns and not in the order of a stream, so nothing may be in flight
+// that could make lines persist again.
 SampleEnd Sequence::make_cold() {
   if (shape_.resets_persisting) {
     if (const SampleEnd end = drain(); end != SampleEnd::taken) return end;

@@ -30,7 +30,7 @@ struct SampleShape {
   bool gate = false;
   GuardKind guard = GuardKind::none;
   std::uint64_t calls_per_sample = 1;
-  std::size_t slots = 1;              // samples in flight at most
+  std::size_t slots = 1;           // samples in flight at most
   bool resets_persisting = false;  // lines of the cache that the work asked to persist, before each sample
 };
 

@@ -94,7 +94,8 @@ class StreamRun {
     record_->persisting_lines_reset = shape_.resets_persisting;
     if (!shape_.resets_persisting || settings_.calls_per_sample <= 1) return;
     throw Unavailable(
-        "a part of the L2 cache is set aside for lines that persist, so only the first call of a sample finds it "
+        "a part of the L2 cache is set aside for lines that persist, so only the first call of a sample "
+        "finds it "
         "cold; use calls_per_sample=1");
   }
 

@@ -140,9 +140,11 @@ TEST("the flush writes twice the cache before each sample") {
   CHECK_EQUAL(outstanding_objects(), 0);
 }
 
-// CUDA's documentation of cuCtxResetPersistingL2Cache: it takes effect on function return. The programming guide
-// (L2 cache control): lines that persist are not evicted by ordinary accesses, such as those of a flush.
-TEST("lines that persist are reset before each cold sample, while nothing runs that could make them persist") {
+// CUDA's documentation of cuCtxResetPersistingL2Cache: it takes effect on function return. The programming
+// guide (L2 cache control): lines that persist are not evicted by ordinary accesses, such as those of a
+// flush.
+TEST(
+    "lines that persist are reset before each cold sample, while nothing runs that could make them persist") {
   constexpr std::uint64_t kSetAside = 8 << 20;
   for (const bool flush : {true, false}) {
     for (const Method method : {Method::device_span, Method::context_span}) {

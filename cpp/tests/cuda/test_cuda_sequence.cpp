@@ -117,7 +117,8 @@ TEST(
   CHECK_EQUAL(scene.story.text, "flush close ( start0 call stop drop ) guard open");
 }
 
-TEST("lines that persist are reset when no earlier sample is in flight, which could make them persist again") {
+TEST(
+    "lines that persist are reset when no earlier sample is in flight, which could make them persist again") {
   Scene scene;
   scene.take({Method::device_span, true, false, GuardKind::none, 1, 4, true}, 2);
   CHECK_EQUAL(scene.story.text,

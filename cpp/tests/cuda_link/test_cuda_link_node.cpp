@@ -1,5 +1,6 @@
-// Where the pinned slots are. The kernel's documentation of sysfs (Documentation/ABI/testing/sysfs-bus-pci) has a
-// device's node in its file numa_node, which is -1 where there is none, and writes addresses in small letters.
+// Where the pinned slots are. The kernel's documentation of sysfs (Documentation/ABI/testing/sysfs-bus-pci)
+// has a device's node in its file numa_node, which is -1 where there is none, and writes addresses in small
+// letters.
 
 #include <filesystem>
 #include <fstream>
@@ -47,7 +48,8 @@ struct Placed {
   bool arrived_whole = false;
 };
 
-// A link whose device is in the given slot of the machine; what it was given is copied to the device and back.
+// A link whose device is in the given slot of the machine; what it was given is copied to the device and
+// back.
 Placed placed(const SysFolder& sys, int device_slot_number = 0) {
   EngineAtWork at_work;
   fake_cuda_set_device_slot(0, device_slot_number);

@@ -137,9 +137,7 @@ class _Series:
             np.concatenate([self._times_ns[-1:], later._times_ns]), np.concatenate([self._values[-1:], later._values])
         )
 
-    def mean(
-        self, begun_ns: npt.NDArray[np.float64], ended_ns: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def mean(self, begun_ns: npt.NDArray[np.float64], ended_ns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Over each interval, with the reading before it and the one after it."""
         import numpy as np
 
@@ -189,8 +187,7 @@ def _without(measured: StreamMeasurement, slowed: npt.NDArray[np.bool_]) -> Stre
     if not left_out:
         return measured
     quantities: dict[str, Quantity] = {
-        name: replace(each, samples=np.where(slowed, np.nan, each.values))
-        for name, each in measured.quantities.items()
+        name: replace(each, samples=np.where(slowed, np.nan, each.values)) for name, each in measured.quantities.items()
     }
     text = (
         f"{left_out:,} of {measured.samples:,} samples are left out: temperature or power slowed the GPU down when "

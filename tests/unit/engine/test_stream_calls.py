@@ -172,11 +172,12 @@ def test_a_flushed_cache_is_named_with_its_size() -> None:
 @on_fakes
 def test_lines_that_persist_are_reset_before_each_cold_sample() -> None:
     """CUDA documents that a reset takes effect on return of its call, so nothing may run that restores such lines."""
+    machine = Machine()
+    machine.cuda.fake_cuda_set_aside_for_persisting.argtypes = (ctypes.c_int, ctypes.c_uint64)
+    machine.cuda.fake_cuda_resets_while_busy.restype = ctypes.c_int64
+    machine.cuda.fake_cuda_set_aside_for_persisting(0, 8 << 20)
     for cache in ("flush", rotated((0, 2 * L2), (2 * L2, 2 * L2))):
-        machine = Machine()
-        machine.cuda.fake_cuda_set_aside_for_persisting.argtypes = (ctypes.c_int, ctypes.c_uint64)
-        machine.cuda.fake_cuda_resets_while_busy.restype = ctypes.c_int64
-        machine.cuda.fake_cuda_set_aside_for_persisting(0, 8 << 20)
+        machine.cuda.fake_cuda_reset_call_counts()
         result = timed(machine, lambda *_: machine.kernel(40_000), cache=cache, calls_per_sample="auto")
         assert result.settings["cache"].endswith(", persisting lines reset")
         assert machine.cuda.fake_cuda_call_count(b"cuCtxResetPersistingL2Cache") >= result.samples

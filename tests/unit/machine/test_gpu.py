@@ -126,7 +126,7 @@ _INVALID_ARGUMENT = 2
 @pytest.mark.parametrize(
     ("states", "fact"),
     [
-        ({link: 1 for link in range(18)}, "18 links of version 4.0"),
+        (dict.fromkeys(range(18), 1), "18 links of version 4.0"),
         ({link: int(link != 3) for link in range(18)}, "17 of 18 links of version 4.0"),
         ({0: 0, 1: 0}, "0 of 2 links of version 4.0"),
         ({1: 1}, "1 link of version 4.0"),
@@ -165,7 +165,7 @@ def test_nvlinks_are_counted_with_those_that_are_down(
 def test_the_memory_node_of_a_device_is_a_fact(
     library: FakeLibrary, tmp_path: Path, address: bytes, folder: str, node: str, fact: str
 ) -> None:
-    """The kernel writes it into numa_node of the device's folder, -1 for none (its ABI documentation, sysfs-bus-pci)."""
+    """The kernel writes it into numa_node of the device's folder, -1 for none (its ABI document sysfs-bus-pci)."""
     answered = library._answer
 
     def at(name: str, arguments: tuple[Any, ...]) -> int:

@@ -64,7 +64,7 @@ def read_twice(clocks: SampleClocks) -> int:
 
 
 def times_at(nvml: ctypes.CDLL, clocks: SampleClocks, reading: bytes, values: Sequence[int]) -> list[int]:
-    """Times at which the device had each of these values, long enough to be read before and after."""
+    """Return times at which the device had each of these values, long enough to be read before and after."""
     clocks.start(0)
     times = []
     for value in values:

@@ -61,6 +61,6 @@ def kernels_address(nvmls: str) -> str:
 
 
 def memory_node(root: Root, address: str) -> int | None:
-    """The node of the machine's memory that a device is attached to; None where the kernel does not say."""
+    """Read to which node of the machine's memory a device is attached; None where the kernel does not say."""
     node = root.number(f"{_BUS}/{address}/numa_node") if address else None
     return None if node is None or node < 0 else node

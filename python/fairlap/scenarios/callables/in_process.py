@@ -18,7 +18,6 @@ from fairlap.engine.timed_calls import name_of, require_body_runs
 from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.race_lock.lock import one_race
 from fairlap.meters.sample_clocks import SampleClocks
-from fairlap.meters.stolen_time import E_GPU_THROTTLED
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
@@ -33,7 +32,6 @@ from fairlap.scenarios.callables.turns import (
     Arm,
     Done,
     Turns,
-    blocks_left_out,
 )
 from fairlap.suggestions import did_you_mean
 
@@ -157,16 +155,15 @@ def compare(
     if interrupted:
         ended_early = f"interrupted after {quantity_text.count(complete, 'block')}"
         ended_early += "" if until_decided else f" of {blocks}"
-    of_clocks = (blocks_left_out(turns.throttled_blocks),) if turns.throttled_blocks else ()
     rows = [
-        CallableRow.of(arm.name, arm.medians_ns[:complete], (*arm.warnings, *answers.notices[arm.name], *of_clocks))
+        CallableRow.of(arm.name, arm.medians_ns[:complete], (*arm.warnings, *answers.notices[arm.name]))
         for arm in (arms if complete else ())
     ]
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     medians_ns = {row.name: row.median_ns for row in rows}
     comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
-    if why_none and turns.throttled_blocks and not interrupted:
-        why_none, code = blocks_left_out(turns.throttled_blocks).text, E_GPU_THROTTLED
+    if why_none and turns.why_throttled[1] and not interrupted:
+        why_none, code = turns.why_throttled
     if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
         comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
     if standing is not None:

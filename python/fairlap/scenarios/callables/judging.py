@@ -107,9 +107,7 @@ def _checked_by_cycles(
     """On a GPU whose clock was read at each sample."""
     figures = {arm.name: verdict.Figures(arm.quantity, arm.cycles[:blocks]) for arm in arms}
     by_cycles = judge.comparisons(verdict.block_table(figures, evidence="within one process"))
-    mhz = {
-        arm.name: float(np.median(1e3 * np.divide(arm.cycles[:blocks], arm.medians_ns[:blocks]))) for arm in arms
-    }
+    mhz = {arm.name: float(np.median(1e3 * np.divide(arm.cycles[:blocks], arm.medians_ns[:blocks]))) for arm in arms}
     return verdict.unless_cycles_disagree(by_time, by_cycles, mhz)
 
 

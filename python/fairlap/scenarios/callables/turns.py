@@ -17,6 +17,7 @@ from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
 from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, cycles_of
+from fairlap.meters.stolen_time import E_GPU_THROTTLED
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.scenarios.callables.sample_sizes import even_calls
@@ -167,6 +168,7 @@ class Turns:
             return ""
         finally:
             self.warn_of_carry_over()
+            self._warn_of_throttling()
 
     def warm_up(self) -> bool:
         """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
@@ -213,6 +215,18 @@ class Turns:
     def warn_of_carry_over(self) -> None:
         """Warn, after the last block, of callables that are slower after one of the others."""
         self._carried_over.warn()
+
+    def _warn_of_throttling(self) -> None:
+        if self.throttled_blocks:
+            for arm in self.arms:
+                arm.warnings = (*arm.warnings, blocks_left_out(self.throttled_blocks))
+
+    @property
+    def why_throttled(self) -> tuple[str, str]:
+        """Explain with a code why too few blocks are left; empty where the GPU was not slowed down."""
+        if not self.throttled_blocks:
+            return "", ""
+        return f"{blocks_left_out(self.throttled_blocks).text} [{E_GPU_THROTTLED}]", E_GPU_THROTTLED
 
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
