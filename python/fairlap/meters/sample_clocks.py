@@ -163,6 +163,14 @@ def cycles_of(measured: Measurement) -> float | None:
     return float(np.nanmedian(cycles)) if np.isfinite(cycles).any() else None
 
 
+def usual_mhz(measured: Measurement) -> float | None:
+    """Take the median over the samples; None where the clock is not known."""
+    import numpy as np
+
+    mhz = getattr(measured, "sm_mhz", None)
+    return None if mhz is None else float(np.median(mhz))
+
+
 def all_are_throttled(measured: Measurement) -> bool:
     """Whether no sample is left because all were taken while the GPU was slowed down."""
     import numpy as np

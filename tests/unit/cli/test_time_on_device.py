@@ -90,6 +90,12 @@ def test_a_cold_cache_and_a_graph_are_in_force(folder: Path) -> None:
     assert graph["settings"]["graph"] == "1 node"
 
 
+def test_the_regime_is_part_of_the_figure(folder: Path) -> None:
+    found = document(folder, "kernels:fast", "--device", "cuda", "--regime", "burst", "--samples", 20, "--calls", 1)
+    assert found["settings"]["regime"].startswith("burst")
+    assert found["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(30_000, rel=0.01)
+
+
 def test_two_callables_are_compared_on_the_device(folder: Path) -> None:
     names = ("kernels:fast", "kernels:slow")
     found = document(folder, *names, "--device", "cuda", "--blocks", 6, "--seconds", "5ms", "--calls", 1)
@@ -133,6 +139,8 @@ def test_two_kernel_files_are_compared(folder: Path) -> None:
         ("math:factorial", "--grid", "4"),
         ("math:factorial", "--method", "kernel_sum"),
         ("math:factorial", "--graph"),
+        ("math:factorial", "--regime", "burst"),
+        ("k.ptx:f", "--method", "wall", "--regime", "sustained"),
         ("math:factorial", "--device", "cpu", "--stream", "hidden"),
         ("k.ptx:f", "math:factorial"),
         ("k.ptx:f", "--device", "cpu"),

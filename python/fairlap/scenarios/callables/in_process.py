@@ -23,6 +23,7 @@ from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
+from fairlap.scenarios.callables.regime import regime_named
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
 from fairlap.scenarios.callables.turns import (
@@ -64,6 +65,7 @@ def compare(
     inputs: Inputs | Sequence[Inputs] | None = None,
     any_answers: bool = False,
     alone: bool = False,
+    regime: str | None = None,
     wait: bool = True,
     **options: Any,
 ) -> InProcessComparison:
@@ -101,12 +103,14 @@ def compare(
     On a stream, samples that were taken while temperature or power slowed the GPU down are left out. Where the clock of
     the GPU is known, a difference must show in its cycles as well as in time, or it is inconclusive.
 
+    ``regime`` is of a GPU: "burst" rests before each turn, and "sustained" first loads it until its clock is steady.
+
     Where other programs took cores from threads of the callables there is no verdict (``E_BUSY_MACHINE``), nor where a
     quota stopped them (``E_THROTTLED``).
 
     While another race uses the same cores, it waits; without ``wait`` it raises ``E_BUSY``.
     """
-    arms = _arms(callables, done)
+    arms, in_regime = _arms(callables, done), regime_named(regime, on_stream=stream is not None)
     if baseline is not None and baseline not in callables:
         meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
         raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
@@ -137,6 +141,7 @@ def compare(
             margin=margin,
             alone=bool(alone),
             clocks=None if stream is None else clocks,
+            regime=in_regime,
         )
         turns.take_accusations()
         ending = Ending(judge, target, budget_s, blocks, began_s)
@@ -162,7 +167,7 @@ def compare(
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     medians_ns = {row.name: row.median_ns for row in rows}
     comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
-    if why_none and turns.why_throttled[1] and not interrupted:
+    if complete < 2 and turns.why_throttled[1] and not interrupted:
         why_none, code = turns.why_throttled
     if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
         comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
@@ -177,6 +182,7 @@ def compare(
         elapsed_s=elapsed_s,
         seed=seed,
         baseline=baseline or "",
+        regime=in_regime.text,
         until_decided=until_decided,
         interrupted=interrupted,
         ended_early=ended_early,

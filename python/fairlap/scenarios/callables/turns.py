@@ -16,10 +16,11 @@ from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
-from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, cycles_of
+from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, cycles_of, usual_mhz
 from fairlap.meters.stolen_time import E_GPU_THROTTLED
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.scenarios.callables.regime import Regime
 from fairlap.scenarios.callables.sample_sizes import even_calls
 from fairlap.verdict.carry_over import CarryOver, carry_over
 
@@ -136,8 +137,10 @@ class Turns:
         margin: float,
         alone: bool = False,
         clocks: SampleClocks | None = None,
+        regime: Regime | None = None,
     ) -> None:
         self.arms = arms
+        self._regime = regime or Regime("")
         self.throttled_blocks = 0  # that were left out
         self._clocks = clocks
         self._answers = answers
@@ -155,7 +158,7 @@ class Turns:
 
         Returns why it ended before the last block, or an empty text.
         """
-        if not self.warm_up():
+        if not self.warm_up() or not self._load():
             return INTERRUPTED
         try:
             for _ in range(most_blocks):
@@ -196,6 +199,27 @@ class Turns:
             arm.measured_s = arm.late_s = 0.0
         self._rounds = None if late_s or self._alone else self._in_rounds(firsts)
         self._answers.took(time.perf_counter() - began_s)
+        return True
+
+    def _load(self) -> bool:
+        """Load a GPU where that is its regime, with all callables in turn; return False when interrupted."""
+
+        def in_turn() -> float | None:
+            mhz = None
+            for arm in self.arms:
+                measured = self._timed(arm, 0, arm.calls_per_sample, LONGEST_TURN_S)
+                if measured.interrupted:
+                    raise KeyboardInterrupt
+                mhz = None if self._clocks is None else usual_mhz(self._clocks.applied(measured))
+            return mhz
+
+        try:
+            self._regime.load(in_turn)
+        except KeyboardInterrupt:
+            return False
+        for arm in self.arms:
+            arm.measured_s = arm.late_s = 0.0
+            arm.warnings = (*arm.warnings, *self._regime.notices)
         return True
 
     def block(self, rng: random.Random) -> bool:
@@ -247,6 +271,7 @@ class Turns:
         for place in order:
             arm = self.arms[place]
             warm_up_calls = self._calls_in_a_turn(arm) if self._alone else _WARM_UP_CALLS
+            self._regime.before_turn()
             measurement = self._timed(arm, warm_up_calls, arm.calls_per_sample, self.seconds)
             if measurement.interrupted:
                 return False
