@@ -33,8 +33,8 @@ def test_a_loaded_device_runs_at_a_clock_between_its_lowest_and_its_highest(torc
 
 
 @pytest.fixture
-def set_aside() -> Iterator[int]:
-    """Set a part of the cache aside in the current context, through the driver itself."""
+def set_aside(torch: Any) -> Iterator[int]:
+    """Set a part of the cache aside in PyTorch's context, which is current, through the driver itself."""
     driver, size = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t()
     driver.cuCtxGetLimit(ctypes.byref(size), _PERSISTING)
     before = size.value
