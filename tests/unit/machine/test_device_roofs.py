@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -78,10 +79,14 @@ def test_a_type_without_kernels_for_the_device_is_absent_with_the_reason() -> No
 
 
 @on_fakes
-def test_fp8_needs_a_driver_that_can_assemble_it() -> None:
+def test_fp8_needs_a_driver_that_can_assemble_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of e4m3 on sm_89 came with PTX 8.4, and that with CUDA 12.4 (PTX ISA, release history)."""
-    for version, absent in ((12_030, {"fp8"}), (12_040, set())):
-        machine_of(89).cuda.fake_cuda_set_driver_version(version)
+    for capability, version, absent in ((89, 12_030, {"fp8"}), (89, 12_040, set()), (90, 12_030, set())):
+        machine_of(capability)
+        facts = SimpleNamespace(
+            capability=capability, driver_cuda_version=version, cache_bytes=50 * _MIB, name="a device"
+        )
+        monkeypatch.setattr("fairlap.engine.cuda.roofs.device_facts", lambda _, facts=facts: facts)
         assert measured_on_device("cuda", seconds=0.01).absent.keys() == absent
 
 

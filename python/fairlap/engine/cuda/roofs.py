@@ -19,7 +19,8 @@ def device_facts(device: int) -> _native.DeviceFacts:
         return _native.cuda_device_facts(device)
 
 
-_FP8_SINCE = 12_040  # PTX 8.4 has Ada's products of fp8
+_HOPPER = 90
+_FP8_SINCE = 12_040  # PTX 8.4 has Ada's products of fp8; Hopper's are older
 
 
 class DeviceUnderTrial:
@@ -39,7 +40,7 @@ class DeviceUnderTrial:
         capability = self.facts.capability
         if not _native.has_device_arithmetic(number_type, capability):
             raise NotAvailable(_why_not(number_type, capability))
-        if number_type == "fp8" and self.facts.driver_cuda_version < _FP8_SINCE:
+        if number_type == "fp8" and capability != _HOPPER and self.facts.driver_cuda_version < _FP8_SINCE:
             raise NotAvailable("products of fp8 need a driver for CUDA 12.4 or later")
         with native_errors_explained():
             trials = _native.device_arithmetic_trials(self._stream, number_type, capability)
