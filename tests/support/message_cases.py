@@ -50,8 +50,8 @@ from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.callables.device_blocks import left_out
 from fairlap.scenarios.callables.judging import why_not_compared
-from fairlap.scenarios.callables.turns import blocks_left_out
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
 from fairlap.scenarios.calls.latency_messages import Reading
@@ -119,7 +119,12 @@ def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
 
 @case("W_THROTTLED_BLOCKS")
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
-    return noticed([blocks_left_out(3)])
+    return noticed(left_out(3, 0, ""))
+
+
+@case("W_UNLIKE_GATES")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    return noticed(left_out(0, 3, "a behind stream_wait, b without a gate"))
 
 
 @case("W_GPU_MEMORY")

@@ -100,8 +100,9 @@ def compare(
     whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
 
-    On a stream, samples that were taken while temperature or power slowed the GPU down are left out. Where the clock of
-    the GPU is known, a difference must show in its cycles as well as in time, or it is inconclusive.
+    On a stream, samples that were taken while temperature or power slowed the GPU down are left out, and blocks in
+    which launch gaps are in the spans of some callables only. Where the clock of the GPU is known, a difference must
+    show in its cycles as well as in time, or it is inconclusive.
 
     ``regime`` is of a GPU: "burst" rests before each turn, and "sustained" first loads it until its clock is steady.
 
@@ -167,8 +168,8 @@ def compare(
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     medians_ns = {row.name: row.median_ns for row in rows}
     comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
-    if complete < 2 and turns.why_throttled[1] and not interrupted:
-        why_none, code = turns.why_throttled
+    if complete < 2 and turns.on_device.why_none[1] and not interrupted:
+        why_none, code = turns.on_device.why_none
     if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
         comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
     if standing is not None:

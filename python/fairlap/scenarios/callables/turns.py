@@ -16,9 +16,9 @@ from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
-from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, cycles_of, usual_mhz
-from fairlap.meters.stolen_time import E_GPU_THROTTLED
+from fairlap.meters.sample_clocks import SampleClocks, cycles_of
 from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.device_blocks import DeviceBlocks
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
 from fairlap.scenarios.callables.regime import Regime
 from fairlap.scenarios.callables.sample_sizes import even_calls
@@ -26,14 +26,11 @@ from fairlap.verdict.carry_over import CarryOver, carry_over
 
 INTERRUPTED = "interrupted"
 CARRY_OVER = "W_CARRY_OVER"
-THROTTLED = "W_THROTTLED_BLOCKS"
 SHORTEST_TURN_S = 0.005  # a dozen rounds of calls of 100 us; a verdict takes at least six blocks
 LONGEST_TURN_S = 0.05
 _WARM_UP_CALLS = 1  # in a block: the callable before has just used the caches
 _LONGEST_WAIT_S = 5.0
 _MOST_ROUNDS = 1000
-_MOST_THROTTLED_BLOCKS = 20  # more than those that were kept
-_RECOVERY_S = 0.1  # of a GPU, before the next block
 _MOST_WARM_UP_CALLS = 1_000_000
 _LATE_WORK_SHARE = 0.1  # of the measured time; a pool of threads spins for less before it sleeps
 _TURN_OVER_LATE_WORK = 2 / _LATE_WORK_SHARE
@@ -62,6 +59,12 @@ class Arm:
     measured_s: float = 0.0
     late_s: float = 0.0  # CPU time that other threads used after its calls had returned
     wrong: Notice | None = None  # what is wrong with its answers
+
+    def add(self, measured: Measurement) -> None:
+        """Keep the figures of a block."""
+        self.medians_ns.append(measured.median_ns)
+        if (cycles := cycles_of(measured)) is not None:
+            self.cycles.append(cycles)
 
     @property
     def why_excluded(self) -> str:
@@ -110,11 +113,6 @@ def _text(found: CarryOver) -> str:
     )
 
 
-def blocks_left_out(blocks: int) -> Notice:
-    how_many = f"{quantity_text.count(blocks, 'block')} {'was' if blocks == 1 else 'were'} left out"
-    return Notice(THROTTLED, f"temperature or power slowed the GPU down, and {how_many}")
-
-
 class Turns:
     """``seconds`` is the time of each callable in a block; unless fixed, it grows with what threads do after a call.
 
@@ -122,7 +120,7 @@ class Turns:
     Those on a stream, and those after whose calls other threads go on, run one after the other, and so do all that are
     to run ``alone``. In rounds, an effect of who ran just before is a warning where it exceeds the ``margin``.
 
-    With ``clocks``, a block in which a callable has no sample at the GPU's full clock is left out for all of them.
+    Blocks of callables on a GPU are left out, for all of them, by the rules of ``DeviceBlocks``.
     """
 
     def __init__(
@@ -139,10 +137,9 @@ class Turns:
         clocks: SampleClocks | None = None,
         regime: Regime | None = None,
     ) -> None:
+        self.on_device = DeviceBlocks(clocks)
         self.arms = arms
         self._regime = regime or Regime("")
-        self.throttled_blocks = 0  # that were left out
-        self._clocks = clocks
         self._answers = answers
         self.seconds = seconds
         self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
@@ -166,12 +163,13 @@ class Turns:
                     return why
                 if not self.block(rng):
                     return INTERRUPTED
-                if self.throttled_blocks > _MOST_THROTTLED_BLOCKS + len(self.arms[0].medians_ns):
-                    return f"stopped: {blocks_left_out(self.throttled_blocks).text}"
+                if why := self.on_device.why_end:
+                    return why
             return ""
         finally:
             self.warn_of_carry_over()
-            self._warn_of_throttling()
+            for arm in self.arms:
+                arm.warnings = (*arm.warnings, *self.on_device.notices)
 
     def warm_up(self) -> bool:
         """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
@@ -210,7 +208,7 @@ class Turns:
                 measured = self._timed(arm, 0, arm.calls_per_sample, LONGEST_TURN_S)
                 if measured.interrupted:
                     raise KeyboardInterrupt
-                mhz = None if self._clocks is None else usual_mhz(self._clocks.applied(measured))
+                mhz = self.on_device.mhz(measured)
             return mhz
 
         try:
@@ -240,25 +238,12 @@ class Turns:
         """Warn, after the last block, of callables that are slower after one of the others."""
         self._carried_over.warn()
 
-    def _warn_of_throttling(self) -> None:
-        if self.throttled_blocks:
-            for arm in self.arms:
-                arm.warnings = (*arm.warnings, blocks_left_out(self.throttled_blocks))
-
-    @property
-    def why_throttled(self) -> tuple[str, str]:
-        """Explain with a code why too few blocks are left; empty where the GPU was not slowed down."""
-        if not self.throttled_blocks:
-            return "", ""
-        return f"{blocks_left_out(self.throttled_blocks).text} [{E_GPU_THROTTLED}]", E_GPU_THROTTLED
-
     def _warmed_up(self, arm: Arm) -> Measurement:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
         until_steady = math.isinf(self._warm_up_s)
         seconds = self.seconds if until_steady else self._warm_up_s
         found = self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
-        if self._clocks is not None:
-            self._clocks.start_for(found)
+        self.on_device.begin(found)
         return found
 
     @property
@@ -267,7 +252,7 @@ class Turns:
 
     def _one_after_the_other(self, order: Sequence[int]) -> bool:
         """Whether the block was not interrupted."""
-        measured: list[tuple[Arm, Measurement]] = []
+        measured: dict[str, Measurement] = {}
         for place in order:
             arm = self.arms[place]
             warm_up_calls = self._calls_in_a_turn(arm) if self._alone else _WARM_UP_CALLS
@@ -275,16 +260,11 @@ class Turns:
             measurement = self._timed(arm, warm_up_calls, arm.calls_per_sample, self.seconds)
             if measurement.interrupted:
                 return False
-            measured.append((arm, measurement if self._clocks is None else self._clocks.applied(measurement)))
+            measured[arm.name] = self.on_device.with_clocks(measurement)
         self._answers.check_between()
-        if any(all_are_throttled(measurement) for _, measurement in measured):
-            self.throttled_blocks += 1
-            time.sleep(_RECOVERY_S)
-            return True
-        for arm, measurement in measured:
-            arm.medians_ns.append(measurement.median_ns)
-            if (cycles := cycles_of(measurement)) is not None:
-                arm.cycles.append(cycles)
+        if self.on_device.counts(measured):
+            for arm in self.arms:
+                arm.add(measured[arm.name])
         return True
 
     def _calls_in_a_turn(self, arm: Arm) -> int:

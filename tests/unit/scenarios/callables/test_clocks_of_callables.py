@@ -9,7 +9,7 @@ from fairlap.engine.cuda.stream_measurement import StreamMeasurement
 from fairlap.engine.measurement import Measurement
 from fairlap.machine.hardware.cuda_devices import Board
 from fairlap.meters import sample_clocks
-from fairlap.scenarios.callables import turns
+from fairlap.scenarios.callables import device_blocks
 from fairlap.scenarios.callables.in_process import compare
 from fairlap.scenarios.callables.judging import Judge, outcome
 from fairlap.scenarios.callables.turns import Arm
@@ -50,12 +50,31 @@ def test_a_device_that_stays_slow_gets_no_verdict(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
     monkeypatch.setattr(sample_clocks, "board_of", lambda _: Board(0))
     monkeypatch.setattr(sample_clocks, "_PERIOD_S", 0.002)
-    monkeypatch.setattr(turns, "_RECOVERY_S", 0.0)
-    monkeypatch.setattr(turns, "_MOST_THROTTLED_BLOCKS", 3)
+    monkeypatch.setattr(device_blocks, "_RECOVERY_S", 0.0)
+    monkeypatch.setattr(device_blocks, "_MOST_LEFT_OUT", 3)
     nvml.fake_nvml_set_reading(0, b"throttle_reasons", 0x40)
     callables = {"fast": lambda: machine.kernel(20_000), "slow": lambda: machine.kernel(40_000)}
     found = compare(callables, stream=machine.stream, blocks=40, seconds=0.01, calls_per_sample=1)
     assert (found.blocks, found.comparisons, found.no_verdict_code) == (0, (), "E_GPU_THROTTLED")
+
+
+@on_fakes
+def test_spans_with_launch_gaps_are_not_compared_with_spans_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an H100 a kernel of 5.7 us took 28.7 us where the stream was not held."""
+    machine = Machine()
+    monkeypatch.setattr(device_blocks, "_MOST_LEFT_OUT", 3)
+
+    def waiting() -> None:
+        machine.kernel(20_000)
+        machine.synchronize()
+
+    callables = {"held": lambda: machine.kernel(20_000), "waiting": waiting}
+    given = {"stream": machine.stream, "blocks": 40, "seconds": 0.005, "calls_per_sample": 1, "gate_timeout_s": 0.02}
+    found = compare(callables, **given)
+    assert (found.blocks, found.comparisons, found.no_verdict_code) == (0, (), "E_UNLIKE_QUANTITIES")
+    assert "waiting without a gate" in found.why_no_verdict
+    alike = compare(callables, method="context_span", **{**given, "blocks": 6})
+    assert (alike.blocks, len(alike.comparisons)) == (6, 1)
 
 
 @on_fakes
