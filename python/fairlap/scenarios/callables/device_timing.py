@@ -146,10 +146,16 @@ def measured_alone(timed: Timed, name: str, **options: Any) -> Measurement:
             options["seconds"] = min(options.get("seconds") or _A_WHILE_S, _A_WHILE_S)
         regime.before_turn()
         found = clocks.applied(measure(call, **settled, **options))
-    if not regime.kind:
-        return found
-    settings = {**found.settings, "regime": regime.text}
+        settings = {**found.settings, **({"regime": regime.text} if regime.kind else {})}
+        if timed.options["cache"] == "flush" and not found.interrupted:
+            warm = measure(call, **{**settled, **options, **_A_WHILE, "cache": "warm", "warmup": 1})
+            settings["warm_cache"] = _beside_warm(found.median_ns, warm.median_ns)
     return replace(found, settings=settings, warnings=(*found.warnings, *regime.notices))
+
+
+def _beside_warm(cold_ns: float, warm_ns: float) -> str:
+    """Show that cold is not warm: ``3.1 us, a cold call takes 1.74× as long``."""
+    return f"{quantity_text.duration(warm_ns)}, a cold call takes {quantity_text.times(cold_ns / warm_ns)} as long"
 
 
 def kernels_of(timed: Timed, name: str) -> Kernels:
