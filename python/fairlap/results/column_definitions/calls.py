@@ -119,8 +119,8 @@ class Calls(Subject, frozen=True, kw_only=True):
     gpu_sm_mhz: Annotated[
         dict[str, float],
         _utilisation(
-            "Clock of the GPU's multiprocessors before the first turn of its processes, while calls were timed, and after "
-            "the last turn: start, measured and end, medians."
+            "Clock of the GPU's multiprocessors before the first turn of its processes, while calls were timed, and "
+            "after the last turn: start, measured and end, medians."
         ),
     ]
     gpu_temperature_c: Annotated[dict[str, float], _utilisation("The GPU's temperature before and after.")]
