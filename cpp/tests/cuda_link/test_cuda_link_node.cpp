@@ -81,7 +81,8 @@ TEST("a device is found whatever letters its address is written with") {
   CHECK(node_of_device("0000:AF:00.0", sys.path()) == std::optional(3));
   CHECK(!node_of_device("0000:AE:00.0", sys.path()));
   constexpr int kSlotOfAf = 0xae;  // the fake's slots begin at bus 1
-  CHECK(placed(SysFolder("0000:af:00.0", "0"), kSlotOfAf).node == placed(SysFolder("0000:01:00.0", "0")).node);
+  CHECK(placed(SysFolder("0000:af:00.0", "0"), kSlotOfAf).node ==
+        placed(SysFolder("0000:01:00.0", "0")).node);
 }
 
 TEST("without a node, or with one that is not there, slots stay where they are and feed") {
