@@ -86,6 +86,8 @@ class SampleClocks:
 
     def applied(self, measured: Measurement) -> Measurement:
         """Add the clock of each sample, and leave out those during which the GPU was slowed down."""
+        import numpy as np
+
         from fairlap.engine.cuda.stream_measurement import StreamMeasurement
 
         if not isinstance(measured, StreamMeasurement):
@@ -99,7 +101,9 @@ class SampleClocks:
             return _with_setting(measured, "not known: NVML gave no reading")
         begun_ns, ended_ns = _intervals(measured)
         mhz = clocks.mean(begun_ns, ended_ns)
-        measured = _with_setting(replace(measured, sm_mhz=mhz), _range_text(mhz))
+        usual = float(np.median(mhz))
+        quantities = {name: replace(each, sm_mhz=usual) for name, each in measured.quantities.items()}
+        measured = _with_setting(replace(measured, quantities=quantities, sm_mhz=mhz), _range_text(mhz))
         reasons = self._series.get(_REASONS)
         return measured if reasons is None else _without(measured, reasons.mean(begun_ns, ended_ns) > 0)
 
@@ -161,14 +165,6 @@ def cycles_of(measured: Measurement) -> float | None:
         return None
     cycles = measured.headline.values * mhz / 1e3
     return float(np.nanmedian(cycles)) if np.isfinite(cycles).any() else None
-
-
-def usual_mhz(measured: Measurement) -> float | None:
-    """Take the median over the samples; None where the clock is not known."""
-    import numpy as np
-
-    mhz = getattr(measured, "sm_mhz", None)
-    return None if mhz is None else float(np.median(mhz))
 
 
 def all_are_throttled(measured: Measurement) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from fairlap import quantity_text, verdict
 from fairlap.engine.measurement import Measurement, Notice
-from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled, usual_mhz
+from fairlap.meters.sample_clocks import SampleClocks, all_are_throttled
 from fairlap.meters.stolen_time import E_GPU_THROTTLED
 
 THROTTLED, UNLIKE_GATES = "W_THROTTLED_BLOCKS", "W_UNLIKE_GATES"
@@ -36,7 +36,7 @@ class DeviceBlocks:
         return measured if self._clocks is None else self._clocks.applied(measured)
 
     def mhz(self, measured: Measurement) -> float | None:
-        return usual_mhz(self.with_clocks(measured))
+        return self.with_clocks(measured).headline.sm_mhz
 
     def counts(self, block: Mapping[str, Measurement]) -> bool:
         """Whether the block of these callables, by name, counts."""

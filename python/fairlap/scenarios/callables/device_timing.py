@@ -16,7 +16,7 @@ from fairlap.engine.cuda.kernel_file import Launch, loaded_kernels
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.engine.measurement_document import KernelOfCall, KernelsOfCall
 from fairlap.errors import FairlapError, InvalidRequest, described
-from fairlap.meters.sample_clocks import SampleClocks, usual_mhz
+from fairlap.meters.sample_clocks import SampleClocks
 from fairlap.scenarios.callables.regime import regime_named
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def measured_alone(timed: Timed, name: str, **options: Any) -> Measurement:
             load = measure(call, **settled, **{**options, **_A_WHILE})
             if load.interrupted:
                 raise KeyboardInterrupt
-            return usual_mhz(clocks.applied(load))
+            return clocks.applied(load).headline.sm_mhz
 
         regime.load(work_a_while)
         if regime.kind == "burst" and options.get("samples") is None:

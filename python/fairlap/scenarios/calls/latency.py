@@ -63,6 +63,7 @@ def measured_message(
             # JSON has no NaN or infinity.
             floor={key: value if math.isfinite(value) else None for key, value in quantity.floor.items()},
             gate=quantity.gate,
+            sm_mhz=quantity.sm_mhz,
         )
         for name, quantity in measured.items()
     ]
