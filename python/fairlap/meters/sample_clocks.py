@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fairlap.engine.measurement import Measurement, Notice, Quantity
 from fairlap.machine.hardware.cuda_devices import Board, board_of
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from fairlap.engine.cuda.stream_measurement import StreamMeasurement
     from fairlap.engine.sampling.telemetry import Sampler
+
+AnyMeasurement = TypeVar("AnyMeasurement", bound=Measurement)
 
 THROTTLED = "throttled"  # why a sample is not a number
 W_THROTTLED_SAMPLES = "W_THROTTLED_SAMPLES"
@@ -84,14 +86,15 @@ class SampleClocks:
         if (device := getattr(measured, "device", None)) is not None:
             self.start(device)
 
-    def applied(self, measured: Measurement) -> Measurement:
+    def applied(self, measured: AnyMeasurement) -> AnyMeasurement:
         """Add the clock of each sample, and leave out those during which the GPU was slowed down."""
-        import numpy as np
-
         from fairlap.engine.cuda.stream_measurement import StreamMeasurement
 
-        if not isinstance(measured, StreamMeasurement):
-            return measured
+        return cast("AnyMeasurement", self._applied(measured)) if isinstance(measured, StreamMeasurement) else measured
+
+    def _applied(self, measured: StreamMeasurement) -> StreamMeasurement:
+        import numpy as np
+
         self.start(measured.device)
         if self._sampler is None:
             return _with_setting(measured, f"not known: {self.absent}")

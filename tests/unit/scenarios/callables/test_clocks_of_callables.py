@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from cuda_on_fakes import Machine, on_fakes
@@ -69,7 +71,13 @@ def test_spans_with_launch_gaps_are_not_compared_with_spans_without(monkeypatch:
         machine.synchronize()
 
     callables = {"held": lambda: machine.kernel(20_000), "waiting": waiting}
-    given = {"stream": machine.stream, "blocks": 40, "seconds": 0.005, "calls_per_sample": 1, "gate_timeout_s": 0.02}
+    given: dict[str, Any] = {
+        "stream": machine.stream,
+        "blocks": 40,
+        "seconds": 0.005,
+        "calls_per_sample": 1,
+        "gate_timeout_s": 0.02,
+    }
     found = compare(callables, **given)
     assert (found.blocks, found.comparisons, found.no_verdict_code) == (0, (), "E_UNLIKE_QUANTITIES")
     assert "waiting without a gate" in found.why_no_verdict

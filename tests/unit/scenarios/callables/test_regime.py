@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from cuda_on_fakes import Machine, on_fakes
@@ -74,7 +75,7 @@ def test_every_turn_of_a_burst_begins_with_a_rest(monkeypatch: pytest.MonkeyPatc
     machine, rests = Machine(), list[str]()
     monkeypatch.setattr(Regime, "before_turn", lambda self: rests.append(self.kind))
     callables = {"fast": lambda: machine.kernel(20_000), "slow": lambda: machine.kernel(40_000)}
-    given = {"stream": machine.stream, "blocks": 6, "seconds": 0.005, "calls_per_sample": 1}
+    given: dict[str, Any] = {"stream": machine.stream, "blocks": 6, "seconds": 0.005, "calls_per_sample": 1}
     found = compare(callables, regime="burst", **given)
     assert rests == ["burst"] * 12
     assert found.regime.startswith("burst")
@@ -98,7 +99,7 @@ def test_callables_are_timed_at_the_clock_that_load_leads_to(monkeypatch: pytest
         machine.kernel(length_ns)
 
     callables = {"fast": lambda: kernel(20_000), "slow": lambda: kernel(40_000)}
-    given = {"stream": machine.stream, "blocks": 6, "seconds": 0.005, "calls_per_sample": 1}
+    given: dict[str, Any] = {"stream": machine.stream, "blocks": 6, "seconds": 0.005, "calls_per_sample": 1}
     found = compare(callables, regime="sustained", **given)
     assert found.regime.endswith("at 1605 MHz")
     assert "sustained" in str(found)
