@@ -3,7 +3,7 @@
 namespace fairlap::cuda {
 
 SampleTable::SampleTable(std::size_t capacity, std::span<const Quantity> quantities)
-    : capacity_(capacity), started_(capacity * sizeof(double)) {
+    : capacity_(capacity), started_(std::make_unique<loop::PrefaultedMemory>(capacity * sizeof(double))) {
   for (const Quantity quantity : quantities) {
     columns_[index(quantity)] = std::make_unique<loop::PrefaultedMemory>(capacity * sizeof(double));
   }
@@ -14,7 +14,7 @@ std::span<const double> SampleTable::column(Quantity quantity) const noexcept {
 }
 
 std::span<const double> SampleTable::started_ns() const noexcept {
-  return started_.as<double>().first(size_);
+  return std::span<const double>(started_->as<double>()).first(size_);
 }
 
 std::size_t SampleTable::add_row() noexcept {

@@ -49,7 +49,7 @@ class SampleTable {
   // Opens a row of NaN and gives its number.
   std::size_t add_row() noexcept;
   void set(std::size_t row, Quantity quantity, double value_ns) noexcept { cells(quantity)[row] = value_ns; }
-  void set_started(std::size_t row, double time_ns) noexcept { started_.as<double>()[row] = time_ns; }
+  void set_started(std::size_t row, double time_ns) noexcept { started_->as<double>()[row] = time_ns; }
 
   // Every quantity of the row becomes NaN. The first reason given counts.
   void invalidate(std::size_t row, Invalid reason) noexcept;
@@ -71,7 +71,7 @@ class SampleTable {
 
   std::size_t capacity_;
   std::size_t size_ = 0;
-  loop::PrefaultedMemory started_;
+  std::unique_ptr<loop::PrefaultedMemory> started_;
   std::array<std::unique_ptr<loop::PrefaultedMemory>, kQuantities> columns_;
   std::array<std::size_t, kInvalidReasons> counts_{};
 };
