@@ -93,3 +93,5 @@ TEST("without a node, or with one that is not there, slots stay where they are a
   }
   CHECK(!placed(SysFolder("0000:02:00.0", "0")).node);
 }
+
+TEST_MAIN()

@@ -96,18 +96,16 @@ def test_each_sample_has_the_clock_of_its_time(nvml: ctypes.CDLL) -> None:
 def test_samples_of_a_slowed_device_are_left_out_whatever_they_took(
     nvml: ctypes.CDLL, reason: int, left_out: int
 ) -> None:
-    with SampleClocks() as clocks:
-        times = times_at(nvml, clocks, b"throttle_reasons", (0, reason, 0))
-        started = [times[0], times[0] + 1, times[1], times[1] + 1, times[2], times[2] + 1]
-        for values in ([1.0, 1.0, 9.0, 9.0, 1.0, 1.0], [9.0, 9.0, 1.0, 1.0, 9.0, 9.0]):
-            found = clocks.applied(measured(started, values))
-            assert isinstance(found, StreamMeasurement)
-            assert np.isnan(found.device_span_ns[2]) == bool(left_out)
-            assert np.isnan(found.host_issue_ns[2]) == bool(left_out)
-            assert np.isfinite(found.device_span_ns[[0, 4]]).all()
-            assert bool(found.invalid.get("throttled", 0)) is bool(left_out)
-            assert [each.code for each in found.warnings] == ["W_THROTTLED_SAMPLES"] * left_out
-            assert not all_are_throttled(found)
+    for values in ([1.0, 1.0, 9.0, 9.0, 1.0, 1.0], [9.0, 9.0, 1.0, 1.0, 9.0, 9.0]):
+        with SampleClocks() as clocks:
+            times = times_at(nvml, clocks, b"throttle_reasons", (0, reason, 0))
+            found = clocks.applied(measured(short_samples_at(times), values))
+        assert np.isnan(found.device_span_ns[2]) == bool(left_out)
+        assert np.isnan(found.host_issue_ns[2]) == bool(left_out)
+        assert np.isfinite(found.device_span_ns[[0, 4]]).all()
+        assert bool(found.invalid.get("throttled", 0)) is bool(left_out)
+        assert [each.code for each in found.warnings] == ["W_THROTTLED_SAMPLES"] * left_out
+        assert not all_are_throttled(found)
 
 
 def test_a_measurement_of_a_slowed_device_has_no_sample_left(nvml: ctypes.CDLL) -> None:

@@ -25,7 +25,7 @@ class DeviceBlocks:
     def __init__(self, clocks: SampleClocks | None) -> None:
         self._clocks = clocks
         self._kept = self._throttled = self._unlike = 0
-        self._who = ""
+        self._who = self._not_held = ""
 
     def begin(self, first: Measurement) -> None:
         """Read the clock of the device from the first measurement on."""
@@ -37,6 +37,14 @@ class DeviceBlocks:
 
     def mhz(self, measured: Measurement) -> float | None:
         return self.with_clocks(measured).headline.sm_mhz
+
+    def can_hold(self, firsts: Mapping[str, Measurement]) -> bool:
+        """Whether the stream can be held for all callables alike, by the first measurement of each."""
+        waiting = [name for name, first in firsts.items() if _waits_for_the_device(first)]
+        if waiting and len(waiting) < len(firsts):
+            self._not_held = f"the stream is held for none of them, because {', '.join(waiting)} waits for the GPU"
+            return False
+        return True
 
     def counts(self, block: Mapping[str, Measurement]) -> bool:
         """Whether the block of these callables, by name, counts."""
@@ -61,7 +69,8 @@ class DeviceBlocks:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        return left_out(self._throttled, self._unlike, self._who)
+        alike = (Notice(UNLIKE_GATES, f"launch gaps are in all spans: {self._not_held}"),) if self._not_held else ()
+        return (*left_out(self._throttled, self._unlike, self._who), *alike)
 
     @property
     def why_none(self) -> tuple[str, str]:
@@ -70,6 +79,12 @@ class DeviceBlocks:
         if not codes:
             return "", ""
         return f"{self.notices[0].text} [{codes[0]}]", codes[0]
+
+
+def _waits_for_the_device(first: Measurement) -> bool:
+    """Whether it lost the gate before its samples, or in all of them."""
+    timed_out = getattr(first, "invalid", {}).get("gate_timed_out", 0)
+    return first.headline.gate == "none" or timed_out == first.samples > 0
 
 
 def left_out(throttled: int, unlike: int, who: str) -> tuple[Notice, ...]:

@@ -183,6 +183,12 @@ class Turns:
             arm.quantity = first.headline.name
             arm.first_ns = first.median_ns
             arm.warnings = first.warnings
+        if "gate" not in self._options and not self.on_device.can_hold(
+            {arm.name: firsts[at] for at, arm in enumerate(self.arms)}
+        ):
+            self._options["gate"] = "none"
+            return self.warm_up()
+        for arm, first in zip(self.arms, firsts, strict=True):
             if arm.done is None and self._options["stream"] is None and not self._answers.are_compared:
                 on = self._answers.in_turn(self.arms.index(arm)).on[0]
                 require_started(arm.fn, on.args, on.kwargs, first)

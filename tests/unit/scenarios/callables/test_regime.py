@@ -32,13 +32,18 @@ def test_a_load_goes_on_until_the_clock_is_steady(monkeypatch: pytest.MonkeyPatc
     clock, sustained = Clock(monkeypatch), Regime("sustained")
     sustained.load(clock.work)
     assert 10.0 < clock.now_s < 12.5
-    assert (sustained.text, sustained.notices) == (f"sustained, after {clock.now_s:.3g} s of load at 1500 MHz", ())
+    assert sustained.text.endswith("s of load at 1500 MHz")
+    assert sustained.notices == ()
 
 
 def test_a_clock_that_never_settles_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, sustained = Clock(monkeypatch), Regime("sustained")
-    looks = iter(range(10_000))
-    sustained.load(lambda: clock.work() * (1.0 if next(looks) // 10 % 2 else 0.9))
+
+    def falling() -> float:
+        clock.work()
+        return 2000.0 * 0.98**clock.now_s
+
+    sustained.load(falling)
     assert clock.now_s == pytest.approx(60.0, abs=0.2)
     assert [each.code for each in sustained.notices] == ["W_CLOCK_NOT_STEADY"]
 
