@@ -15,6 +15,7 @@
 #include "cuda/device/device_identity.hpp"
 #include "cuda/device/device_report.hpp"
 #include "cuda/driver/device_code.hpp"
+#include "cuda/sampling/cache_flush.hpp"
 #include "cuda/sampling/graph_replay.hpp"
 #include "cuda/stream/stream_run.hpp"
 
@@ -136,6 +137,17 @@ void register_cuda(py::module_& module) {
         return found;
       },
       "The PCI address and the UUID of each device, in CUDA's order. Starts the driver and no device.");
+  module.def(
+      "stream_cache_bytes",
+      [](std::optional<std::uintptr_t> stream, int device) {
+        const py::gil_scoped_release no_lock;
+        const cuda::Driver& driver = cuda::Driver::of_this_process();
+        const auto borrowed = cuda::BorrowedStream::borrow(driver, stream, device);
+        return cuda::device_attribute(driver, borrowed.context().device(),
+                                      cuda::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+      },
+      py::arg("stream").none(true), py::arg("device"),
+      "The L2 cache of the device that a stream is of; 0 where the driver does not report it.");
   module.def("time_on_stream", &time_on_stream, py::arg("calls"), py::arg("stream").none(true),
              py::arg("device"), py::arg("clock"), py::kw_only(), py::arg("method"), py::arg("samples"),
              py::arg("seconds"), py::arg("target"), py::arg("calls_per_sample"), py::arg("quantum_share"),

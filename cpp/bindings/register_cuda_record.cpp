@@ -141,6 +141,10 @@ void register_cuda_record(py::module_& module) {
   py::class_<StreamRecordView>(module, "StreamRecord", "The result of one run on a stream.")
       .def_property_readonly("columns", &columns)
       .def_property_readonly("invalid", &invalid)
+      .def_property_readonly(
+          "started_ns",
+          [](const StreamRecordView& self) { return Samples{self.record, self.record->table->started_ns()}; },
+          "When the host began each sample, on the engine's clock since its calibration.")
       .def_property_readonly("kernels", &kernels)
       .def_property_readonly("streams", &streams)
       .def_property_readonly("last_sample", &last_sample)

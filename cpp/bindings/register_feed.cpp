@@ -320,5 +320,13 @@ void register_feed(py::module_& module) {
       .def("close", &Feeder::close,
            "End the threads; returns the numbers of the batches that are still held.")
       .def_property_readonly("batches", [](const Feeder& self) { return self.staging().batches(); })
+      .def_property_readonly(
+          "host_node",
+          [](const Feeder& self) -> std::optional<int> {
+            const feed::Link* const link = self.staging().lending()->link();
+            return link == nullptr ? std::nullopt : link->host_node();
+          },
+          "The memory node that the pinned slots were put on, which is the device's; None where it is not "
+          "known.")
       .def_property_readonly("stalls", [](const Feeder& self) { return self.staging().stalls(); });
 }

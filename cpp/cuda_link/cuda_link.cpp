@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/device/device_identity.hpp"
 #include "cuda/driver/current_context.hpp"
 #include "cuda/driver/relaxed_capture.hpp"
 #include "cuda/gate/patience.hpp"
+#include "cuda_link/host_node.hpp"
 #include "cuda_link/link_failures.hpp"
 
 namespace fairlap::cuda_link {
@@ -26,6 +28,15 @@ class InContext {
   cuda::RelaxedCapture relaxed_;
   cuda::CurrentContext current_;
 };
+
+// The node that the slots are on after this; none where the device's is not known or they cannot be moved.
+std::optional<int> near_device(const cuda::BorrowedContext& context, const feed::HostSlots& host,
+                               const std::string& sys_folder) {
+  const cuda::DeviceIdentity identity = cuda::identity_of(context.driver(), context.device());
+  const std::optional<int> node = node_of_device(identity.pci_bus_id, sys_folder);
+  if (!node || !move_to_node(host.memory, host.stride * host.count, *node)) return std::nullopt;
+  return node_of_page(host.memory);
+}
 
 }  // namespace
 
@@ -48,6 +59,7 @@ CudaLink::CudaLink(cuda::BorrowedContext context, const feed::HostSlots& host,
     : host_(host),
       patience_(settings.patience),
       context_(std::move(context)),
+      host_node_(near_device(context_, host, settings.sys_folder)),
       pinned_(context_, host.memory, host.stride * host.count),
       memory_(context_, host.stride * host.count),
       stream_(context_) {

@@ -6,6 +6,8 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,10 +21,12 @@ struct CudaLinkSettings {
   // A device that is still at work on a slot when all this ends is waited for so long; then its memory is
   // left where it is, since freeing would wait without end.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);
+  std::string sys_folder = "/sys";  // in which the kernel says to which memory a device is attached
 };
 
-// Slots on a CUDA device, copied to from slots that are pinned, on a stream of our own in the framework's
-// context. Everything is allocated at the beginning, but for events of slots that many streams use.
+// Slots on a CUDA device, copied to from slots that are pinned, on the device's own memory node where there
+// are several, on a stream of our own in the framework's context. Everything is allocated at the beginning,
+// but for events of slots that many streams use.
 class CudaLink final : public feed::Link {
  public:
   // Throws BadStream when the device is not there or has not been used yet, and LinkFailed.
@@ -39,6 +43,7 @@ class CudaLink final : public feed::Link {
   void used_by_unknown(std::size_t slot) noexcept override;
   [[nodiscard]] bool has_arrived(std::size_t slot) override;
   void given_back(std::size_t slot, bool all_named) noexcept override;
+  [[nodiscard]] std::optional<int> host_node() const noexcept override { return host_node_; }
 
  private:
   // A consumer's stream. The default stream of a thread is another one in another thread.
@@ -67,6 +72,7 @@ class CudaLink final : public feed::Link {
   feed::HostSlots host_;
   std::chrono::nanoseconds patience_;
   cuda::BorrowedContext context_;
+  std::optional<int> host_node_;  // before the memory is pinned, since pinned pages do not move
   cuda::RegisteredMemory pinned_;
   cuda::DeviceMemory memory_;
   cuda::PrivateStream stream_;

@@ -44,6 +44,8 @@ FAKE_CUDA_API void fake_cuda_set_device_count(int count);
 FAKE_CUDA_API void fake_cuda_set_driver_version(int version); /* 1000 * major + 10 * minor */
 FAKE_CUDA_API void fake_cuda_set_device_attribute(int device, int attribute, int value);
 FAKE_CUDA_API void fake_cuda_set_device_memory(int device, uint64_t bytes);
+/* What of the L2 cache a framework has set aside for lines that persist (0 by default). */
+FAKE_CUDA_API void fake_cuda_set_aside_for_persisting(int device, uint64_t bytes);
 /* Where a device sits (its own number by default): slot n has PCI bus n + 1, as board n of the fake NVML. */
 FAKE_CUDA_API void fake_cuda_set_device_slot(int device, int slot);
 /* The UUID as 32 hexadecimal digits, with or without dashes; an instance of a MIG device has its own. */
@@ -122,6 +124,9 @@ FAKE_CUDA_API int64_t fake_cuda_outstanding(const char* kind); /* -1: no such ki
 /* Uses of what had been given back, since the last reset; and their texts, NULL beyond the last. */
 FAKE_CUDA_API int64_t fake_cuda_misuses(void);
 FAKE_CUDA_API const char* fake_cuda_misuse(int64_t number);
+/* Resets of persisting cache lines while the context had work to do. The driver's documentation has them take
+ * effect on function return, so that work may make lines persist again before the next sample. */
+FAKE_CUDA_API int64_t fake_cuda_resets_while_busy(void);
 /* Device work that has not ended at the present now; stream 0 counts every stream of every device. */
 FAKE_CUDA_API int64_t fake_cuda_pending_work(uint64_t stream);
 /* Calls that are blocked in a wait at this moment, over all threads. */

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "feed/dlpack_abi.hpp"
@@ -37,6 +38,9 @@ class Link {
 
   [[nodiscard]] virtual dlpack::Device device() const noexcept = 0;
   [[nodiscard]] virtual void* memory(std::size_t slot) const noexcept = 0;
+
+  // The memory node that the slots in host memory were put on, for being near the device.
+  [[nodiscard]] virtual std::optional<int> host_node() const noexcept { return std::nullopt; }
 
   // By those who fill. Both throw LinkFailed.
   virtual SlotUse use_of(std::size_t slot) = 0;

@@ -11,7 +11,7 @@ import pytest
 from fairlap.engine.cuda.request import Rotate
 from fairlap.engine.cuda.stream_calls import time_on_stream
 from fairlap.engine.measurement import CallableRaised
-from fairlap.errors import NotAvailable
+from fairlap.errors import InvalidRequest, NotAvailable
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_after_a_flush_the_same_copy_takes_longer(stream: Any, small: tuple[Any,
     source, target = small
     warm = time_on_stream(lambda: target.copy_(source), stream=stream, samples=200, calls_per_sample=1)
     cold = time_on_stream(lambda: target.copy_(source), stream=stream, samples=200, cache="flush")
-    assert "flushed with" in cold.settings["cache"]
+    assert "flushed" in cold.settings["cache"]
     assert cold.calls_per_sample == 1
     assert cold.median_ns > warm.median_ns, f"{warm}\n{cold}"
 
@@ -40,6 +40,13 @@ def test_rotated_arguments_are_cold_too(torch: Any, stream: Any, small: tuple[An
     )
     assert "W_ROTATION_SMALL" not in {notice.code for notice in cold.warnings}
     assert cold.median_ns > warm.median_ns, f"{warm}\n{cold}"
+
+
+def test_rotated_arguments_that_fit_into_the_cache_are_refused(stream: Any, small: tuple[Any, Any]) -> None:
+    source, target = small
+    with pytest.raises(InvalidRequest) as caught:
+        time_on_stream(lambda to, of: to.copy_(of), stream=stream, samples=10, cache=Rotate([small, (target, source)]))
+    assert caught.value.code == "E_ROTATION"
 
 
 def test_a_chain_of_launches_becomes_one_graph_of_as_many_nodes(torch: Any, stream: Any) -> None:

@@ -249,6 +249,7 @@ def test_a_board_that_stays_hot_is_tried_again_and_then_no_ratio_is_claimed(
     assert (process.repeats, process.machine[SLOWED]) == (repeated_processes.MOST_REPEATS, 1.0)
     assert process.energy is not None
     assert process.energy.device_slowed_share == (0.0 if seen_by == "fairlap" else 1.0)
+    assert process.energy.device_sm_mhz == 1980.0
     assert len(process.device_states) == 2
     stolen = stolen_time([process])
     assert stolen.refusal_on_device()[1] == E_GPU_THROTTLED

@@ -19,6 +19,8 @@ from fairlap.cli import _engine_required
 from fairlap.cli.races import recorder
 from fairlap.engine import _native
 from fairlap.engine.cuda.libraries import native_errors_explained
+from fairlap.engine.cuda.request import Rotate, StreamRequest, require_cold
+from fairlap.engine.cuda.streams import StreamHandle
 from fairlap.errors import FairlapError
 from fairlap.frameworks.contract import RANKS
 from fairlap.judgement.own_checks import why_tests_failed
@@ -48,6 +50,7 @@ from fairlap.request.fields.source import Source
 from fairlap.request.names import Contestants
 from fairlap.request.work import Work
 from fairlap.results.work_result import WorkResult
+from fairlap.scenarios.callables.device_blocks import left_out
 from fairlap.scenarios.callables.judging import why_not_compared
 from fairlap.scenarios.callables.untrusted.arms import Arm
 from fairlap.scenarios.callables.untrusted.on_device import referee_device
@@ -105,6 +108,23 @@ def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
 def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
     text, code = StolenTime(device_slowed=(0.0, 0.31), blocks=2).refusal_on_device()
     return code, text
+
+
+@case("E_ROTATION")
+def _(_folder: Path, patch: pytest.MonkeyPatch) -> Made:
+    patch.setattr(_native, "stream_cache_bytes", lambda stream, device: 64 << 20)
+    rotation = Rotate([(memoryview(bytes(8)),), (memoryview(bytearray(8)),)])
+    return raised(require_cold, StreamRequest("device_span", "auto", rotation, False, True), StreamHandle(0, 0, ""))
+
+
+@case("W_THROTTLED_BLOCKS")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    return noticed(left_out(3, 0, ""))
+
+
+@case("W_UNLIKE_GATES")
+def _(_folder: Path, _patch: pytest.MonkeyPatch) -> Made:
+    return noticed(left_out(0, 3, "a behind stream_wait, b without a gate"))
 
 
 @case("W_GPU_MEMORY")

@@ -10,7 +10,7 @@ constexpr int kAny = std::numeric_limits<int>::max();
 // Devices of 10.x and 11.x multiply matrices of these types by instructions on a memory of their own
 // (tcgen05), which no kernel here uses; later devices are not known. From 10.3 on, products of fp64 are
 // emulated.
-constexpr int kLastOfAmpereAndAda = 89;
+constexpr int kAda = 89, kLastOfAmpereAndAda = kAda;
 constexpr int kHopper = 90;
 constexpr int kFirstOfSmallBlackwell = 120, kLastOfSmallBlackwell = 129;
 
@@ -18,6 +18,7 @@ constexpr Filling kFp32{.mask = 0x807fffff, .bits = 0x3f000000};
 constexpr Filling kFp64{.mask = 0x800fffff, .bits = 0x3fe00000};  // the upper half; any bits may be the lower
 constexpr Filling kFp16{.mask = 0x83ff83ff, .bits = 0x38003800};
 constexpr Filling kBf16{.mask = 0x807f807f, .bits = 0x3f003f00};
+constexpr Filling kFp8{.mask = 0x87878787, .bits = 0x30303030};  // e4m3: four bits of exponent
 constexpr Filling kInteger{.mask = 0xffffffff, .bits = 0};
 
 constexpr double operations_of(int m, int n, int k) { return 2.0 * m * n * k; }
@@ -172,6 +173,18 @@ void add_of_ampere(std::vector<RoofKernel>& all) {
   }
 }
 
+// Products of fp8 began with Ada.
+void add_of_ada(std::vector<RoofKernel>& all) {
+  RoofKernel kernel =
+      ampere("fp8", "mma.m16n8k32.e4m3, sums in fp32", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+             kFp32, kFp8, operations_of(16, 8, 32));
+  kernel.least_capability = kAda;
+  kernel.ptx_version = "8.4";
+  kernel.target = "sm_89";
+  all.push_back(kernel);
+  all.push_back(small_blackwell(kernel));
+}
+
 struct HopperType {
   std::string_view number_type;
   std::string_view plain;
@@ -189,6 +202,8 @@ constexpr HopperType kHopperTypes[] = {
      "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", kFp16, 16, ", 1, 1, 0, 0"},
     {"bf16", "wgmma.m64n256k16.bf16", "wgmma.m64n256k16.bf16, swizzled",
      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", kBf16, 16, ", 1, 1, 0, 0"},
+    {"fp8", "wgmma.m64n256k32.e4m3, sums in fp32", "wgmma.m64n256k32.e4m3, sums in fp32, swizzled",
+     "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3", kFp8, 32, ", 1, 1"},
     {"int8", "wgmma.m64n256k32.s8", "wgmma.m64n256k32.s8, swizzled",
      "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8", kInteger, 32, ""},
 };
@@ -203,6 +218,7 @@ std::vector<RoofKernel> all_roof_kernels() {
   all.push_back(turing("int8", "mma.m8n8k16.s8", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2, 1,
                        kInteger, kInteger, operations_of(8, 8, 16)));
   add_of_ampere(all);
+  add_of_ada(all);
   for (const HopperType& type : kHopperTypes) {
     all.push_back(hopper(type.number_type, type.plain, type.operation, type.factor, type.depth, type.ending,
                          kPlainTiles));

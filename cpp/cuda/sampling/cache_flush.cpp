@@ -18,7 +18,8 @@ std::size_t flush_bytes(const BorrowedContext& context) {
   return static_cast<std::size_t>(cache_bytes) * kFlushPerCache;
 }
 
-// Resetting costs a call into the driver for every sample, so it is done only where lines can persist at all.
+}  // namespace
+
 bool lines_can_persist(const BorrowedContext& context) {
   const Driver& driver = context.driver();
   if (device_attribute(driver, context.device(), CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE) == 0)
@@ -29,8 +30,6 @@ bool lines_can_persist(const BorrowedContext& context) {
   return set_aside > 0;
 }
 
-}  // namespace
-
 int device_attribute(const Driver& driver, CUdevice device, CUdevice_attribute attribute) {
   int value = 0;
   driver.cuDeviceGetAttribute(&value, attribute, device);
@@ -38,12 +37,9 @@ int device_attribute(const Driver& driver, CUdevice device, CUdevice_attribute a
 }
 
 CacheFlush::CacheFlush(const BorrowedContext& context)
-    : driver_(context.driver()),
-      memory_(context, flush_bytes(context)),
-      resets_persisting_lines_(lines_can_persist(context)) {}
+    : driver_(context.driver()), memory_(context, flush_bytes(context)) {}
 
 void CacheFlush::enqueue(CUstream stream) const {
-  if (resets_persisting_lines_) driver_.cuCtxResetPersistingL2Cache();
   driver_.cuMemsetD32Async(memory_.handle(), 0u, memory_.bytes() / sizeof(std::uint32_t), stream);
 }
 

@@ -37,6 +37,11 @@ void DeviceSteps::begin(SampleTable& table, const SampleShape& shape, const Guar
   lost_records_ = 0;
 }
 
+void DeviceSteps::reset_persisting_lines() {
+  const CurrentContext current(driver_, stream_.context().handle());
+  driver_.cuCtxResetPersistingL2Cache();
+}
+
 void DeviceSteps::flush_cache() {
   const CurrentContext current(driver_, stream_.context().handle());
   means_.flush->enqueue(stream_.handle());
@@ -155,6 +160,7 @@ void DeviceSteps::store(std::size_t slot, const HostStamps& stamps) {
   const Slot& here = slots_[slot];
   const auto calls = static_cast<double>(shape_.calls_per_sample);
   const std::size_t row = table_->add_row();
+  table_->set_started(row, clock_.ns_of(stamps.started - clock_.calibration().origin.ticks));
   const double issue_ns = clock_.ns_of(stamps.issued - stamps.started) - clock_.floor().bias_ns;
   table_->set(row, Quantity::host_issue_ns, issue_ns / calls);
   if (shape_.method == Method::device_span || shape_.method == Method::context_span) {

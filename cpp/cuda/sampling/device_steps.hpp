@@ -42,6 +42,7 @@ class DeviceSteps final : public SampleSteps {
   [[nodiscard]] std::size_t lost_records() const noexcept { return lost_records_; }
   [[nodiscard]] double longest_tail_ns() const noexcept { return longest_tail_ns_; }
 
+  void reset_persisting_lines() override;
   void flush_cache() override;
   void close_gate() override;
   void open_gate(std::size_t slot) noexcept override;

@@ -2,7 +2,8 @@
 
 namespace fairlap::cuda {
 
-SampleTable::SampleTable(std::size_t capacity, std::span<const Quantity> quantities) : capacity_(capacity) {
+SampleTable::SampleTable(std::size_t capacity, std::span<const Quantity> quantities)
+    : capacity_(capacity), started_(std::make_unique<loop::PrefaultedMemory>(capacity * sizeof(double))) {
   for (const Quantity quantity : quantities) {
     columns_[index(quantity)] = std::make_unique<loop::PrefaultedMemory>(capacity * sizeof(double));
   }
@@ -10,6 +11,10 @@ SampleTable::SampleTable(std::size_t capacity, std::span<const Quantity> quantit
 
 std::span<const double> SampleTable::column(Quantity quantity) const noexcept {
   return has(quantity) ? std::span<const double>(cells(quantity)).first(size_) : std::span<const double>();
+}
+
+std::span<const double> SampleTable::started_ns() const noexcept {
+  return std::span<const double>(started_->as<double>()).first(size_);
 }
 
 std::size_t SampleTable::add_row() noexcept {

@@ -43,9 +43,13 @@ class SampleTable {
   [[nodiscard]] bool has(Quantity quantity) const noexcept { return columns_[index(quantity)] != nullptr; }
   [[nodiscard]] std::span<const double> column(Quantity quantity) const noexcept;
 
+  // When the host began each sample, valid or not, on the engine's clock since its calibration.
+  [[nodiscard]] std::span<const double> started_ns() const noexcept;
+
   // Opens a row of NaN and gives its number.
   std::size_t add_row() noexcept;
   void set(std::size_t row, Quantity quantity, double value_ns) noexcept { cells(quantity)[row] = value_ns; }
+  void set_started(std::size_t row, double time_ns) noexcept { started_->as<double>()[row] = time_ns; }
 
   // Every quantity of the row becomes NaN. The first reason given counts.
   void invalidate(std::size_t row, Invalid reason) noexcept;
@@ -67,6 +71,7 @@ class SampleTable {
 
   std::size_t capacity_;
   std::size_t size_ = 0;
+  std::unique_ptr<loop::PrefaultedMemory> started_;
   std::array<std::unique_ptr<loop::PrefaultedMemory>, kQuantities> columns_;
   std::array<std::size_t, kInvalidReasons> counts_{};
 };

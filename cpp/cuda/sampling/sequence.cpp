@@ -108,8 +108,19 @@ SampleEnd Sequence::drain() {
   return SampleEnd::taken;
 }
 
-SampleEnd Sequence::enqueue_span(std::size_t slot) {
+// A reset takes effect when its call returns and not in the order of a stream, so nothing may be in flight
+// that could make lines persist again.
+SampleEnd Sequence::make_cold() {
+  if (shape_.resets_persisting) {
+    if (const SampleEnd end = drain(); end != SampleEnd::taken) return end;
+    steps_.reset_persisting_lines();
+  }
   if (shape_.flush) steps_.flush_cache();
+  return SampleEnd::taken;
+}
+
+SampleEnd Sequence::enqueue_span(std::size_t slot) {
+  if (const SampleEnd end = make_cold(); end != SampleEnd::taken) return end;
   bool fine = true;
   bool stop = false;
   {
@@ -139,7 +150,7 @@ SampleEnd Sequence::enqueue_span(std::size_t slot) {
 }
 
 SampleEnd Sequence::enqueue_context_span(std::size_t slot) {
-  if (shape_.flush) steps_.flush_cache();
+  if (const SampleEnd end = make_cold(); end != SampleEnd::taken) return end;
   // A span over all streams begins when the last of them is done, so they must all be held at the same point.
   if (const SampleEnd end = steps_.wait_until_idle(); end != SampleEnd::taken) return end;
   Entered entered(work_);
@@ -156,7 +167,7 @@ SampleEnd Sequence::enqueue_context_span(std::size_t slot) {
 }
 
 SampleEnd Sequence::trace(std::size_t slot) {
-  if (shape_.flush) steps_.flush_cache();
+  if (const SampleEnd end = make_cold(); end != SampleEnd::taken) return end;
   if (const SampleEnd end = steps_.wait_until_idle(); end != SampleEnd::taken) return end;
   steps_.begin_records(slot);
   const SampleEnd issued = issue(slot);

@@ -30,7 +30,8 @@ struct SampleShape {
   bool gate = false;
   GuardKind guard = GuardKind::none;
   std::uint64_t calls_per_sample = 1;
-  std::size_t slots = 1;  // samples in flight at most
+  std::size_t slots = 1;           // samples in flight at most
+  bool resets_persisting = false;  // lines of the cache that the work asked to persist, before each sample
 };
 
 // taken: complete. stop_requested: complete, and the user wants no more. The others leave the sample
@@ -53,6 +54,7 @@ class SampleSteps {
  public:
   virtual ~SampleSteps() = default;
 
+  virtual void reset_persisting_lines() = 0;
   virtual void flush_cache() = 0;
   virtual void close_gate() = 0;
   virtual void open_gate(std::size_t slot) noexcept = 0;
@@ -88,6 +90,7 @@ class Sequence {
 
  private:
   SampleEnd make_room();
+  SampleEnd make_cold();
   SampleEnd store_oldest();
   SampleEnd enqueue_span(std::size_t slot);
   SampleEnd enqueue_context_span(std::size_t slot);

@@ -47,7 +47,6 @@ StreamMeans::StreamMeans(const BorrowedStream& stream, const StreamSettings& set
   if (settings.flush) {
     flush_.emplace(stream.context());
     record.flush_bytes = flush_->bytes();
-    record.persisting_lines_reset = flush_->resets_persisting_lines();
   }
   record.cache_bytes = static_cast<std::size_t>(
       device_attribute(stream.driver(), stream.context().device(), CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));

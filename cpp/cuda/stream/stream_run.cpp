@@ -71,17 +71,32 @@ class StreamRun {
     SampleEnd end = SampleEnd::taken;
     // Nothing can be captured at its first call: frameworks load, compile and allocate then.
     if (any || settings_.graph) end = warming.first_calls(*work_, shape_);
+    if (end == SampleEnd::taken) look_for_persisting_lines();
     // Before a graph is made: its nodes are recorded only when CUPTI sees it being made.
     if (end == SampleEnd::taken) means_->begin_records(*record_);
     if (end == SampleEnd::taken && settings_.graph) end = capture();
     if (end == SampleEnd::taken && any) end = warming.settle(*work_, shape_);
     shape_.calls_per_sample = std::max<std::uint64_t>(1, settings_.calls_per_sample);
     // Flushed once and called twice, the second call would find a warm cache.
-    const bool choose = settings_.calls_per_sample == 0 && any && by_events && !settings_.flush;
+    const bool cold_once = settings_.flush || shape_.resets_persisting;
+    const bool choose = settings_.calls_per_sample == 0 && any && by_events && !cold_once;
     if (end == SampleEnd::taken && choose) end = warming.choose_calls(*work_, shape_);
     record_->warm_up_elapsed_ns = clock_.ns_of(clock_.finish() - begun);
     sample_period_ns_ = warming.sample_period_ns();
     return end;
+  }
+
+  // After the first calls, in which a framework may set a part of the cache aside.
+  void look_for_persisting_lines() {
+    const bool cold = settings_.flush || captured_.size() > 1;
+    shape_.resets_persisting =
+        cold && settings_.method != Method::host_issue && lines_can_persist(stream_.context());
+    record_->persisting_lines_reset = shape_.resets_persisting;
+    if (!shape_.resets_persisting || settings_.calls_per_sample <= 1) return;
+    throw Unavailable(
+        "a part of the L2 cache is set aside for lines that persist, so only the first call of a sample "
+        "finds it "
+        "cold; use calls_per_sample=1");
   }
 
   SampleEnd capture() {

@@ -161,7 +161,10 @@ FAKE_EXPORT CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit) {
 
 FAKE_EXPORT CUresult cuCtxResetPersistingL2Cache() {
   return entry("cuCtxResetPersistingL2Cache", [&](World& w, Lock&) -> CUresult {
-    return current_context(w) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    const ContextPtr context = current_context(w);
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!pending_of(w, *context).empty()) ++w.resets_while_busy;
+    return CUDA_SUCCESS;
   });
 }
 

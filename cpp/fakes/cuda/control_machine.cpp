@@ -75,6 +75,11 @@ void fake_cuda_set_device_memory(int device, uint64_t bytes) {
   if (Device* found = device_at(world(), device)) found->memory_bytes = bytes;
 }
 
+void fake_cuda_set_aside_for_persisting(int device, uint64_t bytes) {
+  const Lock lock = locked();
+  if (Device* found = device_at(world(), device)) found->persisting_l2_bytes = bytes;
+}
+
 void fake_cuda_set_device_slot(int device, int slot) {
   const Lock lock = locked();
   if (Device* found = device_at(world(), device)) found->slot = slot;

@@ -130,6 +130,11 @@ int64_t fake_cuda_pending_work(uint64_t stream) {
   return pending;
 }
 
+int64_t fake_cuda_resets_while_busy(void) {
+  const Lock lock = locked();
+  return world().resets_while_busy;
+}
+
 int64_t fake_cuda_blocked_calls(void) {
   const Lock lock = locked();
   return world().blocked_calls;

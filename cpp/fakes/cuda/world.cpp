@@ -68,6 +68,7 @@ void reset_world(World& w) {
   w.block_limit_ms = 30000;
   w.pushed_contexts = 0;
   w.look_ns = 0;
+  w.resets_while_busy = 0;
   w.kernel_durations_ns.clear();
   w.instruction_rates.clear();
   w.cache_bytes_per_s = 6e12;

@@ -157,6 +157,7 @@ struct World {
   std::int64_t block_limit_ms = 30000;
   std::int64_t blocked_calls = 0;
   std::int64_t look_ns = 0;  // what the last of the looks in a row cost
+  std::int64_t resets_while_busy = 0;
   std::int64_t pushed_contexts = 0;
   std::map<std::string, std::int64_t> kernel_durations_ns;
   std::map<std::string, double> instruction_rates;  // by PTX operation, a second, of all threads together

@@ -29,7 +29,7 @@ bool are_all(const std::vector<double>& rates, double expected) {
 
 std::set<std::string> types_of(int capability) {
   std::set<std::string> found;
-  for (const char* type : {"fp32", "fp64", "tf32", "fp16", "bf16", "int8"}) {
+  for (const char* type : {"fp32", "fp64", "tf32", "fp16", "bf16", "int8", "fp8"}) {
     if (!roof_kernels(type, capability).empty()) found.emplace(type);
   }
   return found;
@@ -52,6 +52,8 @@ TEST("the roof of a device whose speed is known is that speed, for each unit") {
       {"fp16", 75, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 2.0 * 16 * 8 * 8 / 32},
       {"int8", 75, "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2.0 * 8 * 8 * 16 / 32},
       {"bf16", 86, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 2.0 * 16 * 8 * 16 / 32},
+      {"fp8", 89, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", 2.0 * 16 * 8 * 32 / 32},
+      {"fp8", 90, "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3", 2.0 * 64 * 256 * 32 / 128},
       {"tf32", 120, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 2.0 * 16 * 8 * 8 / 32},
       {"bf16", 90, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", 2.0 * 64 * 256 * 16 / 128},
       {"int8", 90, "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8", 2.0 * 64 * 256 * 32 / 128},
@@ -106,8 +108,10 @@ TEST("trials take about the time that was asked for, and a few where none was") 
 TEST("which number types a device has kernels for follows from its capability") {
   CHECK(types_of(70) == std::set<std::string>({"fp32", "fp64"}));
   CHECK(types_of(75) == std::set<std::string>({"fp32", "fp64", "fp16", "int8"}));
-  const std::set<std::string> all{"fp32", "fp64", "tf32", "fp16", "bf16", "int8"};
-  for (const int capability : {80, 86, 87, 89, 90, 120, 121}) CHECK(types_of(capability) == all);
+  std::set<std::string> all{"fp32", "fp64", "tf32", "fp16", "bf16", "int8"};
+  for (const int capability : {80, 86, 87}) CHECK(types_of(capability) == all);
+  all.insert("fp8");
+  for (const int capability : {89, 90, 120, 121}) CHECK(types_of(capability) == all);
   // Their matrix units are not reached by any kernel here.
   for (const int capability : {100, 103, 110})
     CHECK(types_of(capability) == std::set<std::string>({"fp32", "fp64"}));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 
 #include "tests/check.hpp"
@@ -27,6 +28,20 @@ TEST("a kernel's span is exact to the tick, however long the host takes to launc
   CHECK_EQUAL(work.depth, 0);
   CHECK_EQUAL(work.alive, 0);
   CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+TEST("each sample has the time at which the host began it") {
+  const EngineAtWork at_work;
+  const clock::Clock& on_clock = clock::Clock::best();
+  const auto now_ns = [&] { return on_clock.ns_of(on_clock.finish() - on_clock.calibration().origin.ticks); };
+  ScriptedWork work(kernel_of(at_work.stream, 2560));
+  const double before_ns = now_ns();
+  const auto record = time_it(at_work, work, quick_settings(50));
+  const auto started_ns = record->table->started_ns();
+  CHECK_EQUAL(started_ns.size(), 50U);
+  CHECK(started_ns.front() > before_ns);
+  CHECK(std::is_sorted(started_ns.begin(), started_ns.end()));
+  CHECK(started_ns.back() < now_ns());
 }
 
 TEST("without a gate the launches of a chain of kernels are part of its span") {
@@ -108,23 +123,77 @@ TEST("short kernels are taken many at a time until the event quantum is a small 
   for (const double span : spans) CHECK_NEAR(span, 640, 6.4);
 }
 
-TEST(
-    "the flush writes twice the cache before each sample and resets persisting lines where there can be "
-    "any") {
+TEST("the flush writes twice the cache before each sample") {
   const EngineAtWork at_work;
   ScriptedWork work(kernel_of(at_work.stream, 4000));
   StreamSettings settings = quick_settings(10);
   settings.flush = true;
   fake_cuda_reset_call_counts();
   auto record = time_it(at_work, work, settings);
-  const int flushed =
-      13;  // ten samples and three of the four calls before them; one only looks for late work
-  CHECK_EQUAL(fake_cuda_call_count("cuMemsetD32Async"), flushed);
-  CHECK_EQUAL(fake_cuda_call_count("cuCtxResetPersistingL2Cache"),
-              record->persisting_lines_reset ? flushed : 0);
-  CHECK(record->flush_bytes > 0);
+  // Ten samples and three of the four calls before them; one only looks for late work.
+  CHECK_EQUAL(fake_cuda_call_count("cuMemsetD32Async"), 13);
+  CHECK_EQUAL(fake_cuda_call_count("cuCtxResetPersistingL2Cache"), 0);
+  CHECK(!record->persisting_lines_reset);
+  CHECK_EQUAL(record->flush_bytes, 2 * record->cache_bytes);
   CHECK_EQUAL(record->calls_per_sample, 1U);
   CHECK(all_equal(record->table->column(Quantity::device_span_ns), 4000));
+  CHECK_EQUAL(outstanding_objects(), 0);
+}
+
+// CUDA's documentation of cuCtxResetPersistingL2Cache: it takes effect on function return. The programming
+// guide (L2 cache control): lines that persist are not evicted by ordinary accesses, such as those of a
+// flush.
+TEST(
+    "lines that persist are reset before each cold sample, while nothing runs that could make them persist") {
+  constexpr std::uint64_t kSetAside = 8 << 20;
+  for (const bool flush : {true, false}) {
+    for (const Method method : {Method::device_span, Method::context_span}) {
+      const EngineAtWork at_work;
+      fake_cuda_set_aside_for_persisting(0, kSetAside);
+      ScriptedWork one(kernel_of(at_work.stream, 40'000));
+      ScriptedWork other(kernel_of(at_work.stream, 40'000));
+      StreamSettings settings = quick_settings(10);
+      settings.method = method;
+      settings.flush = flush;
+      settings.calls_per_sample = 0;
+      fake_cuda_reset_call_counts();
+      const auto record = cuda::time_on_stream(*at_work.driver, at_work.stream, -1, {&one, &other},
+                                               clock::Clock::best(), settings);
+      CHECK(record->persisting_lines_reset);
+      CHECK(fake_cuda_call_count("cuCtxResetPersistingL2Cache") >= 10);
+      CHECK_EQUAL(fake_cuda_resets_while_busy(), 0);
+      CHECK_EQUAL(record->calls_per_sample, 1U);
+      CHECK(all_equal(record->table->column(cuda::headline_of(method)), 40'000));
+      CHECK_EQUAL(outstanding_objects(), 0);
+    }
+  }
+}
+
+TEST("a part of the cache that the first call sets aside is found") {
+  const EngineAtWork at_work;
+  ScriptedWork work([&] {
+    fake_cuda_set_aside_for_persisting(0, 8 << 20);
+    return fake_cuda_kernel(at_work.stream, "work", 4000) == CUDA_SUCCESS;
+  });
+  StreamSettings settings = quick_settings(10);
+  settings.flush = true;
+  CHECK(time_it(at_work, work, settings)->persisting_lines_reset);
+}
+
+TEST("a warm cache keeps its persisting lines, and several calls in a cold sample are refused beside them") {
+  const EngineAtWork at_work;
+  fake_cuda_set_aside_for_persisting(0, 8 << 20);
+  ScriptedWork one(kernel_of(at_work.stream, 4000));
+  ScriptedWork other(kernel_of(at_work.stream, 4000));
+  StreamSettings settings = quick_settings(10);
+  fake_cuda_reset_call_counts();
+  CHECK(!time_it(at_work, one, settings)->persisting_lines_reset);
+  CHECK_EQUAL(fake_cuda_call_count("cuCtxResetPersistingL2Cache"), 0);
+  settings.calls_per_sample = 4;
+  CHECK(!message_of([&] {
+           return cuda::time_on_stream(*at_work.driver, at_work.stream, -1, {&one, &other},
+                                       clock::Clock::best(), settings);
+         }).empty());
   CHECK_EQUAL(outstanding_objects(), 0);
 }
 

@@ -25,6 +25,7 @@ class WrittenSteps final : public cuda::SampleSteps {
  public:
   explicit WrittenSteps(Story& story) : story_(story) {}
 
+  void reset_persisting_lines() override { note("reset"); }
   void flush_cache() override { note("flush"); }
   void close_gate() override { note("close"); }
   void open_gate(std::size_t) noexcept override { story_.add("open"); }
@@ -114,6 +115,27 @@ TEST(
   Scene scene;
   CHECK(scene.take({Method::device_span, true, true, GuardKind::context_event, 1, 4}) == SampleEnd::taken);
   CHECK_EQUAL(scene.story.text, "flush close ( start0 call stop drop ) guard open");
+}
+
+TEST(
+    "lines that persist are reset when no earlier sample is in flight, which could make them persist again") {
+  Scene scene;
+  scene.take({Method::device_span, true, false, GuardKind::none, 1, 4, true}, 2);
+  CHECK_EQUAL(scene.story.text,
+              "reset flush ( start0 call stop drop ) wait0 store0 reset flush ( start1 call stop drop )");
+}
+
+TEST("a rotation resets lines that persist and flushes nothing") {
+  Scene scene;
+  scene.take({Method::device_span, false, false, GuardKind::none, 1, 4, true});
+  CHECK_EQUAL(scene.story.text, "reset ( start0 call stop drop )");
+}
+
+TEST("a reset that waits for a device which does not answer is given up with the sample") {
+  Scene scene;
+  scene.steps.waiting = SampleEnd::out_of_patience;
+  CHECK(scene.take({Method::device_span, true, false, GuardKind::none, 1, 4, true}, 2) ==
+        SampleEnd::out_of_patience);
 }
 
 TEST("a sample may be many calls between one pair of events") {

@@ -61,6 +61,7 @@ class Quantity:
     resolution_ns: float
     floor: Mapping[str, float]
     gate: str = ""  # what held the stream during a span; "none" leaves launch gaps in it
+    sm_mhz: float | None = None  # of a GPU: the median of its clock at the samples, where that was read
 
     @property
     def values(self) -> npt.NDArray[np.float64]:

@@ -53,11 +53,13 @@ class MeasurementDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairl
     settings: dict[str, str]
     counts: dict[str, int]
     warnings: tuple[Notice, ...]
+    sm_mhz: list[float] | msgspec.UnsetType = msgspec.UNSET  # with --raw, on a GPU: its clock at each sample
     kernels: dict[str, KernelOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
     kernels_absent: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def document_of(measured: Measurement, *, raw: bool) -> MeasurementDocument:
+    clocks = getattr(measured, "sm_mhz", None)
     return MeasurementDocument(
         name=measured.name,
         quantities={name: _quantity(each, raw) for name, each in measured.quantities.items()},
@@ -71,6 +73,7 @@ def document_of(measured: Measurement, *, raw: bool) -> MeasurementDocument:
         settings=dict(measured.settings),
         counts=dict(measured.counts),
         warnings=measured.warnings,
+        sm_mhz=clocks.tolist() if raw and clocks is not None else msgspec.UNSET,
     )
 
 

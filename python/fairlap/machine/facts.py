@@ -49,4 +49,4 @@ def machine_facts(
 
 
 def _of_gpus(found: Gpus, root: Root, variables: Mapping[str, str]) -> dict[str, str]:
-    return gpu_facts(found) | (service_facts(root, variables) if found.devices else {})
+    return gpu_facts(found, root) | (service_facts(root, variables) if found.devices else {})

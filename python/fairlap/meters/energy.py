@@ -39,6 +39,7 @@ _BOARD_GAIN_SHARE = 0.05
 _BOARD_PERIOD_NS = 100_000_000
 _BOARD_WINDOW_NS = 25_000_000
 _BUSY = "utilisation_percent"
+_CLOCK = "sm_clock_mhz"
 _REASONS = "throttle_reasons_bits"
 _SHORTEST_STEP_NS = 50_000_000  # counters step in milliseconds: over less, a step is mostly rounding
 
@@ -62,6 +63,7 @@ class EnergyOfBlock(msgspec.Struct, frozen=True):
     read: list[EnergyRead]
     device_busy_share: float | None = None  # of a GPU: how much of the time a kernel was running, by NVML's samples
     device_slowed_share: float | None = None  # of a GPU: in how many samples temperature or power slowed it down
+    device_sm_mhz: float | None = None  # of a GPU: its mean clock, by NVML's samples
 
 
 class IdlePower(msgspec.Struct, frozen=True):
@@ -92,6 +94,7 @@ class EnergyMeter:
         self.sensors, self.absent = sensors_for(device, self._sampler.sources, board)
         self.device_busy_share: float | None = None  # of the region that was read last
         self.device_slowed_share: float | None = None
+        self.device_sm_mhz: float | None = None
         boards = any(sensor.source.startswith("nvml") for sensor in self.sensors)
         self._settled_after_s = _BOARD_SETTLED_AFTER_S if boards else _SETTLED_AFTER_S
 
@@ -130,8 +133,7 @@ class EnergyMeter:
         positions = [
             self._read(readings, at_ns, at_ns + length_ns) for at_ns in ((first_ns + last_ns) // 2, first_ns, last_ns)
         ]
-        self._note_busy_share(readings, begin_ns, end_ns)
-        self._note_slowed_share(readings, begin_ns, end_ns)
+        self._note_device(readings, begin_ns, end_ns)
         peaks = [self._peak_w(readings, sensor, begin_ns, end_ns) for sensor in self.sensors]
         return [
             msgspec.structs.replace(_widened(*each), peak_w=peak) for *each, peak in zip(*positions, peaks, strict=True)
@@ -147,22 +149,27 @@ class EnergyMeter:
                 return peak
         return None
 
-    def _note_slowed_share(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
-        for number, source in enumerate(self._sampler.sources):
-            names = [field.name for field in source.fields]
-            if source.name in {sensor.source for sensor in self.sensors} and _REASONS in names:
-                _, reasons = readings_of(readings, number, names.index(_REASONS), begin_ns, end_ns)
-                slowed = (reasons.astype("u8") & (SLOWED_BY_HEAT | SLOWED_BY_POWER)) > 0
-                self.device_slowed_share = float(slowed.mean()) if slowed.size else None
+    def _note_device(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
+        """Keep how busy a GPU was, at which clock, and how often it was slowed down."""
 
-    def _note_busy_share(self, readings: Readings, begin_ns: int, end_ns: int) -> None:
+        def mean_of(name: str, value: Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]) -> float | None:
+            found = self._of_board(readings, name, begin_ns, end_ns)
+            return None if found is None else float(value(found).mean())
+
+        self.device_busy_share = mean_of(_BUSY, lambda percents: percents / 100)
+        self.device_sm_mhz = mean_of(_CLOCK, lambda mhz: mhz)
+        slowing = SLOWED_BY_HEAT | SLOWED_BY_POWER
+        self.device_slowed_share = mean_of(_REASONS, lambda reasons: (reasons.astype("u8") & slowing) > 0)
+
+    def _of_board(self, readings: Readings, name: str, begin_ns: int, end_ns: int) -> npt.NDArray[np.float64] | None:
+        """Values of one field of the GPU whose energy is read; None where there are none."""
+        boards = {sensor.source for sensor in self.sensors if sensor.source.startswith("nvml")}
         for number, source in enumerate(self._sampler.sources):
-            if source.name not in {sensor.source for sensor in self.sensors} or not source.name.startswith("nvml"):
-                continue
             names = [field.name for field in source.fields]
-            if _BUSY in names:
-                _, percents = readings_of(readings, number, names.index(_BUSY), begin_ns, end_ns)
-                self.device_busy_share = float(percents.mean()) / 100 if percents.size else None
+            if source.name in boards and name in names:
+                _, values = readings_of(readings, number, names.index(name), begin_ns, end_ns)
+                return values if values.size else None
+        return None
 
     def _energy(self, readings: Readings, source: str, field: str, begin_ns: int, end_ns: int) -> Energy:
         """Take a board's power with its period and window, and a gain that is wrong in its power and counter alike."""

@@ -199,6 +199,8 @@ class Device(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
+        if re.fullmatch(r"cuda:\d+([-,+](cuda:)?\d+)+|cuda(,cuda(:\d+)?)+", str(text)):
+            raise InvalidRequest(f"{text!r} names several GPUs, and a race runs on one; race on each in turn")
         if not re.fullmatch(r"cpu|cuda(:\d{1,2})?", str(text)):
             raise InvalidRequest(f"{text!r} is not a device; use cpu, cuda or cuda:0")
         return super().__new__(cls, "cuda:0" if text == "cuda" else text)

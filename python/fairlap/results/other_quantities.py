@@ -15,6 +15,7 @@ from fairlap.models.modes import MODES
 from fairlap.race.counted_blocks import block_times_ns
 from fairlap.race.equal_work.equal_gates import held_alike, held_unlike
 from fairlap.request.work import Work
+from fairlap.results.device_clocks import clocks_mhz, unless_cycles_disagree
 from fairlap.scenarios.added import Quantity
 from fairlap.scenarios.contract import quantities_of_scenarios
 from fairlap.scenarios.process_result import Period, ProcessResult
@@ -24,7 +25,8 @@ P99 = verdict.Metric("latency p99", "ns")
 DEVICE_SPAN = verdict.Metric("device span", "ns")
 CONTEXT_SPAN = verdict.Metric("context span", "ns")
 KERNEL_SUM = verdict.Metric("kernel sum", "ns")
-QUANTITIES_OF_A_DEVICE = frozenset({DEVICE_SPAN, CONTEXT_SPAN, KERNEL_SUM})
+_TIMED_AS = {DEVICE_SPAN: "device_span_ns", CONTEXT_SPAN: "context_span_ns", KERNEL_SUM: "kernel_sum_ns"}
+QUANTITIES_OF_A_DEVICE = frozenset(_TIMED_AS)
 TIME_TO_FIRST_INFERENCE = verdict.TIME_TO_FIRST_INFERENCE
 FIRST_ANSWERS = {"inference": TIME_TO_FIRST_INFERENCE, "gradient": verdict.TIME_TO_FIRST_GRADIENT}
 CPU_TIME = verdict.Metric("CPU time", "ns", is_speed=False)
@@ -141,6 +143,9 @@ def _compared(
         figures = {name: verdict.Figures(metric.name, own) for name, own in have.items()}
         table = verdict.block_table(figures, metric=metric, workload=work.id)
         comparisons = verdict.judge([table], alpha=level)
+        if metric in QUANTITIES_OF_A_DEVICE:
+            mhz = clocks_mhz(_TIMED_AS[metric], values, processes_by_contestant)
+            comparisons = unless_cycles_disagree(comparisons, have, mhz, metric, level)
     return QuantityComparisons(metric, comparisons, without, why_not)
 
 

@@ -21,6 +21,7 @@ from fairlap.frameworks.contract import Contestant, Unsupported
 if TYPE_CHECKING:
     from fairlap.engine.cuda.request import Method
     from fairlap.engine.measurement import Notice, Quantity
+    from fairlap.meters.sample_clocks import SampleClocks
 
 METHODS: tuple[Method, ...] = ("device_span", "kernel_sum", "context_span")
 HIDDEN = "hidden"
@@ -59,18 +60,23 @@ def device_quantities(
     samples: int | None,
     calls_per_sample: int,
 ) -> DeviceQuantities:
+    """With the clock of the GPU at each sample, and without those at which temperature or power slowed it down."""
+    from fairlap.meters.sample_clocks import SampleClocks
+
     found = DeviceQuantities()
     stream = _stream(contestant, call, found)
-    for method in METHODS:
-        name = f"{method}_ns"
-        if method == "device_span" and stream == HIDDEN:
-            continue
-        limits = {"seconds": None if seconds is None else _SHARE_OF_TIME * seconds, "samples": samples}
-        try:
-            _measure(found, contestant, call, stream, method, {**limits, "calls_per_sample": calls_per_sample})
-        except FairlapError as error:
-            _require_usable(contestant, error)
-            found.absent[name] = str(error)
+    with SampleClocks() as clocks:
+        for method in METHODS:
+            name = f"{method}_ns"
+            if method == "device_span" and stream == HIDDEN:
+                continue
+            limits = {"seconds": None if seconds is None else _SHARE_OF_TIME * seconds, "samples": samples}
+            limits["calls_per_sample"] = calls_per_sample
+            try:
+                _measure(found, contestant, call, stream, method, limits, clocks)
+            except FairlapError as error:
+                _require_usable(contestant, error)
+                found.absent[name] = str(error)
     return found
 
 
@@ -92,11 +98,13 @@ def _measure(
     stream: object,
     method: Method,
     limits: Mapping[str, Any],
+    clocks: SampleClocks,
 ) -> None:
     from fairlap.engine.cuda.device_completion import device_completion
     from fairlap.engine.cuda.stream_calls import time_on_stream
 
     assert contestant.device is not None
+    clocks.start(contestant.device)
     measurement = time_on_stream(
         call,
         stream=stream,
@@ -108,6 +116,7 @@ def _measure(
     )
     if measurement.interrupted:
         raise KeyboardInterrupt
+    measurement = clocks.applied(measurement)
     found.notices += [
         replace(notice, text=f"{method}: {notice.text}")
         for notice in measurement.warnings

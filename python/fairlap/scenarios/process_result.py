@@ -96,6 +96,7 @@ class Timing(msgspec.Struct, frozen=True):
     method: str
     resolution_ns: float
     gate: str = ""  # what held the device's stream, in a span of it; "none" leaves launch gaps in it
+    sm_mhz: float | None = None  # of a GPU: the median of its clock at the samples
 
 
 class SmallestMemory(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from fairlap.verdict.blocks import one_quantity as one_quantity
 from fairlap.verdict.comparison import Comparison as Comparison
 from fairlap.verdict.comparison import Interval as Interval
 from fairlap.verdict.comparison import Verdict as Verdict
+from fairlap.verdict.cycles import unless_cycles_disagree as unless_cycles_disagree
 from fairlap.verdict.detectable_effects import blocks_needed as blocks_needed
 from fairlap.verdict.detectable_effects import blocks_to_claim as blocks_to_claim
 from fairlap.verdict.detectable_effects import power as power

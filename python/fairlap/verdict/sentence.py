@@ -10,7 +10,7 @@ from fairlap.verdict.blocks import Evidence
 from fairlap.verdict.comparison import Comparison, Verdict
 from fairlap.verdict.gates.required_change import RequiredChange
 from fairlap.verdict.gates.slowdown import Slowdown, slowdown_of
-from fairlap.verdict.warnings import ModesUnderneath, ScatteredBlocks, TooFewBlocks
+from fairlap.verdict.warnings import ClocksDisagree, ModesUnderneath, ScatteredBlocks, TooFewBlocks
 
 _WHERE: dict[Evidence, str] = {
     "between processes": "",
@@ -128,7 +128,7 @@ def _details(compared: Comparison) -> list[str]:
         confidence = quantity_text.share(1 - compared.equivalence_interval.level)
         return [f"{confidence} confidence interval", blocks, *why]
     too_few = [str(warning) for warning in compared.warnings if isinstance(warning, TooFewBlocks)]
-    if compared.verdict is Verdict.INCONCLUSIVE and too_few:
+    if compared.verdict is Verdict.INCONCLUSIVE and (too_few or _are_clocks_at_fault(compared)):
         return [blocks, *too_few, *why]
     within = f"within {quantity_text.share(compared.margin)}" if compared.within_margin else ""
     reach = sensitivity(compared.verdict, compared.detectable_effect)
@@ -137,8 +137,13 @@ def _details(compared: Comparison) -> list[str]:
 
 def _blocks_and_doubts(compared: Comparison) -> list[str]:
     blocks = quantity_text.count(compared.blocks, "block")
-    doubts = [str(warning) for warning in compared.warnings if isinstance(warning, ScatteredBlocks | ModesUnderneath)]
+    of_ratio = ScatteredBlocks | ModesUnderneath | ClocksDisagree
+    doubts = [str(warning) for warning in compared.warnings if isinstance(warning, of_ratio)]
     return [blocks, *doubts]
+
+
+def _are_clocks_at_fault(compared: Comparison) -> bool:
+    return any(isinstance(warning, ClocksDisagree) for warning in compared.warnings)
 
 
 def needed_blocks(compared: Comparison) -> int | None:
@@ -147,7 +152,7 @@ def needed_blocks(compared: Comparison) -> int | None:
     They show the difference at hand, or where it is within the margin, whether there is one of the margin. What is
     detectable shrinks with the square root of the blocks.
     """
-    if compared.verdict is not Verdict.INCONCLUSIVE:
+    if compared.verdict is not Verdict.INCONCLUSIVE or _are_clocks_at_fault(compared):
         return None
     least = max((each.needed for each in compared.warnings if isinstance(each, TooFewBlocks)), default=0)
     if not isfinite(compared.detectable_effect):

@@ -77,6 +77,23 @@ class ModesUnderneath(StatisticalWarning):
 
 
 @dataclass(frozen=True)
+class ClocksDisagree(StatisticalWarning):
+    """The clock of the GPU differed between two contestants, so that their time and their cycles show other things."""
+
+    code = "W_CLOCKS_DISAGREE"
+    form = (
+        "by time {a} is {by_time}, by cycles {by_cycles}: the GPU ran at {a_mhz:.0f} MHz for {a} and at {b_mhz:.0f} "
+        "MHz for {b}"
+    )
+    a: str
+    a_mhz: float
+    b: str
+    b_mhz: float
+    by_time: str
+    by_cycles: str
+
+
+@dataclass(frozen=True)
 class CircularOrder(StatisticalWarning):
     code = "W_CIRCULAR_ORDER"
     form = "the comparisons form a circle, so no contestant is unbeaten; read them pair by pair"

@@ -62,6 +62,12 @@ def test_a_bound_without_a_unit_is_refused_since_some_mean_milliseconds() -> Non
     assert "50ms" in done.stderr
 
 
+def test_load_on_a_gpu_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    arguments = ("load", "mlp", "--on", "torch", *_QUICK, "--device", "cuda")
+    done = fairlap(*arguments, FAIRLAP_LIBCUDA=tmp_path / "none.so", FAIRLAP_STORE=tmp_path / "store.sqlite")
+    assert (done.returncode, error_code(done)) == (2, "E_NOT_AVAILABLE")
+
+
 @pytest.mark.parametrize("option", ["--keep-weights", "--trace"])
 def test_options_of_training_and_of_profiles_are_none_of_load(option: str, tmp_path: Path) -> None:
     result = invoke("load", "mlp", "--on", "torch", "--p99", "20ms", option, tmp_path)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sanitized
 EXAMPLES = Path(__file__).parents[3] / "docs/examples/gpu"
 SUPPORT = Path(__file__).parents[2] / "support/frameworks_on_fakes"
 KERNELS = """
-from fake_device import launch, new_stream
+from fake_device import _cuda, launch, new_stream
 
 stream, other = new_stream(), new_stream()
 
@@ -28,6 +28,13 @@ def slow():
 
 def elsewhere():
     launch("elsewhere", other, 60_000)
+
+written = [0]
+
+def cached():
+    fills = _cuda.fake_cuda_call_count(b"cuMemsetD32Async")
+    launch("cached_kernel", stream, 30_000 if fills == written[0] else 60_000)
+    written[0] = fills
 
 def my_stream():
     return stream
@@ -90,6 +97,22 @@ def test_a_cold_cache_and_a_graph_are_in_force(folder: Path) -> None:
     assert graph["settings"]["graph"] == "1 node"
 
 
+def test_a_cold_call_is_shown_beside_a_warm_one(folder: Path) -> None:
+    """The kernel takes twice as long wherever the cache has been written to since its last call."""
+    cold = document(folder, "kernels:cached", "--device", "cuda", "--cache", "cold", "--samples", 20)
+    assert cold["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(60_000, rel=0.01)
+    assert "2.00" in cold["settings"]["warm_cache"]
+    warm = document(folder, "kernels:cached", "--device", "cuda", "--samples", 20)
+    assert warm["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(30_000, rel=0.01)
+    assert "warm_cache" not in warm["settings"]
+
+
+def test_the_regime_is_part_of_the_figure(folder: Path) -> None:
+    found = document(folder, "kernels:fast", "--device", "cuda", "--regime", "burst", "--samples", 20, "--calls", 1)
+    assert found["settings"]["regime"].startswith("burst")
+    assert found["quantities"]["device_span_ns"]["p50_ns"] == pytest.approx(30_000, rel=0.01)
+
+
 def test_two_callables_are_compared_on_the_device(folder: Path) -> None:
     names = ("kernels:fast", "kernels:slow")
     found = document(folder, *names, "--device", "cuda", "--blocks", 6, "--seconds", "5ms", "--calls", 1)
@@ -133,6 +156,8 @@ def test_two_kernel_files_are_compared(folder: Path) -> None:
         ("math:factorial", "--grid", "4"),
         ("math:factorial", "--method", "kernel_sum"),
         ("math:factorial", "--graph"),
+        ("math:factorial", "--regime", "burst"),
+        ("k.ptx:f", "--method", "wall", "--regime", "sustained"),
         ("math:factorial", "--device", "cpu", "--stream", "hidden"),
         ("k.ptx:f", "math:factorial"),
         ("k.ptx:f", "--device", "cpu"),

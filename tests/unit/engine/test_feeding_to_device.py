@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,17 @@ def test_batches_reach_a_consumer_that_runs_ahead_whole_and_in_order() -> None:
     del feeder, batch
     assert machine.outstanding() == 0
     assert machine.cuda.fake_cuda_outstanding(b"host_registrations") == 0
+
+
+@on_fakes
+def test_the_memory_node_of_the_slots_is_the_one_of_the_device_or_not_known() -> None:
+    """Where the kernel has the fake device's address, it is a device of this machine."""
+    Machine()
+    file = Path("/sys/bus/pci/devices/0000:01:00.0/numa_node")
+    node = int(file.read_text()) if file.exists() else -1
+    with Feeder(SAMPLES, batch=8, device="cuda:0") as on_device, Feeder(SAMPLES, batch=8) as on_host:
+        assert on_device.host_node in (None, *([node] if node >= 0 else []))
+        assert on_host.host_node is None
 
 
 @on_fakes

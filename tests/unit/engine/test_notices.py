@@ -129,6 +129,7 @@ def test_invalid_samples_are_counted_with_their_reason(reason: _native.Invalid) 
         ("W_FEWER_CALLS_PER_SAMPLE", "4 calls", {"halvings": 2}),
         ("W_OTHER_STREAMS", "9 (4 activities)", {"trace_stream": 7, "streams": {7: (1,), 9: (4,)}}),
         ("W_ROTATION_SMALL", "64 MiB", {"cache": SMALL_ROTATION, "cache_bytes": 64 << 20}),
+        ("W_ROTATION_UNKNOWN", "2 sets", {"cache": Rotate([(1,), (2,)]), "cache_bytes": 64 << 20}),
         ("W_PROFILED_BEFORE", "CUPTI", {"cupti_was_used": True}),
     ],
 )

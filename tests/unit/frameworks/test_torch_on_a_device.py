@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from fairlap.frameworks.adapter_parts.devices.torch_graphs import GraphedCalls
-from fairlap.frameworks.adapter_parts.torch_settings import libraries_in_force
+from fairlap.frameworks.adapter_parts.torch_settings import libraries_in_force, modes_of_a_thread
 from fairlap.frameworks.contract import Settings, Unsupported
 from fairlap.frameworks.registry import framework_named
 from fairlap.race.equal_work.material_sources import materials_for
@@ -21,6 +22,23 @@ from fairlap.request.work import Work
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 pytestmark = pytest.mark.sanitized
+
+
+def test_a_thread_that_serves_uses_the_device_of_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's current device is kept for each thread (its notes on CUDA semantics)."""
+    used: list[int] = []
+
+    @contextmanager
+    def device(number: int) -> Iterator[None]:
+        used.append(number)
+        yield
+
+    monkeypatch.setattr(torch.cuda, "device", device)
+    work: Any = SimpleNamespace(mode="infer", precision="fp32")
+    for wanted, found in (("cpu", []), ("cuda:1", [1])):
+        with modes_of_a_thread(work, wanted):
+            assert used == found
+            assert torch.is_inference_mode_enabled()
 
 
 class Stream:

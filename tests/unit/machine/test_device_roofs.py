@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -67,12 +68,26 @@ def test_a_device_whose_speed_is_known_has_that_speed_as_its_roofs() -> None:
 @on_fakes
 def test_a_type_without_kernels_for_the_device_is_absent_with_the_reason() -> None:
     machine_of(75)
-    assert {"tf32", "bf16"} == measured_on_device("cuda", seconds=0.01).absent.keys()
+    assert {"tf32", "bf16", "fp8"} == measured_on_device("cuda", seconds=0.01).absent.keys()
+    machine_of(86)
+    assert {"fp8"} == measured_on_device("cuda", seconds=0.01).absent.keys()
     machine_of(100)
     found = measured_on_device("cuda", seconds=0.01)
-    assert {"tf32", "fp16", "bf16", "int8"} == found.absent.keys()
+    assert {"tf32", "fp16", "bf16", "fp8", "int8"} == found.absent.keys()
     assert "10.0" in found.absent["bf16"]
     assert found.operations_per_s.keys() == {"fp32", "fp64"}
+
+
+@on_fakes
+def test_fp8_needs_a_driver_that_can_assemble_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of e4m3 on sm_89 came with PTX 8.4, and that with CUDA 12.4 (PTX ISA, release history)."""
+    for capability, version, absent in ((89, 12_030, {"fp8"}), (89, 12_040, set()), (90, 12_030, set())):
+        machine_of(capability)
+        facts = SimpleNamespace(
+            capability=capability, driver_cuda_version=version, cache_bytes=50 * _MIB, name="a device"
+        )
+        monkeypatch.setattr("fairlap.engine.cuda.roofs.device_facts", lambda _, facts=facts: facts)
+        assert measured_on_device("cuda", seconds=0.01).absent.keys() == absent
 
 
 @on_fakes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from fairlap.machine.doctor.finding import Examined, Finding, Severity, exit_sta
 from fairlap.machine.doctor.observation import BusyProcess, Observed
 from fairlap.machine.facts import machine_facts
 from fairlap.machine.hardware.gpu import Gpu, Gpus
+from fairlap.machine.hardware.gpu_links import NvLinks
 from fairlap.machine.root import THIS_MACHINE, Root
 
 from .machines import ARM, BARE_METAL, CONTAINER_V1, CONTAINER_V2, VIRTUAL, Files, built
@@ -175,6 +177,7 @@ def test_a_tuned_gpu_is_good(tmp_path: Path) -> None:
         (Gpu(1, "A100", mig=True), "gpu_mig", "note"),
         (Gpu(1, "A10", ecc=False), "gpu_ecc", "note"),
         (Gpu(1, "A10", pcie_width=8, most_pcie_width=16), "gpu_link", "warning"),
+        (Gpu(1, "H100", nvlinks=NvLinks(17, 18, "4.0")), "gpu_nvlink", "warning"),
     ],
 )
 def test_what_disturbs_on_a_gpu_is_found(tmp_path: Path, gpu: Gpu, check: str, severity: Severity) -> None:
@@ -183,6 +186,11 @@ def test_what_disturbs_on_a_gpu_is_found(tmp_path: Path, gpu: Gpu, check: str, s
     assert finding.name.startswith("gpu 1 ")
     assert finding.effect
     assert finding.remedy
+
+
+def test_a_gpu_whose_nvlinks_are_all_active_is_good(tmp_path: Path) -> None:
+    tuned = replace(_READY_GPU, nvlinks=NvLinks(18, 18, "4.0"))
+    assert found(seen(tmp_path, ARM, gpus=Gpus((tuned,))), "gpu").severity == "good"
 
 
 def test_an_idle_gpu_whose_clock_fell_is_not_locked(tmp_path: Path) -> None:

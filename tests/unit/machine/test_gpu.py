@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fairlap.machine.hardware.cuda_devices import total_bytes, used_bytes
 from fairlap.machine.hardware.gpu import gpu_facts, gpus
 from watched_machine import fake_nvml_path, fresh_fake_nvml
+
+from .machines import built
 
 _NOT_SUPPORTED, _NOT_FOUND, _INSUFFICIENT_SIZE = 3, 6, 7
 _GIB = 1024**3
@@ -114,6 +117,67 @@ def test_the_instances_of_a_divided_device_are_named(library: FakeLibrary) -> No
     library.readings |= {"nvmlDeviceGetMigDeviceHandleByIndex": None, "nvmlDeviceGetName": b"NVIDIA A100 MIG 1g.10gb"}
     library._answer = of_two_instances  # type: ignore[method-assign]
     assert gpu_facts(gpus())["gpu 0 mig"] == "on: 1g.10gb, 1g.10gb"
+
+
+_NVLINK_4_0 = 6  # NVML_NVLINK_VERSION_4_0
+_INVALID_ARGUMENT = 2
+
+
+@pytest.mark.parametrize(
+    ("states", "fact"),
+    [
+        (dict.fromkeys(range(18), 1), "18 links of version 4.0"),
+        ({link: int(link != 3) for link in range(18)}, "17 of 18 links of version 4.0"),
+        ({0: 0, 1: 0}, "0 of 2 links of version 4.0"),
+        ({1: 1}, "1 link of version 4.0"),
+        ({}, None),
+    ],
+)
+def test_nvlinks_are_counted_with_those_that_are_down(
+    library: FakeLibrary, states: dict[int, int], fact: str | None
+) -> None:
+    """A number that is no link gives NVML_ERROR_INVALID_ARGUMENT, and versions are numbers (nvml.h)."""
+    answered = library._answer
+
+    def of_links(name: str, arguments: tuple[Any, ...]) -> int:
+        if name not in ("nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkVersion"):
+            return answered(name, arguments)
+        if arguments[1] not in states:
+            return _INVALID_ARGUMENT
+        arguments[2]._obj.value = states[arguments[1]] if name.endswith("State") else _NVLINK_4_0
+        return 0
+
+    library.readings |= {"nvmlDeviceGetNvLinkState": None, "nvmlDeviceGetNvLinkVersion": None}
+    library._answer = of_links  # type: ignore[method-assign]
+    assert gpu_facts(gpus())["gpu 0 nvlink"] == (fact or "")
+
+
+@pytest.mark.parametrize(
+    ("address", "folder", "node", "fact"),
+    [
+        (b"00000000:C1:00.0", "0000:c1:00.0", "1", "1"),
+        (b"00010000:01:00.0", "10000:01:00.0", "0", "0"),
+        (b"00000000:C1:00.0", "0000:c1:00.0", "-1", ""),
+        (b"00000000:C1:00.0", "0000:c2:00.0", "1", ""),
+        (b"", "0000:c1:00.0", "1", ""),
+    ],
+)
+def test_the_memory_node_of_a_device_is_a_fact(
+    library: FakeLibrary, tmp_path: Path, address: bytes, folder: str, node: str, fact: str
+) -> None:
+    """The kernel writes it into numa_node of the device's folder, -1 for none (its ABI document sysfs-bus-pci)."""
+    answered = library._answer
+
+    def at(name: str, arguments: tuple[Any, ...]) -> int:
+        if name != "nvmlDeviceGetPciInfo_v3":
+            return answered(name, arguments)
+        arguments[1]._obj.busId = address
+        return 0
+
+    library.readings |= {"nvmlDeviceGetPciInfo_v3": None}
+    library._answer = at  # type: ignore[method-assign]
+    root = built(tmp_path, {f"sys/bus/pci/devices/{folder}/numa_node": f"{node}\n"})
+    assert gpu_facts(gpus(), root)["gpu 0 numa node"] == fact
 
 
 def test_a_lost_device_is_not_listed(library: FakeLibrary) -> None:

@@ -57,6 +57,16 @@ def test_the_counter_has_what_the_power_sensor_does_not_see(board: ctypes.CDLL) 
     assert read.low_j <= TRUE_W * 0.6 <= read.high_j
 
 
+def test_the_clock_is_the_mean_of_what_was_read_meanwhile(board: ctypes.CDLL) -> None:
+    meter = energy.EnergyMeter("cuda:0")
+    board.fake_nvml_set_reading(0, b"sm_mhz", 1755)
+    begin_ns = meter.begin()
+    time.sleep(0.3)
+    end_ns = meter.end()
+    meter.read_somewhere_in(begin_ns, end_ns, end_ns - begin_ns)
+    assert (meter.device_sm_mhz, meter.device_slowed_share) == (1755.0, 0.0)
+
+
 def test_a_region_that_the_sensor_may_have_slept_through_has_no_figure(board: ctypes.CDLL) -> None:
     board.fake_nvml_energy_counter(0, 0, 60_000 * MS, 0)
     read = energy_of(0.03)

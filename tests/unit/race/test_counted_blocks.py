@@ -271,6 +271,30 @@ def test_spans_behind_a_gate_are_not_compared_with_spans_that_contain_launch_gap
     assert "a behind stream_wait, b without a gate" in unequal.why_not
 
 
+@pytest.mark.parametrize(
+    ("mhz_of_b", "ns_of_b", "verdict", "disagree"),
+    [
+        (1755.0, 5e5 * 1980 / 1755, Verdict.INCONCLUSIVE, True),  # as many cycles, at a lower clock
+        (1755.0, 9e5, Verdict.FASTER, False),
+        (None, 5e5 * 1980 / 1755, Verdict.FASTER, False),  # not known
+    ],
+)
+def test_a_span_that_is_longer_by_its_clock_alone_is_not_slower(
+    mhz_of_b: float | None, ns_of_b: float, verdict: Verdict, disagree: bool
+) -> None:
+    compared = {
+        name: [on_device(block, name, 1e6, device_span_ns=ns) for block in range(8)]
+        for name, ns in (("a", 5e5), ("b", ns_of_b))
+    }
+    for name, mhz in (("a", 1980.0), ("b", mhz_of_b)):
+        for each in compared[name]:
+            each.timings["device_span_ns"] = msgspec.structs.replace(each.timings["device_span_ns"], sm_mhz=mhz)
+    found = next(each for each in compare_other_quantities(WORK, compared, LATENCY) if each.metric == DEVICE_SPAN)
+    [span] = found.comparisons
+    assert span.verdict is verdict
+    assert ("W_CLOCKS_DISAGREE" in {each.code for each in span.warnings}) is disagree
+
+
 def test_a_race_by_spans_counts_only_blocks_in_which_all_were_held_alike() -> None:
     processes = [process(block, name, 1e6) for block in range(8) for name in "ab"]
     for each in processes:

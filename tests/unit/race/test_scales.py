@@ -152,10 +152,11 @@ def test_what_has_no_meaning_at_several_scales_is_refused(more: dict[str, Any]) 
     assert refusal(**more).code == "E_SCALE"
 
 
-def test_ranks_do_not_share_a_gpu() -> None:
-    assert refusal(mode="train", processes=(1, 2), device="cuda:0", batch=8).code == "E_SCALE"
+def test_ranks_do_not_share_a_gpu_and_have_no_several() -> None:
+    for device in ("cuda:0", "cuda"):
+        error = refusal(mode="train", processes=(1, 2), device=device, batch=8)
+        assert (error.code, len(str(error).splitlines())) == ("E_SCALE", 1)
     shared: dict[str, Any] = {"mode": "train", "batch": 8, "processes": 2}
-    assert planned(**shared, device="cuda").device == "cuda"
     assert planned(**shared, device="cuda:0", hosts=("one", "other")).device == "cuda:0"
 
 

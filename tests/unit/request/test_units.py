@@ -56,6 +56,13 @@ def test_a_device_has_a_number(text: str, device: str) -> None:
     assert Device(text) == device
 
 
+@pytest.mark.parametrize("text", ["cuda:0,cuda:1", "cuda:0,1", "cuda:0-3", "cuda:0+1", "cuda,cuda:1"])
+def test_several_gpus_are_refused_in_one_line_that_says_so(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="several GPUs") as refused:
+        Device(text)
+    assert (refused.value.code, len(str(refused.value).splitlines())) == ("E_REQUEST", 1)
+
+
 @pytest.mark.parametrize(
     ("kind", "text"),
     [(Device, text) for text in ("", "gpu", "cuda:", "cuda:x", "tpu:0")]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from fairlap.errors import InvalidRequest
 from fairlap.meters.device_slowdown import DeviceState
+from fairlap.meters.energy import EnergyOfBlock, EnergyRead
 from fairlap.meters.memory import Memory
 from fairlap.results.column_definitions.estimate import Estimate
 from fairlap.results.flat_row import columns, flat
@@ -55,6 +56,16 @@ def test_the_others_are_held_against_the_fastest_or_the_baseline_that_was_named(
     assert (fast.baseline, fast.verdict) == ("torch", "faster")
     assert fast.ratio is not None
     assert fast.ratio.value == pytest.approx(0.5, rel=0.01)
+
+
+def test_the_clock_of_the_gpu_while_it_was_measured_is_beside_those_around() -> None:
+    run = a_run()
+    own = [process for process in run.processes if process.contestant == "torch"]
+    unread = EnergyRead("nvml:0", None, None, None, "the sensor reported no energy")
+    for number, process in enumerate(own):
+        process.energy = EnergyOfBlock(1.0, 10, [unread], device_sm_mhz=1500.0 + number)
+    middle = 1500.0 + (len(own) - 1) / 2
+    assert by_name(results_of(run, "r").rows)["torch"].gpu_sm_mhz == {"measured": middle}
 
 
 def test_the_state_of_the_gpu_around_processes_is_the_median_of_those_that_report_it() -> None:

@@ -14,9 +14,12 @@ import pytest
 from contestant_on_fakes import OneContestant
 from cuda_on_fakes import ILLEGAL_ADDRESS, on_fakes
 from fairlap.engine import DeviceFailed
+from fairlap.machine.hardware.cuda_devices import Board
+from fairlap.meters import sample_clocks
 from fairlap.scenarios.calls.latency_messages import DrawnCall, Measure
 from fairlap.worker.protocol import Phase
 from fairlap.worker.service import FIRST_CALL
+from watched_machine import fake_nvml_path, fresh_fake_nvml
 
 NOT_SUPPORTED = 801
 UNKNOWN = 999
@@ -45,6 +48,35 @@ def test_the_headline_is_wall_time_and_the_device_comes_beside_it() -> None:
     assert "the test's word" in contestant.methods["device_span_ns"]
     assert np.allclose(contestant.samples["device_span_ns"], device_framework.KERNEL_NS, atol=0.01)
     assert np.allclose(contestant.samples["kernel_sum_ns"], device_framework.KERNEL_NS, atol=0.01)
+
+
+def read_by_fairlap(monkeypatch: pytest.MonkeyPatch, reading: bytes, value: int) -> None:
+    """Let NVML report this of the device."""
+    fresh_fake_nvml().fake_nvml_set_reading(0, reading, value)
+    monkeypatch.setenv("FAIRLAP_LIBNVML", fake_nvml_path())
+    monkeypatch.setattr(sample_clocks, "board_of", lambda _: Board(0))
+    monkeypatch.setattr(sample_clocks, "_PERIOD_S", 0.002)
+
+
+@on_fakes
+def test_the_clock_of_the_device_is_known_for_its_own_quantities(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_by_fairlap(monkeypatch, b"sm_mhz", 1755)
+    contestant = OneContestant()
+    contestant.answer()
+    found = {each.name: each.sm_mhz for each in contestant.measure().quantities}
+    assert {name: found[name] for name in ALL} == dict.fromkeys(ALL, 1755.0)
+    assert found["wall_ns"] is None
+
+
+@on_fakes
+def test_a_device_that_is_slowed_down_has_no_quantities_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_by_fairlap(monkeypatch, b"throttle_reasons", 0x40)
+    contestant = OneContestant()
+    contestant.answer()
+    measured = contestant.measure()
+    assert set(ALL) == set(measured.absent)
+    assert all("throttled" in why for why in measured.absent.values())
+    assert measured.quantities[0].name == "wall_ns"
 
 
 @on_fakes

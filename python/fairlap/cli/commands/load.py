@@ -11,7 +11,16 @@ from fairlap.cli.help import RACE_SECTIONS, Command
 from fairlap.cli.options.output_options import MAX_SLOWDOWN, SANDBOX, options_of_any_race
 from fairlap.cli.options.source_options import GENERATE, source_options
 from fairlap.cli.options.stream_options import FIRST_TOKEN, TRIAL, stream_options
-from fairlap.cli.options.values import CONTESTANTS, DURATION, LATENCY, MODEL_OR_FILE, SHARE, WHOLE_NUMBERS, one_or_more
+from fairlap.cli.options.values import (
+    CONTESTANTS,
+    DEVICE,
+    DURATION,
+    LATENCY,
+    MODEL_OR_FILE,
+    SHARE,
+    WHOLE_NUMBERS,
+    one_or_more,
+)
 from fairlap.cli.races.planned_race import PlanOptions, plan_options, race_as_asked
 from fairlap.cli.races.stream_race import are_prompts, race_streams, refuse_options_of_streams
 from fairlap.errors import InvalidRequest
@@ -74,10 +83,11 @@ fairlap load chat.jsonl --on http://127.0.0.1:8000/v1:model=m --tokens 64 --rate
 @click.option("--batch", type=WHOLE_NUMBERS, help="Items that one request asks about.  [default: 1]")
 @click.option(
     "--precision",
-    type=one_or_more("fp32", "fp16", "bf16", "autocast", "int8"),
+    type=one_or_more("fp32", "tf32", "fp16", "bf16", "autocast", "int8"),
     metavar="NAME,...",
-    help="fp32, fp16, bf16, autocast, int8.  [default: fp32]",
+    help="fp32, tf32 (on a GPU), fp16, bf16, autocast, int8.  [default: fp32]",
 )
+@click.option("--device", type=DEVICE, help="cpu, cuda or cuda:N.  [default: cpu]")
 @source_options
 @GENERATE
 @click.option("--threads", type=int, help="Threads of every contestant's framework.  [default: all cores]")

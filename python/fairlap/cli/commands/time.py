@@ -44,7 +44,7 @@ _SECTIONS = {
     "Several callables": "budget only-winner blocks margin baseline seed alone wait",
     "Over sizes, types and layouts": "axis bytes flops",
     "C functions and kernel files": "args",
-    "On a GPU": "device stream method cache graph grid block shared",
+    "On a GPU": "device stream method cache graph regime grid block shared",
     "Results": "output json raw",
     "Help": "h help",
 }

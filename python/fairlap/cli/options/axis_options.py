@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INTERRUPTED, FAILED, WRONG = 130, 2, 1
 _FEWEST_CALLABLES = 2
 _AMOUNTS = ("bytes_per_call", "flops_per_call")
-_NOT_OVER_AXES = ("alone", "only_winner", "grid", "block", "shared", "arguments")
+_NOT_OVER_AXES = ("alone", "only_winner", "regime", "grid", "block", "shared", "arguments")
 _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(
         "--axis", multiple=True, metavar="NAME=VALUES", help="Compare at each: n=1K..1M:x2 (K is 1024). Repeatable."
@@ -62,7 +62,7 @@ def axes_asked(names: Sequence[str], options: dict[str, Any], output: Sequence[P
         raise _refused("--axis compares several callables; name two or more")
     if misplaced := next((name for name in _NOT_OVER_AXES if name in options), ""):
         option = misplaced.replace("arguments", "args").replace("_", "-")
-        raise _refused(f"--{option} does not go with --axis, which compares all callables that can be imported")
+        raise _refused(f"--{option} does not go with --axis, which compares all importable callables at each point")
     if not options.get("inputs"):
         raise _refused("--axis needs --inputs MODULE:CALLABLE, which draws the arguments of a call")
     axes = require_distinct([axis_in(text) for text in axis])

@@ -39,6 +39,11 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     ),
     click.option("--cache", type=click.Choice(("warm", "cold")), help="The device's L2 cache before each sample."),
     click.option("--graph", is_flag=True, default=None, help="Capture the call as a CUDA graph and time its replays."),
+    click.option(
+        "--regime",
+        type=click.Choice(("burst", "sustained")),
+        help="Rest before each turn, or load the GPU until its clock is steady.",
+    ),
     click.option("--grid", metavar="N[xN[xN]]", help="A kernel file: blocks of the grid.  [default: 1]"),
     click.option("--block", metavar="N[xN[xN]]", help="A kernel file: threads of a block.  [default: 1]"),
     click.option("--shared", type=click.IntRange(min=0), help="A kernel file: bytes of dynamic shared memory."),
@@ -46,7 +51,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
         "--args", "arguments", metavar="i32:7,...", help="C: i32:7,f64[1000]->f64. A kernel file: buffer:4MiB,i32:7."
     ),
 )
-_OF_DEVICE = ("device", "stream", "method", "cache", "graph")
+_OF_DEVICE = ("device", "stream", "method", "cache", "graph", "regime")
 _OF_FILES = ("grid", "block", "shared", "arguments")
 
 
@@ -106,18 +111,18 @@ def timed_on_device(
 def _timed(
     names: Sequence[str], timed: Timed, options: Mapping[str, Any]
 ) -> tuple[Measurement | InProcessComparison, dict[str, Kernels]]:
-    from fairlap.engine import measure
     from fairlap.machine.race_lock.lock import one_race
-    from fairlap.scenarios.callables.device_timing import kernels_of
+    from fairlap.scenarios.callables.device_timing import kernels_of, measured_alone
     from fairlap.scenarios.callables.in_process import compare
 
     result: Measurement | InProcessComparison
     if len(names) > 1:
         with one_race(f"cuda:{timed.number}", wait=options.get("wait", True)):
-            result = compare(timed.callables, done=timed.done or None, **timed.options, **options)
+            asked = {**timed.options, **options, "regime": timed.regime}
+            result = compare(timed.callables, done=timed.done or None, **asked)
     else:
         [name] = names
-        result = measure(timed.callables[name], name=name, done=timed.done.get(name), **timed.options, **options)
+        result = measured_alone(timed, name, **options)
     return result, {} if result.interrupted else {name: kernels_of(timed, name) for name in names}
 
 

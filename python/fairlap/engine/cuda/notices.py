@@ -46,6 +46,7 @@ def notices_of_stream(
         _gate_not_the_best(run),
         _fewer_calls(run),
         _rotation_too_small(run),
+        _rotation_of_unknown_size(run),
         _near_the_floor(run),
         _profiled_before(run),
         ending_notices.few_samples(record.valid),
@@ -128,8 +129,19 @@ def _rotation_too_small(run: _Run) -> Notice | None:
         return None
     return Notice(
         "W_ROTATION_SMALL",
-        f"the arguments rotated over are {cache.bytes_known() >> 20} MiB together, less than three times the "
-        f"{run.record.cache_bytes >> 20} MiB of L2 cache; some calls may find it warm",
+        f"the arguments that differ from set to set are {quantity_text.size(cache.rotated_bytes())} in all, less than "
+        f"three times the L2 cache of {quantity_text.size(run.record.cache_bytes)}; some calls may find it warm",
+    )
+
+
+def _rotation_of_unknown_size(run: _Run) -> Notice | None:
+    cache = run.request.cache
+    if not isinstance(cache, Rotate) or cache.bytes_known() or run.request.method == "host_issue":
+        return None
+    return Notice(
+        "W_ROTATION_UNKNOWN",
+        f"none of the {len(cache.sets)} sets of arguments has a known size, so it is not known whether calls find the "
+        "L2 cache cold",
     )
 
 

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fairlap import quantity_text
 from fairlap.engine import _native
 from fairlap.engine.arguments import one_of, truth
+from fairlap.engine.cuda.argument_memory import memory_behind, memory_of
+from fairlap.engine.cuda.libraries import native_errors_explained
 from fairlap.engine.cuda.streams import StreamHandle
 from fairlap.engine.native_functions import NativeFunction, native_function_of
 from fairlap.engine.timed_calls import native_work, python_work
@@ -26,7 +29,8 @@ _ROTATION_FILLS_THE_CACHE = 3
 class Rotate:
     """A cold cache by turns: every call takes the next of these sets of arguments.
 
-    Together the sets should be several times the device's L2 cache; a smaller rotation is noticed on the result.
+    Together the sets should be several times the device's L2 cache. What fits into it is refused, since every call
+    would find it warm; less than three times the cache, and sizes that are not known, are noticed on the result.
     """
 
     sets: Sequence[tuple[object, ...]]
@@ -39,16 +43,20 @@ class Rotate:
                 raise InvalidRequest(f"each set of arguments must be a tuple, not {type(arguments).__name__}")
 
     def bytes_known(self) -> int:
-        """Add up the sizes of the arguments whose size is known."""
-        return sum(_size_of(argument) for arguments in self.sets for argument in arguments)
+        """Add up the sizes of the arguments whose size is known. Memory that several of them share counts once."""
+        return memory_behind(argument for arguments in self.sets for argument in arguments)
+
+    def rotated_bytes(self) -> int:
+        """Leave out what is in every set, which every call uses again."""
+        in_every_set = set.intersection(*({memory_of(argument) for argument in each} for each in self.sets))
+        shared = memory_behind(argument for argument in self.sets[0] if memory_of(argument) in in_every_set)
+        return self.bytes_known() - shared
+
+    def fits_into(self, cache_bytes: int) -> bool:
+        return 0 < self.bytes_known() < cache_bytes
 
     def is_small_for(self, cache_bytes: int) -> bool:
-        return 0 < self.bytes_known() < _ROTATION_FILLS_THE_CACHE * cache_bytes
-
-
-def _size_of(argument: object) -> int:
-    size = getattr(argument, "nbytes", 0)
-    return size if isinstance(size, int) else 0
+        return self.bytes_known() > 0 and self.rotated_bytes() < _ROTATION_FILLS_THE_CACHE * cache_bytes
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,21 @@ def checked_request(
             "a captured graph is replayed without the callable, so done= has nothing to wait for; leave it out"
         )
     return StreamRequest(method, gate, cache, graph, guard)  # type: ignore[arg-type]
+
+
+def require_cold(request: StreamRequest, stream: StreamHandle) -> None:
+    """Refuse a rotation that the device's L2 cache holds whole. The framework must have used the device."""
+    cache = request.cache
+    if not isinstance(cache, Rotate) or request.method == "host_issue":
+        return
+    with native_errors_explained():
+        cache_bytes = _native.stream_cache_bytes(stream.address, -1 if stream.device is None else stream.device)
+    if cache.fits_into(cache_bytes):
+        raise InvalidRequest(
+            f"the {len(cache.sets)} sets of arguments are {quantity_text.size(cache.bytes_known())} in all and fit "
+            f"into the L2 cache of {quantity_text.size(cache_bytes)}, so calls find it warm; pass more or larger sets",
+            code="E_ROTATION",
+        )
 
 
 def works_for(

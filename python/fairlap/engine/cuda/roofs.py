@@ -19,6 +19,10 @@ def device_facts(device: int) -> _native.DeviceFacts:
         return _native.cuda_device_facts(device)
 
 
+_HOPPER = 90
+_FP8_SINCE = 12_040  # PTX 8.4 has Ada's products of fp8; Hopper's are older
+
+
 class DeviceUnderTrial:
     """Starts the device, and holds it as long as it lives."""
 
@@ -36,6 +40,8 @@ class DeviceUnderTrial:
         capability = self.facts.capability
         if not _native.has_device_arithmetic(number_type, capability):
             raise NotAvailable(_why_not(number_type, capability))
+        if number_type == "fp8" and capability != _HOPPER and self.facts.driver_cuda_version < _FP8_SINCE:
+            raise NotAvailable("products of fp8 need a driver for CUDA 12.4 or later")
         with native_errors_explained():
             trials = _native.device_arithmetic_trials(self._stream, number_type, capability)
             return Trials(trials.instructions, trials)
@@ -49,6 +55,6 @@ class DeviceUnderTrial:
 
 def _why_not(number_type: str, capability: int) -> str:
     device = f"compute capability {capability // 10}.{capability % 10}"
-    if number_type in ("tf32", "fp16", "bf16", "int8") and capability >= 100:
+    if number_type in ("tf32", "fp16", "bf16", "fp8", "int8") and capability >= 100:
         return f"the matrix units of {device} are not measured"
     return f"no instructions of {device} for it are measured"

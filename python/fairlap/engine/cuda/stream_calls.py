@@ -12,7 +12,7 @@ from fairlap.engine.clocks import clock_named
 from fairlap.engine.cuda.graph_memory import kept_for_replays
 from fairlap.engine.cuda.libraries import DeviceFailed, cupti_places, native_errors_explained
 from fairlap.engine.cuda.notices import ENDED_BY_THE_DEVICE
-from fairlap.engine.cuda.request import Gate, Method, Rotate, checked_request, works_for
+from fairlap.engine.cuda.request import Gate, Method, Rotate, checked_request, require_cold, works_for
 from fairlap.engine.cuda.stream_measurement import StreamMeasurement, stream_measurement
 from fairlap.engine.cuda.streams import stream_of
 from fairlap.engine.measurement import CallableRaised
@@ -58,10 +58,10 @@ def time_on_stream(
 
     ``gate`` holds the stream while the host enqueues a sample, so that launch gaps are not in the span; ``auto`` takes
     the best that works and the result names it. ``cache`` is ``warm``, ``flush`` (twice the L2 cache is written before
-    each sample) or ``Rotate``. ``graph`` captures the call once and times its replays; meanwhile PyTorch and CuPy
-    allocate from a pool of its own on this thread. ``guard`` invalidates a sample whose work outlives its stop event,
-    and refuses a span whose work comes onto the stream after its call has returned. A sample that is invalid is NaN
-    and counted under ``warnings``.
+    each sample) or ``Rotate``; both reset lines that persist in the cache. ``graph`` captures the call once and times
+    its replays; meanwhile PyTorch and CuPy allocate from a pool of its own on this thread. ``guard`` invalidates a
+    sample whose work outlives its stop event, and refuses a span whose work comes onto the stream after its call has
+    returned. A sample that is invalid is NaN and counted under ``warnings``.
 
     ``done`` is called with what the call returned: after the stop event in ``device_span``, before it in
     ``context_span``, where the framework may enqueue after its call has returned. ``timeout_s`` bounds the wait for
@@ -82,6 +82,7 @@ def time_on_stream(
     works = works_for(fn, args, kwargs, done, cache)
     if absent := _native.cuda_absent_because():
         raise NotAvailable(f"there is no CUDA here: {absent}")
+    require_cold(request, handle)
     memory = kept_for_replays(handle.device) if request.graph else nullcontext()
     with native_errors_explained(), memory:
         record = _native.time_on_stream(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from fairlap import quantity_text
 from fairlap.engine import _native
@@ -12,6 +14,11 @@ from fairlap.engine.arguments import StopRule, WarmUpWish
 from fairlap.engine.cuda.notices import notices_of_stream
 from fairlap.engine.cuda.request import Rotate, StreamRequest
 from fairlap.engine.measurement import Measurement, Quantity, WarmUp
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Buffer
 
 _ABSENT = {
     "wall_ns": "on a stream host and device are timed apart; leave stream= out for one wall clock around the call",
@@ -40,14 +47,24 @@ class Tally:
 
 @dataclass(frozen=True)
 class StreamMeasurement(Measurement):
-    """A measurement on a device. The last four are filled by ``method="kernel_sum"`` alone."""
+    """A measurement on a device. The last four are filled by ``method="kernel_sum"`` alone.
+
+    ``started_ns`` is when the host began each sample, on the engine's clock since its calibration; ``sm_mhz`` the
+    device's clock at each, where it was read.
+    """
 
     device: int = -1
+    started_ns: Buffer = field(default=b"", repr=False)
+    sm_mhz: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     invalid: Mapping[str, int] = field(default_factory=dict)  # samples that are NaN, by reason
     kernels: Mapping[str, Tally] = field(default_factory=dict)  # by name, over all samples
     streams: Mapping[int, Tally] = field(default_factory=dict)  # by CUPTI's number: where the work really ran
     stream_handed_over: int | None = None  # CUPTI's number of it
     last_sample: tuple[Activity, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickling: the times are copied out of the engine's memory."""
+        return {**super().__getstate__(), "started_ns": array("d", memoryview(self.started_ns).tobytes())}
 
 
 def stream_measurement(
@@ -84,6 +101,7 @@ def stream_measurement(
         settings=_settings(record, clock, request, kind_of_call),
         warnings=notices_of_stream(record, request, stop, warm_up),
         device=record.device,
+        started_ns=record.started_ns,
         invalid={reason.name: count for reason, count in record.invalid.items()},
         kernels={kernel: Tally(*tally) for kernel, tally in record.kernels.items()},
         streams={stream: Tally(*tally) for stream, tally in record.streams.items()},
@@ -152,9 +170,17 @@ def _settings(
 
 
 def _cache(record: _native.StreamRecord, request: StreamRequest) -> str:
-    if isinstance(request.cache, Rotate):
-        return f"rotated over {len(request.cache.sets)} sets of arguments"
     if request.cache == "warm":
         return "warm"
     reset = ", persisting lines reset" if record.persisting_lines_reset else ""
-    return f"flushed with {record.flush_bytes >> 20} MiB before each sample{reset}"
+    if not isinstance(request.cache, Rotate):
+        return f"flushed before each sample with {_beside(record.flush_bytes, record.cache_bytes)}{reset}"
+    known = request.cache.bytes_known()
+    size = _beside(known, record.cache_bytes) if known else "of unknown size"
+    return f"rotated over {len(request.cache.sets)} sets of arguments, {size}{reset}"
+
+
+def _beside(nbytes: int, cache_bytes: int) -> str:
+    """Such as ``100 MiB, 2.0 times the L2 cache``."""
+    times = f", {nbytes / cache_bytes:.1f} times the L2 cache" if cache_bytes else ""
+    return f"{quantity_text.size(nbytes)}{times}"

@@ -145,6 +145,14 @@ class Feeder:
         with _native_errors_explained():
             return self._native.stalls
 
+    @property
+    def host_node(self) -> int | None:
+        """The memory node of the pinned slots, to which the device is attached; None where it is not known.
+
+        A container may forbid to move memory, and then it is not.
+        """
+        return self._native.host_node
+
     def close(self) -> None:
         """End the threads. Batches that are still held stay valid, and cause a ResourceWarning."""
         if self._closed:

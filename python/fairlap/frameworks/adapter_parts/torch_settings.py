@@ -11,7 +11,7 @@ from fairlap import quantity_text
 from fairlap.frameworks.adapter_parts.devices.torch_graphs import GRAPH
 from fairlap.frameworks.adapter_parts.quantized.torch_quantized import integer_products
 from fairlap.frameworks.adapter_parts.ranks import in_parts
-from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, whole_option
+from fairlap.frameworks.contract import NO_WEIGHTS, Settings, Unsupported, device_number, whole_option
 from fairlap.models.workload import Workload
 
 
@@ -110,10 +110,12 @@ def _on(yes: bool) -> str:
 
 @contextmanager
 def modes_of_a_thread(work: Workload, device: str) -> Iterator[None]:
-    """Switch on the modes that PyTorch keeps for each thread, for the thread that prepares."""
+    """Switch on the modes that PyTorch keeps for each thread, as in the thread that prepares, and use its device."""
     import torch
 
     with ExitStack() as modes:
+        if device != "cpu":
+            modes.enter_context(torch.cuda.device(device_number(device)))
         kept = {"infer": torch.inference_mode}
         if work.mode in kept:
             modes.enter_context(kept[work.mode]())

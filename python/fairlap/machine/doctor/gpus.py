@@ -19,7 +19,7 @@ def check_gpus(seen: Examined) -> list[Finding]:
 
 
 def _findings(gpu: Gpu) -> list[Finding]:
-    checks = (_persistence, _clocks, _slowed, _processes, _power, _instances, _error_correction, _link)
+    checks = (_persistence, _clocks, _slowed, _processes, _power, _instances, _error_correction, _link, _nvlinks)
     found = [finding for check in checks if (finding := check(gpu))]
     return found or [Finding("gpu", "good", f"{gpu.name}: nothing that disturbs measurements", gpu=gpu.index)]
 
@@ -134,5 +134,19 @@ def _link(gpu: Gpu) -> Finding | None:
         f"{width} of {most} lanes to the processor",
         f"copies to and from the device take up to {most / max(width, 1):.0f} times as long",
         "put it into a slot with all lanes",
+        gpu.index,
+    )
+
+
+def _nvlinks(gpu: Gpu) -> Finding | None:
+    links = gpu.nvlinks
+    if links is None or links.active == links.present:
+        return None
+    return Finding(
+        "gpu_nvlink",
+        "warning",
+        f"{links.active} of {links.present} NVLinks are active",
+        "copies between GPUs take longer than where all are, or go over PCIe",
+        f"nvidia-smi nvlink --status -i {gpu.index}, and look for errors of the fabric manager",
         gpu.index,
     )

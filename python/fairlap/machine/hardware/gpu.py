@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlap import quantity_text
+from fairlap.machine.hardware.gpu_links import NvLinks, kernels_address, memory_node, nvlinks
+from fairlap.machine.root import THIS_MACHINE, Root
 
 _LIBRARY = "libnvidia-ml.so.1"
 _CHOSEN = "FAIRLAP_LIBNVML"  # a library to open in place of the driver's, for tests and for odd installations
@@ -40,6 +42,8 @@ class Gpu:
     most_pcie_generation: int | None = None
     pcie_width: int | None = None
     most_pcie_width: int | None = None
+    nvlinks: NvLinks | None = None
+    address: str = ""  # on the PCI bus, as the kernel writes it
     clock_reasons: int | None = None  # bits: why the clock is not at its highest
     processes: tuple[int, ...] | None = None  # ids of those that compute on it
 
@@ -158,6 +162,8 @@ def _gpu(nvml: Any, index: int) -> Gpu | None:
         most_pcie_generation=read(nvml.nvmlDeviceGetMaxPcieLinkGeneration),
         pcie_width=read(nvml.nvmlDeviceGetCurrPcieLinkWidth),
         most_pcie_width=read(nvml.nvmlDeviceGetMaxPcieLinkWidth),
+        nvlinks=nvlinks(nvml, read),
+        address=_address(read(nvml.nvmlDeviceGetPciInfo)),
         clock_reasons=reasons,
         processes=None if processes is None else tuple(process.pid for process in processes),
     )
@@ -173,15 +179,23 @@ def _instances(nvml: Any, handle: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def gpu_facts(found: Gpus) -> dict[str, str]:
+def _address(pci: Any) -> str:
+    if pci is None:
+        return ""
+    text = pci.busId
+    return kernels_address(text.decode() if isinstance(text, bytes) else text)
+
+
+def gpu_facts(found: Gpus, root: Root = THIS_MACHINE) -> dict[str, str]:
     """``driver`` and ``cuda`` are the names under which comparisons of runs know them."""
     facts = {"driver": found.driver, "cuda": found.cuda, "gpu": found.absent and f"none: {found.absent}"}
     for gpu in found.devices:
-        facts |= {f"gpu {gpu.index} {what}".rstrip(): value for what, value in _facts(gpu).items()}
+        facts |= {f"gpu {gpu.index} {what}".rstrip(): value for what, value in _facts(gpu, root).items()}
     return facts
 
 
-def _facts(gpu: Gpu) -> dict[str, str]:
+def _facts(gpu: Gpu, root: Root) -> dict[str, str]:
+    node = memory_node(root, gpu.address)
     return {
         "": gpu.name,
         "memory": "" if gpu.memory_bytes is None else quantity_text.size(gpu.memory_bytes),
@@ -193,6 +207,8 @@ def _facts(gpu: Gpu) -> dict[str, str]:
         "mig": ": ".join(filter(None, (_switch(gpu.mig), ", ".join(gpu.instances)))),
         "pcie generation": _of(gpu.pcie_generation, gpu.most_pcie_generation),
         "pcie width": _of(gpu.pcie_width, gpu.most_pcie_width),
+        "nvlink": "" if gpu.nvlinks is None else str(gpu.nvlinks),
+        "numa node": "" if node is None else str(node),
     }
 
 

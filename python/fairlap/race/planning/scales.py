@@ -120,10 +120,10 @@ def _require_ranks(contestants: Sequence[ContestantName]) -> None:
 
 def _require_devices(device: str, scales: Sequence[Scale]) -> None:
     """Two ranks on one GPU are refused by NCCL, in words that name neither."""
-    kind, _, number = device.partition(":")
-    if number and any(scale.ranks > max(len(scale.hosts), 1) for scale in scales):
+    if device != "cpu" and any(scale.ranks > max(len(scale.hosts), 1) for scale in scales):
         raise InvalidRequest(
-            f"--device {device} is one GPU, and each rank needs its own; --device {kind} gives them the first ones",
+            f"each of several processes needs a GPU of its own, and a race runs on one ({device}); leave out "
+            "--processes, or give a host for each",
             code=E_SCALE,
         )
 

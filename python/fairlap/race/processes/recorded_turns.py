@@ -104,6 +104,7 @@ def _timing(samples_ns: np.ndarray, measured: Measured, quantity: MeasuredQuanti
         method=quantity.method,
         resolution_ns=quantity.resolution_ns,
         gate=quantity.gate,
+        sm_mhz=quantity.sm_mhz,
         whose=result.contestant,
     )
 
@@ -117,6 +118,7 @@ def timing_of(
     resolution_ns: float,
     whose: str,
     gate: str = "",
+    sm_mhz: float | None = None,
 ) -> Timing:
     """Summarize all samples of a process by one quantity, as they are stored.
 
@@ -138,6 +140,7 @@ def timing_of(
         method=method,
         resolution_ns=resolution_ns,
         gate=gate,
+        sm_mhz=sm_mhz,
     )
 
 

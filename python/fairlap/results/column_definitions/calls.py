@@ -119,12 +119,12 @@ class Calls(Subject, frozen=True, kw_only=True):
     gpu_sm_mhz: Annotated[
         dict[str, float],
         _utilisation(
-            "Clock of the GPU's multiprocessors before the first turn of its processes and after the last one: start "
-            "and end, medians."
+            "Clock of the GPU's multiprocessors before the first turn of its processes, while calls were timed, and "
+            "after the last turn: start, measured and end, medians."
         ),
     ]
-    gpu_temperature_c: Annotated[dict[str, float], _utilisation("The GPU's temperature at the same moments.")]
-    gpu_power_w: Annotated[dict[str, float], _utilisation("The GPU's power at the same moments.")]
+    gpu_temperature_c: Annotated[dict[str, float], _utilisation("The GPU's temperature before and after.")]
+    gpu_power_w: Annotated[dict[str, float], _utilisation("The GPU's power before and after.")]
     gpu_memory_bytes: Annotated[
-        dict[str, float], _utilisation("Memory of the GPU in use by all processes at the same moments.")
+        dict[str, float], _utilisation("Memory of the GPU in use by all processes, before and after.")
     ]

@@ -30,10 +30,15 @@ def utilisation_of(result: ContestantResult, *, threads: int, device: str) -> di
 
 
 def device_states_of(result: ContestantResult) -> dict[str, Any]:
-    """Medians over its processes, before their first turn and after their last one."""
+    """Medians over its processes, before their first turn and after their last one; of the clock also meanwhile."""
+    meanwhile = [process.energy.device_sm_mhz for process in result.finished if process.energy is not None]
+    known_mhz = [mhz for mhz in meanwhile if mhz is not None]
     states = [process.device_states for process in result.finished if process.device_states]
     return {
-        "gpu_sm_mhz": _medians(states, lambda state: state.sm_mhz),
+        "gpu_sm_mhz": {
+            **_medians(states, lambda state: state.sm_mhz),
+            **({"measured": float(median(known_mhz))} if known_mhz else {}),
+        },
         "gpu_temperature_c": _medians(states, lambda state: state.temperature_c),
         "gpu_power_w": _medians(states, lambda state: state.power_w),
         "gpu_memory_bytes": _medians(states, lambda state: state.used_bytes),

@@ -101,6 +101,7 @@ class ComparisonDocument(PrintedDocument, frozen=True, kw_only=True, tag="fairla
     excluded: dict[str, str]  # callables that are in no comparison, and why
     why_no_verdict: str
     no_verdict_code: str = ""
+    regime: str = ""  # of a GPU, as part of every figure
     answers: PrintedAnswers
     kernels_by_callable: dict[str, KernelsOfCall] | msgspec.UnsetType = msgspec.UNSET  # on a GPU
 
@@ -121,6 +122,7 @@ def document_of(compared: InProcessComparison, *, raw: bool) -> ComparisonDocume
         excluded=dict(compared.excluded),
         why_no_verdict=compared.why_no_verdict,
         no_verdict_code=compared.no_verdict_code,
+        regime=compared.regime,
         answers=printed_answers(compared.answers),
     )
 

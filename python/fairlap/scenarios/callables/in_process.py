@@ -17,14 +17,23 @@ from fairlap.engine.arguments import positive_number, whole_number
 from fairlap.engine.timed_calls import name_of, require_body_runs
 from fairlap.errors import InvalidRequest, shown
 from fairlap.machine.race_lock.lock import one_race
+from fairlap.meters.sample_clocks import SampleClocks
 from fairlap.scenarios.callables.answers.check import Answers
 from fairlap.scenarios.callables.answers.checked import Checked
 from fairlap.scenarios.callables.answers.drawn import Draw
 from fairlap.scenarios.callables.answers.structural import STRUCTURAL, check_structural, warn_of_one_size
 from fairlap.scenarios.callables.judging import Ending, Judge, outcome
+from fairlap.scenarios.callables.regime import regime_named
 from fairlap.scenarios.callables.result import CallableRow, InProcessComparison
 from fairlap.scenarios.callables.stolen_meanwhile import StolenMeanwhile
-from fairlap.scenarios.callables.turns import INTERRUPTED, LONGEST_TURN_S, SHORTEST_TURN_S, Arm, Done, Turns
+from fairlap.scenarios.callables.turns import (
+    INTERRUPTED,
+    LONGEST_TURN_S,
+    SHORTEST_TURN_S,
+    Arm,
+    Done,
+    Turns,
+)
 from fairlap.suggestions import did_you_mean
 
 MOST_BLOCKS = 10_000
@@ -56,6 +65,7 @@ def compare(
     inputs: Inputs | Sequence[Inputs] | None = None,
     any_answers: bool = False,
     alone: bool = False,
+    regime: str | None = None,
     wait: bool = True,
     **options: Any,
 ) -> InProcessComparison:
@@ -90,12 +100,18 @@ def compare(
     whole time at once, and the next starts when all other threads are idle. A callable whose work continues
     after its calls return, and which has no ``done``, gets no verdict.
 
+    On a stream, samples that were taken while temperature or power slowed the GPU down are left out, and blocks in
+    which launch gaps are in the spans of some callables only. Where the clock of the GPU is known, a difference must
+    show in its cycles as well as in time, or it is inconclusive.
+
+    ``regime`` is of a GPU: "burst" rests before each turn, and "sustained" first loads it until its clock is steady.
+
     Where other programs took cores from threads of the callables there is no verdict (``E_BUSY_MACHINE``), nor where a
     quota stopped them (``E_THROTTLED``).
 
     While another race uses the same cores, it waits; without ``wait`` it raises ``E_BUSY``.
     """
-    arms = _arms(callables, done)
+    arms, in_regime = _arms(callables, done), regime_named(regime, on_stream=stream is not None)
     if baseline is not None and baseline not in callables:
         meant = did_you_mean(str(baseline), callables) or f"name {' or '.join(callables)}"
         raise InvalidRequest(f"baseline={shown(baseline)} is not one of the callables; {meant}")
@@ -112,7 +128,8 @@ def compare(
     judge = Judge(alpha, margin, until_decided, bool(only_winner))
     warm_up_s = min(LONGEST_TURN_S, _WARM_UP_SHARE * budget_s / len(arms)) if until_decided else math.inf
     fixed = seconds is not None or not until_decided
-    with one_race(wait=wait, longest_s=budget_s if math.isfinite(budget_s) else None):
+    longest_s = budget_s if math.isfinite(budget_s) else None
+    with one_race(wait=wait, longest_s=longest_s), SampleClocks(str(options.get("clock", "auto"))) as clocks:
         began_s = time.perf_counter()
         answers = _answers(arms, reference, inputs, seed, any_answers=any_answers, budget_s=budget_s)
         turns = Turns(
@@ -124,6 +141,8 @@ def compare(
             answers=answers,
             margin=margin,
             alone=bool(alone),
+            clocks=None if stream is None else clocks,
+            regime=in_regime,
         )
         turns.take_accusations()
         ending = Ending(judge, target, budget_s, blocks, began_s)
@@ -149,6 +168,8 @@ def compare(
     rows.sort(key=lambda row: (row.name in answers.wrong, row.median_ns))
     medians_ns = {row.name: row.median_ns for row in rows}
     comparisons, standing, (why_none, code) = outcome(judge, arms, complete, medians_ns)
+    if complete < 2 and turns.on_device.why_none[1] and not interrupted:
+        why_none, code = turns.on_device.why_none
     if comparisons and stream is None and (starved := meanwhile.why_not_claimable())[1]:
         comparisons, standing, why_none, code = (), None, meanwhile.why_not_claimed, starved[1]
     if standing is not None:
@@ -162,6 +183,7 @@ def compare(
         elapsed_s=elapsed_s,
         seed=seed,
         baseline=baseline or "",
+        regime=in_regime.text,
         until_decided=until_decided,
         interrupted=interrupted,
         ended_early=ended_early,

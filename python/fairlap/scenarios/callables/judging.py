@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairlap import quantity_text, verdict
 from fairlap.scenarios.callables.turns import Arm
 from fairlap.verdict.blocks import BlockTable, require_between
@@ -94,7 +96,19 @@ def outcome(
         return (), None, why_none
     table = table_of(judged, blocks)
     comparisons = judge.comparisons(table)
+    if all(len(arm.cycles) == len(arm.medians_ns) for arm in judged):
+        comparisons = _checked_by_cycles(judge, judged, blocks, comparisons)
     return comparisons, verdict.standing(table, comparisons, shown_ns), why_none
+
+
+def _checked_by_cycles(
+    judge: Judge, arms: Sequence[Arm], blocks: int, by_time: tuple[verdict.Comparison, ...]
+) -> tuple[verdict.Comparison, ...]:
+    """On a GPU whose clock was read at each sample."""
+    figures = {arm.name: verdict.Figures(arm.quantity, arm.cycles[:blocks]) for arm in arms}
+    by_cycles = judge.comparisons(verdict.block_table(figures, evidence="within one process"))
+    mhz = {arm.name: float(np.median(1e3 * np.divide(arm.cycles[:blocks], arm.medians_ns[:blocks]))) for arm in arms}
+    return verdict.unless_cycles_disagree(by_time, by_cycles, mhz)
 
 
 def why_not_compared(judged: int, blocks: int, what: str = "callable") -> tuple[str, str]:

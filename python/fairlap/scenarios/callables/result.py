@@ -69,6 +69,7 @@ class InProcessComparison:
     why_no_verdict: str
     answers: AnswersChecked
     no_verdict_code: str = ""
+    regime: str = ""  # of a GPU; empty for neither rest nor load
 
     def between(self, a: str, b: str) -> verdict.Comparison:
         """Find the comparison with ``a`` as its subject."""
@@ -115,7 +116,8 @@ class InProcessComparison:
     def setting(self) -> str:
         each = f"{quantity_text.duration(self.seconds * 1e9)} each"
         blocks = f"{quantity_text.count(self.blocks, 'block')} of {each} in {quantity_text.seconds(self.elapsed_s)}"
-        return f"{len(self.rows)} callables within one process, {blocks}, seed {self.seed}"
+        regime = f", {self.regime}" if self.regime else ""
+        return f"{len(self.rows)} callables within one process, {blocks}{regime}, seed {self.seed}"
 
     def cells(self, row: CallableRow) -> tuple[str, str, str, str]:
         """Its place, time, times the first, and what it is against those above it; of a place it lacks, nothing."""

@@ -16,8 +16,11 @@ from fairlap.engine.calls_in_turns import CallsInTurns, Rounds
 from fairlap.engine.measure_call import require_started, timed
 from fairlap.engine.measurement import CallableRaised, Measurement, Notice
 from fairlap.errors import described
+from fairlap.meters.sample_clocks import SampleClocks, cycles_of
 from fairlap.scenarios.callables.answers.check import Answers
+from fairlap.scenarios.callables.device_blocks import DeviceBlocks
 from fairlap.scenarios.callables.idle_threads import cpu_of_others_s, wait_until_quiet
+from fairlap.scenarios.callables.regime import Regime
 from fairlap.scenarios.callables.sample_sizes import even_calls
 from fairlap.verdict.carry_over import CarryOver, carry_over
 
@@ -52,9 +55,16 @@ class Arm:
     warnings: tuple[Notice, ...] = ()
     first_ns: float = 0.0  # a call, when it was warmed up
     medians_ns: list[float] = field(default_factory=list)
+    cycles: list[float] = field(default_factory=list)  # of a GPU, for the blocks in which its clock was known
     measured_s: float = 0.0
     late_s: float = 0.0  # CPU time that other threads used after its calls had returned
     wrong: Notice | None = None  # what is wrong with its answers
+
+    def add(self, measured: Measurement) -> None:
+        """Keep the figures of a block."""
+        self.medians_ns.append(measured.median_ns)
+        if (cycles := cycles_of(measured)) is not None:
+            self.cycles.append(cycles)
 
     @property
     def why_excluded(self) -> str:
@@ -109,6 +119,8 @@ class Turns:
     The callables of a block take turns of one sample each, in rounds, so that what the machine does hits all alike.
     Those on a stream, and those after whose calls other threads go on, run one after the other, and so do all that are
     to run ``alone``. In rounds, an effect of who ran just before is a warning where it exceeds the ``margin``.
+
+    Blocks of callables on a GPU are left out, for all of them, by the rules of ``DeviceBlocks``.
     """
 
     def __init__(
@@ -122,8 +134,12 @@ class Turns:
         answers: Answers,
         margin: float,
         alone: bool = False,
+        clocks: SampleClocks | None = None,
+        regime: Regime | None = None,
     ) -> None:
+        self.on_device = DeviceBlocks(clocks)
         self.arms = arms
+        self._regime = regime or Regime("")
         self._answers = answers
         self.seconds = seconds
         self._warm_up_s = warm_up_s  # of each callable; infinite to go on until it is steady
@@ -139,7 +155,7 @@ class Turns:
 
         Returns why it ended before the last block, or an empty text.
         """
-        if not self.warm_up():
+        if not self.warm_up() or not self._load():
             return INTERRUPTED
         try:
             for _ in range(most_blocks):
@@ -147,9 +163,13 @@ class Turns:
                     return why
                 if not self.block(rng):
                     return INTERRUPTED
+                if why := self.on_device.why_end:
+                    return why
             return ""
         finally:
             self.warn_of_carry_over()
+            for arm in self.arms:
+                arm.warnings = (*arm.warnings, *self.on_device.notices)
 
     def warm_up(self) -> bool:
         """Run each callable once, which also finds how many calls make a sample; return False when interrupted."""
@@ -163,6 +183,12 @@ class Turns:
             arm.quantity = first.headline.name
             arm.first_ns = first.median_ns
             arm.warnings = first.warnings
+        if "gate" not in self._options and not self.on_device.can_hold(
+            {arm.name: firsts[at] for at, arm in enumerate(self.arms)}
+        ):
+            self._options["gate"] = "none"
+            return self.warm_up()
+        for arm, first in zip(self.arms, firsts, strict=True):
             if arm.done is None and self._options["stream"] is None and not self._answers.are_compared:
                 on = self._answers.in_turn(self.arms.index(arm)).on[0]
                 require_started(arm.fn, on.args, on.kwargs, first)
@@ -177,6 +203,27 @@ class Turns:
             arm.measured_s = arm.late_s = 0.0
         self._rounds = None if late_s or self._alone else self._in_rounds(firsts)
         self._answers.took(time.perf_counter() - began_s)
+        return True
+
+    def _load(self) -> bool:
+        """Load a GPU where that is its regime, with all callables in turn; return False when interrupted."""
+
+        def in_turn() -> float | None:
+            mhz = None
+            for arm in self.arms:
+                measured = self._timed(arm, 0, arm.calls_per_sample, LONGEST_TURN_S)
+                if measured.interrupted:
+                    raise KeyboardInterrupt
+                mhz = self.on_device.mhz(measured)
+            return mhz
+
+        try:
+            self._regime.load(in_turn)
+        except KeyboardInterrupt:
+            return False
+        for arm in self.arms:
+            arm.measured_s = arm.late_s = 0.0
+            arm.warnings = (*arm.warnings, *self._regime.notices)
         return True
 
     def block(self, rng: random.Random) -> bool:
@@ -201,7 +248,9 @@ class Turns:
         """On a machine where calls are never steady, a warm-up until they are would use up the budget."""
         until_steady = math.isinf(self._warm_up_s)
         seconds = self.seconds if until_steady else self._warm_up_s
-        return self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
+        found = self._timed(arm, "auto" if until_steady else 1, self._calls_per_sample, seconds)
+        self.on_device.begin(found)
+        return found
 
     @property
     def _chooses_calls(self) -> bool:
@@ -209,14 +258,19 @@ class Turns:
 
     def _one_after_the_other(self, order: Sequence[int]) -> bool:
         """Whether the block was not interrupted."""
+        measured: dict[str, Measurement] = {}
         for place in order:
             arm = self.arms[place]
             warm_up_calls = self._calls_in_a_turn(arm) if self._alone else _WARM_UP_CALLS
+            self._regime.before_turn()
             measurement = self._timed(arm, warm_up_calls, arm.calls_per_sample, self.seconds)
             if measurement.interrupted:
                 return False
-            arm.medians_ns.append(measurement.median_ns)
+            measured[arm.name] = self.on_device.with_clocks(measurement)
         self._answers.check_between()
+        if self.on_device.counts(measured):
+            for arm in self.arms:
+                arm.add(measured[arm.name])
         return True
 
     def _calls_in_a_turn(self, arm: Arm) -> int:

@@ -31,7 +31,12 @@ def with_energy(take: Callable[[], Measurement], device: str) -> tuple[Measureme
     timed_from_ns = begin_ns + round(measurement.warm_up.elapsed_s * 1e9)
     read = meter.read_somewhere_in(timed_from_ns, end_ns, round(measurement.elapsed_s * 1e9))
     return measurement, EnergyOfBlock(
-        measurement.elapsed_s, calls, read, meter.device_busy_share, meter.device_slowed_share
+        measurement.elapsed_s,
+        calls,
+        read,
+        meter.device_busy_share,
+        meter.device_slowed_share,
+        meter.device_sm_mhz,
     )
 
 
@@ -58,6 +63,7 @@ def measured_message(
             # JSON has no NaN or infinity.
             floor={key: value if math.isfinite(value) else None for key, value in quantity.floor.items()},
             gate=quantity.gate,
+            sm_mhz=quantity.sm_mhz,
         )
         for name, quantity in measured.items()
     ]

@@ -82,6 +82,7 @@ class MeasuredQuantity(msgspec.Struct, frozen=True):
     floor: dict[str, float | None] = {}
     unit: Literal["ns"] = "ns"
     gate: str = ""  # what held the device's stream, in a span of it
+    sm_mhz: float | None = None  # of a GPU: the median of its clock at the samples
 
 
 class Measured(msgspec.Struct, frozen=True, tag_field="type", tag="measured"):

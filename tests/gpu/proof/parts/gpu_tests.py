@@ -22,6 +22,7 @@ _NEEDS_S = {
     "test_feeding_on_device.py": 20.0,
     "test_hidden_streams.py": 35.0,
     "test_precisions_on_device.py": 45.0,
+    "test_sample_clocks.py": 12.0,
     "test_untrusted_callables.py": 60.0,
 }
 _LONGEST_FILE_S, _LONGEST_SANITIZED_S = 240.0, 150.0

@@ -12,6 +12,7 @@ from fairlap.race.planning.plan import Plan
 from fairlap.race.planning.plan_file import load_plan, save_plan
 from fairlap.render.plan_command import command_of
 from fairlap.request.fields.load import Load, LoadRequest, load_of
+from fairlap.request.names import Contestants, Device
 from fairlap.request.race_request import RaceRequest
 from fairlap.request.units import Seconds
 from runs_of_precisions import planned
@@ -85,6 +86,16 @@ def test_the_first_token_has_the_percentile_of_the_other_bound_and_p99_alone(
     assert plan.works[0].load == expected
     assert plan.works[0].label.endswith(f" · load {text}")
     assert "--first-token 0.05s" in command_of(plan)
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+
+
+def test_load_is_served_on_a_gpu_too(tmp_path: Path) -> None:
+    plan = planned(
+        contestants=Contestants("torch,onnxruntime"), load=LoadRequest(p99=Seconds(1)), device=Device("cuda:1")
+    )
+    assert (plan.device, plan.works[0].load) == ("cuda:1", Load(0.99, 1.0))
+    assert "--device cuda:1" in command_of(plan)
     save_plan(plan, tmp_path / "plan.json")
     assert load_plan(tmp_path / "plan.json") == plan
 

@@ -34,8 +34,6 @@ def _with_load(request: RaceRequest, load: Load, work: Work, spec: Spec) -> Work
         raise InvalidRequest(f"requests are answered by inference; leave out --mode {work.mode}", code=E_LOAD)
     if request.data is not None:
         raise InvalidRequest("requests bring their own items; leave out --data", code=E_LOAD)
-    if str(request.device) != "cpu":
-        raise InvalidRequest("load is served on the CPU; leave out --device", code=E_LOAD)
     if not spec.computes or not work.is_model:
         raise InvalidRequest(f"{work.model} computes nothing that an answer could be checked by", code=E_LOAD)
     if load.largest_batch > 1 and (work.batch != 1 or work.source is not None or not _in_batches(spec)):

@@ -37,7 +37,7 @@ _BESIDE_A_RATE = (
 
 
 class LoadShown(RenderSide):
-    lacks = frozenset({"--mode", "--device"})
+    lacks = frozenset({"--mode"})
     tables: ClassVar = {"load_bounds": _bounds}
 
     def words(self, plan: Plan) -> Words:
