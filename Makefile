@@ -8,7 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find cpp cmake -type f 2>/dev/null) CMakeLists.txt CMakePresets.json
-JOBS ?= 2
+# One more than the cores that CI has, since tests wait for processes for a third of their time.
+JOBS ?= 3
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 EDITABLE := --no-build-isolation -Cwheel.cmake=false -Ceditable.mode=inplace -Cwheel.packages=python/fairlap --editable
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -33,13 +34,13 @@ demo: $(VENV)/.frameworks build/release/.module  ## Install fairlap, race four f
 
 test: test-cpp test-python  ## Run the tests that need no GPU, but for the slow and the thorough ones.
 
-test-cpp: build/release/.tests  ## Run the C++ tests in JOBS processes (2).
+test-cpp: build/release/.tests  ## Run the C++ tests in JOBS processes (3).
 	$(BIN)/ctest --test-dir build/release --output-on-failure -j $(JOBS)
 
-test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (2).
+test-python: $(VENV)/.dev build/release/.tests  ## Run the Python tests, or those of PATHS, in JOBS processes (3).
 	$(PYTEST) -m "not slow and not thorough" $(PATHS)
 
-test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take over five seconds each.
+test-slow: $(VENV)/.dev build/release/.tests  ## Run the tests that take seconds each.
 	$(PYTEST) -m "slow and not thorough" $(PATHS)
 
 test-thorough: $(VENV)/.dev build/release/.tests  ## Run the tests of real frameworks and simulations that take long.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -20,7 +22,8 @@ from postgresql_server import CannotStart, Server
 # takes the cores from the tests beside these and doubles the time of references.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-UNIT, TRUST = (Path(__file__).parent / name for name in ("unit", "trust"))
+TOP = Path(__file__).parents[1]
+UNIT, TRUST = (TOP / "tests" / name for name in ("unit", "trust"))
 HEAVY_ENVIRONMENTS = "FAIRLAP_TEST_ENVIRONMENTS"
 _ALL_LEFT_OUT = re.compile(r"^pytestmark = .*\.mark\.(slow|thorough)\b", re.MULTILINE)
 
@@ -76,13 +79,36 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _brief_warm_up(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Warm up for as long as it takes to see it, but where races are held against loops by hand."""
-    one_process = sys.modules.get("fairlap.race.processes.one_process")
+def _brief_races(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Warm up for as long as it takes to see it, but where races are held against loops by hand.
+
+    And time an empty call of each contestant, for a tenth of a second, only where that is what is tested.
+    """
+    one_process, bench = map(sys.modules.get, ("fairlap.race.processes.one_process", "fairlap.race.processes.bench"))
     with pytest.MonkeyPatch.context() as patch:
         if one_process is not None and not {UNIT, TRUST}.isdisjoint(request.path.parents):
             patch.setattr(one_process, "_WARM_UP_S", 0.02)
+        if bench is not None and request.path.stem != "test_overheads":
+            patch.setattr(bench.Overheads, "measured", _without_overhead)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _same_machine() -> Iterator[None]:
+    """Look up once what every race records of the machine and what stays: versions, and the revision of this tree."""
+    from fairlap.machine import facts, software
+
+    of_folder = facts.revision_facts
+    versions, revision = functools.cache(software.installed_versions), functools.cache(of_folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(software, "installed_versions", lambda: dict(versions()))
+        patch.setattr(facts, "revision_facts", lambda folder: (revision if folder == TOP else of_folder)(folder))
+        yield
+
+
+def _without_overhead(_overheads: Any, _worker: Any, result: Any, _plan: Any) -> bool:
+    result.overhead_absent = "most tests leave it out"
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Where NVIDIA's headers lie: in Python packages of this environment, or in an installed toolkit."""
 
+import functools
 import os
 import re
 import site
@@ -30,6 +31,7 @@ class Headers:
     def has(self, library: str) -> bool:
         return self.file(f"{library}.h") is not None
 
+    @functools.cache  # noqa: B019  (of a handful of releases)
     def text_of(self, library: str) -> str:
         """All that the library's headers declare, without comments."""
         text = "\n".join(
@@ -38,6 +40,10 @@ class Headers:
             for path in sorted([*folder.glob(f"{library}*.h"), *folder.glob("generated_cuda_meta.h")])
         )
         return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+
+    @functools.cache  # noqa: B019
+    def names_in(self, library: str) -> frozenset[str]:
+        return frozenset(re.findall(r"\w+", self.text_of(library)))
 
     def newest(self, library: str, pattern: str) -> str:
         """Find the highest-numbered of the names that `NAME*` stands for; other patterns stand for themselves."""

@@ -42,11 +42,11 @@ def _absent(declarations: Iterable[Declaration], library: str, headers: Headers)
 def _is_declared(one: Declaration, library: str, headers: Headers) -> bool:
     if one.since > headers.cuda_version:
         return False
-    text = headers.text_of("cu" if library != "nvml" else library)
+    names = headers.names_in("cu" if library != "nvml" else library)
     if one.kind == "function" and library == "cuda":
         base = re.sub(r"_v\d+$", "", one.theirs)
-        return f"PFN_{base}_v{releases.of_the_fake()[one.theirs]})" in text
-    return re.search(rf"\b{headers.newest(library, one.theirs)}\b", text) is not None
+        return f"PFN_{base}_v{releases.of_the_fake()[one.theirs]}" in names
+    return headers.newest(library, one.theirs) in names
 
 
 def test_every_library_has_headers_of_two_generations() -> None:

@@ -37,7 +37,16 @@ CONTESTANTS = [
 DEALT = ("torch", "jax", "tensorflow", "onnxruntime")
 DIFFERENTIATE = ("torch", "jax", "tensorflow")
 DIFFERENTIATING = [each for each in CONTESTANTS if each[0] in DIFFERENTIATE]
-SLOW = (("torch", "compile"), ("tensorflow", ""), ("tensorflow", "xla"), ("litert", ""))
+THOROUGH = (("torch", "compile"), ("tensorflow", ""), ("tensorflow", "xla"), ("litert", ""))
+SLOW = (("tensorflow", "graph"),)  # only to be imported, it takes seconds
+
+
+def each_of(contestants: list[tuple[str, str]]) -> list[Any]:
+    marked = thorough_where(THOROUGH.__contains__, contestants)
+    return [
+        pytest.param(*each.values, marks=[*each.marks, pytest.mark.slow]) if each.values in SLOW else each
+        for each in marked
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +101,7 @@ def _printed(asked: str, variables: tuple[tuple[str, str], ...]) -> list[dict[st
     return found
 
 
-@pytest.mark.parametrize(("name", "variant"), thorough_where(SLOW.__contains__, CONTESTANTS))
+@pytest.mark.parametrize(("name", "variant"), each_of(CONTESTANTS))
 def test_an_adapter_answers_as_the_reference_does_with_the_weights_it_was_given(name: str, variant: str) -> None:
     found = found_by(name, variant, threads=THREADS)
     assert found["wrong"] == []
@@ -108,7 +117,7 @@ def test_an_adapter_answers_as_the_reference_does_with_the_weights_it_was_given(
     assert {"import", "build"} <= set(found["phases"])
 
 
-@pytest.mark.parametrize(("name", "variant"), thorough_where(SLOW.__contains__, CONTESTANTS))
+@pytest.mark.parametrize(("name", "variant"), each_of(CONTESTANTS))
 @pytest.mark.parametrize("mode", ["infer", "grad"])
 def test_an_adapter_that_moves_its_weights_answers_as_before(name: str, variant: str, mode: str) -> None:
     if mode == "grad" and name not in DIFFERENTIATE:
@@ -126,7 +135,7 @@ def test_one_thread_is_one_thread(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "variant"), thorough_where(SLOW.__contains__, DIFFERENTIATING))
+@pytest.mark.parametrize(("name", "variant"), each_of(DIFFERENTIATING))
 def test_gradients_are_the_slopes_of_the_reference(name: str, variant: str) -> None:
     found = found_by(name, variant, mode="grad", threads=THREADS)
     assert found["wrong"] == []
@@ -136,7 +145,7 @@ def test_gradients_are_the_slopes_of_the_reference(name: str, variant: str) -> N
     assert found["changed"]
 
 
-@pytest.mark.parametrize(("name", "variant"), thorough_where(SLOW.__contains__, DIFFERENTIATING))
+@pytest.mark.parametrize(("name", "variant"), each_of(DIFFERENTIATING))
 def test_a_fixed_weight_gets_no_gradient_and_a_mean_of_squares_needs_no_labels(name: str, variant: str) -> None:
     found = found_by(name, variant, mode="grad", threads=THREADS, **OTHER_LOSS)
     assert found["wrong"] == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import error_code
-from command_line import fairlap as run
+from command_line import here as run
 from onnx_files import drawn
 
 OPTIONS = ("--blocks", "1", "--seconds", "0.05", "--threads", "1", "--no-store", "--quiet")
@@ -94,6 +94,7 @@ def test_torchscript_is_raced_by_everything_that_a_program_reaches(tmp_path: Pat
     assert rows["jax"]["conversion_s"]["value"] > 0
 
 
+@pytest.mark.slow
 def test_torchscript_without_shapes_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="`make test` installs it and runs this")
     file = script(tmp_path / "net.pt")

@@ -125,6 +125,7 @@ def test_a_session_refuses_another_type_in_one_plain_line_and_is_built_again_for
     assert found["image=32"].built_s is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_a_session_of_one_batch_is_built_again_and_its_graph_is_fused(name: str) -> None:
     require("onnxruntime,openvino")

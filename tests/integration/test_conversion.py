@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import error_code
-from command_line import fairlap as run
+from command_line import here as run
 from onnx_files import masked_lookup
 from tflite_files import dense
 
@@ -41,6 +41,7 @@ def test_a_file_is_kept_with_its_proof(model: Path) -> None:
     assert (again.returncode, error_code(again)) == (2, "E_FILE")
 
 
+@pytest.mark.slow
 def test_a_function_is_proven_and_nothing_is_written(model: Path) -> None:
     pytest.importorskip("jax", reason="`make test` installs it and runs this")
     done = run("convert", model, "--for", "jax", *BOUND, "--json", cwd=model.parent)

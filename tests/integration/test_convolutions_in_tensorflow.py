@@ -9,7 +9,7 @@ import pytest
 from fairlap.models.tensorflow_edges import with_edges
 from machine_marks import needs_package
 
-pytestmark = needs_package("tensorflow")
+pytestmark = [pytest.mark.slow, needs_package("tensorflow")]
 
 EDGES = ((0, 0), (1, 1), (1, 1), (0, 0))
 

@@ -15,6 +15,7 @@ import pytest
 from cuda_on_fakes import environment_with_fakes
 from example_installed import install_example
 from fairlap import quantity_text
+from fairlap.meters import energy
 from fairlap.meters.device_slowdown import SLOWED
 from fairlap.meters.stolen_time import E_GPU_THROTTLED
 from fairlap.race.planning.plan import Measuring, Plan
@@ -134,6 +135,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put an empty folder in place of ``/`` for sensors, and install the example framework."""
     monkeypatch.setenv("FAIRLAP_SENSOR_ROOT", str(tmp_path))
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(energy, "_IDLE_S", 0.4)
     install_example(tmp_path / "installed", monkeypatch)
     return tmp_path
 

@@ -79,6 +79,7 @@ def test_two_races_that_want_the_same_environment_make_it_once(tmp_path: Path) -
     assert printed[0][-1] == printed[1][-1]
 
 
+@pytest.mark.slow
 def test_a_failed_installation_gives_pips_reason_and_leaves_nothing_half_made(tmp_path: Path) -> None:
     missing = str(tmp_path / "absent-1.0-py3-none-any.whl")
     with (

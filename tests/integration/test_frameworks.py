@@ -204,7 +204,7 @@ def test_ctrl_c_keeps_what_ended_and_leaves_no_process(tmp_path: Path, monkeypat
         text=True,
     )
     wait_for(lambda: bool(workers_of(process.pid)))
-    time.sleep(3)  # the good one may or may not have ended by now; the hanging one never will
+    time.sleep(1)  # the good one may or may not have ended by now; the hanging one never will
     process.send_signal(signal.SIGINT)
     stderr = process.communicate(timeout=60)[1]
     assert process.returncode == 130, stderr

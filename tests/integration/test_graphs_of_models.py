@@ -10,7 +10,7 @@ import pytest
 from fairlap.models.reference import reference_answers
 from workloads_of_models import workload_of
 
-pytestmark = [pytest.mark.sanitized, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, pytest.mark.timeout(300)]
 
 Weights = Mapping[str, Any]
 Layer = Callable[[Any], Any]

@@ -11,7 +11,7 @@ from typing import Any
 import fairlap
 import numpy as np
 import pytest
-from command_line import error_code, output, refusal
+from command_line import error_code, here, output, refusal
 from command_line import fairlap as run
 from fairlap.errors import FairlapError
 from keras_files import lookup
@@ -63,7 +63,7 @@ def test_a_bad_file_is_one_line_with_a_code_and_keeps_its_exit_status_with_debug
 ) -> None:
     with (tmp_path / "sparse.pt2").open("wb") as file:
         os.truncate(file.fileno(), 5 * 10**9)
-    done = run(*debug, "compare", tmp_path / "sparse.pt2", "--on", "torch", "--no-store", "--quiet")
+    done = here(*debug, "compare", tmp_path / "sparse.pt2", "--on", "torch", "--no-store", "--quiet")
     assert done.returncode == 2
     assert ("Traceback" in done.stderr) == bool(debug)
     if not debug:

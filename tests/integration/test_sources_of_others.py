@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import error_code
-from command_line import fairlap as run
+from command_line import here as run
 from example_installed import install_example
 from fairlap.launch.environments import linked_packages
+from fairlap.models.sources.registry import kinds
 
 pytestmark = pytest.mark.sanitized
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     install_example(tmp_path / "installed", monkeypatch)
     monkeypatch.setenv("FAIRLAP_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "m.linear.json"
     file.write_text(json.dumps({"matrix": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]}))
-    return file
+    kinds.cache_clear()  # those of another test lack the example's
+    yield file
+    kinds.cache_clear()
 
 
 def test_it_is_raced_with_all_checks(model: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def fairlap(
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-def here(*arguments: object) -> subprocess.CompletedProcess[str]:
+def here(*arguments: object, cwd: Path | None = None, **variables: object) -> subprocess.CompletedProcess[str]:
     """Run `fairlap` in this process, which is quicker, where nothing of its own process is seen."""
     command = ["fairlap", *map(str, arguments)]
     with (
@@ -58,6 +58,10 @@ def here(*arguments: object) -> subprocess.CompletedProcess[str]:
     ):
         patch.setattr("fairlap.cli.OWN_PROCESS", "")  # what runs beside these tests is not fairlap's
         patch.setattr("fairlap.cli.output._printed_json", False)
+        if cwd is not None:
+            patch.chdir(cwd)
+        for name, value in variables.items():
+            patch.setenv(name, str(value))
         for name, value in (("argv", command), ("stdout", printed), ("stderr", errors)):
             patch.setattr(sys, name, value)
         with pytest.raises(SystemExit) as ended:

@@ -38,9 +38,13 @@ class Message:
 
 
 def messages() -> list[Message]:
-    nodes = {path: list(ast.walk(ast.parse(path.read_text()))) for path in sorted(SOURCE.rglob("*.py"))}
+    nodes = {path: list(_calls_and_classes(path)) for path in sorted(SOURCE.rglob("*.py"))}
     codes = _codes_of_errors([each for found in nodes.values() for each in found])
     return sorted(each for path, found in nodes.items() for each in _in(path, found, codes))
+
+
+def _calls_and_classes(path: Path) -> Iterator[ast.AST]:
+    return (each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, (ast.Call, ast.ClassDef)))
 
 
 def _codes_of_errors(nodes: list[ast.AST]) -> dict[str, str]:

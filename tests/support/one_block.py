@@ -19,6 +19,7 @@ def run_of_one_block(
     conditions: Conditions = "as-found",
     threads: int = 1,
     seconds: float = 0.1,
+    rounds: int = 4,
     **options: Any,
 ) -> Run:
     """``options`` are those of ``draw_plan``: device, data, limits and others."""
@@ -28,7 +29,7 @@ def run_of_one_block(
         conditions=conditions,
         threads=threads,
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        measuring=Measuring(seconds=seconds),
+        measuring=Measuring(seconds=seconds, rounds=rounds),
         **options,
     )
     race = run_race(plan)

@@ -75,13 +75,14 @@ def processes_of(
     training: Training | None = None,
     data: str = "",
     precision: Precision = "fp32",
+    rounds: int = 4,
 ) -> list[ProcessResult]:
     """In the order of the contestants."""
     plan = small_plan(
         contestants,
         Work(model, batch, mode, precision, training=training),
         available_cores=tuple(sorted(os.sched_getaffinity(0))),
-        measuring=Measuring(seconds=0.15),
+        measuring=Measuring(seconds=0.15, rounds=rounds),
         limits=QUICK,
         data=data,
     )
@@ -95,13 +96,13 @@ def test_a_contestant_that_does_other_work_is_disqualified_for_what_it_does(
 ) -> None:
     # Of a kept answer, on a quicker machine than this one may be, nothing but its repetition can be seen.
     monkeypatch.setattr(timed_work, "operations_per_second", lambda *, again=False: 5e10)
-    process = process_of(f"hostile:{variant}")
+    process = process_of(f"hostile:{variant}", rounds=10)
     assert (process.outcome, process.code) == ("disqualified", code), process.message
 
 
 @pytest.mark.parametrize("variant", ["kept-by-first-elements", "kept-per-binding", "every-fiftieth"])
 def test_an_answer_that_is_kept_is_found_without_a_count_of_operations(variant: str) -> None:
-    process = process_of(f"hostile:{variant}", "softmax")
+    process = process_of(f"hostile:{variant}", "softmax", rounds=10)
     assert (process.outcome, process.code) == ("disqualified", "E_KEPT_ANSWERS"), process.message
 
 
@@ -124,7 +125,8 @@ def test_an_honest_contestant_is_not_disqualified(model: str) -> None:
 
 @pytest.mark.parametrize("framework", ["torch", "onnxruntime", "jax", "openvino"])
 @pytest.mark.parametrize(
-    ("model", "mode"), [("convnet", "infer"), pytest.param("mlp", "infer", marks=pytest.mark.slow), ("mlp", "grad")]
+    ("model", "mode"),
+    [("convnet", "infer"), *(pytest.param("mlp", mode, marks=pytest.mark.slow) for mode in ("infer", "grad"))],
 )
 def test_a_framework_is_not_disqualified(framework: str, model: str, mode: Mode) -> None:
     if find_spec(framework) is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import fairlap
+from command_line import fairlap, here
 from fairlap.errors import FairlapError, InvalidRequest
 from fairlap.race.planning.plan_file import load_plan
 from fairlap.race.race import Race
@@ -344,7 +344,7 @@ def test_thirty_secrets_in_thirty_places_are_in_no_output(tmp_path: Path) -> Non
 def test_a_plan_that_lost_a_secret_is_not_run_again(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     race = ["compare", "--command", f"a=true --token={core(40)}", "--command", "b=true", "--blocks", "1"]
-    saved = fairlap(*race, "--save-plan", plan, "--dry-run")
+    saved = here(*race, "--save-plan", plan, "--dry-run")
     assert saved.returncode == 0, saved.stderr
     assert found_in(plan.read_bytes() + saved.stdout.encode() + saved.stderr.encode(), "plan") == []
     with pytest.raises(InvalidRequest) as refused:

@@ -18,14 +18,14 @@ pytestmark = pytest.mark.sanitized
 
 
 def test_floor_prints_the_floor_of_the_cpu_clock_and_why_there_is_no_device() -> None:
-    done = fairlap("floor")
+    done = here("floor")
     assert done.returncode == 0
     for word in ("cpu", "quantum", "overhead", "bias", "cuda"):
         assert word in done.stdout
 
 
 def test_floor_as_json_has_the_promised_keys() -> None:
-    floors = json.loads(fairlap("floor", "--json").stdout)
+    floors = json.loads(here("floor", "--json").stdout)
     assert {"source", "quantum_ns", "overhead_ns", "bias_ns"} <= set(floors["cpu"])
     assert floors["cpu"]["quantum_ns"] > 0
     assert "cuda" in floors
@@ -34,14 +34,14 @@ def test_floor_as_json_has_the_promised_keys() -> None:
 
 
 def test_time_prints_what_a_person_reads() -> None:
-    done = fairlap("time", "os:getpid", "--seconds", "0.05")
+    done = here("time", "os:getpid", "--seconds", "0.05")
     assert done.returncode == 0
     assert done.stdout.startswith("os:getpid\n")
     assert "floor: quantum" in done.stdout
 
 
 def test_time_as_json_can_hold_every_sample() -> None:
-    done = json.loads(fairlap("time", "os:getpid", "--samples", "30", "--json", "--raw").stdout)
+    done = json.loads(here("time", "os:getpid", "--samples", "30", "--json", "--raw").stdout)
     assert len(done["quantities"]["wall_ns"]["samples_ns"]) == 30
     assert done["stopped_by"] == "samples"
 
@@ -144,9 +144,9 @@ def test_python_dash_m_and_version_agree_with_the_package() -> None:
 
 
 def test_debug_adds_the_traceback_wherever_it_stands_and_changes_nothing_else() -> None:
-    plain = fairlap("time", "math:pi")
+    plain = here("time", "math:pi")
     for arguments in (("--debug", "time", "math:pi"), ("time", "math:pi", "--debug")):
-        done = fairlap(*arguments)
+        done = here(*arguments)
         assert done.returncode == plain.returncode == 2
         assert "Traceback" in done.stderr
         assert "InvalidRequest" in done.stderr

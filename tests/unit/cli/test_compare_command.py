@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import error_code, fairlap, invoke, output, refusal
+from command_line import error_code, fairlap, here, invoke, output, refusal
 from fairlap.store.store import open_store
 from runs_in_store import keep_whole
 from saved_runs import saved_run
@@ -175,7 +175,7 @@ def test_a_race_on_a_gpu_is_refused_once_where_there_is_no_driver(command: str, 
 
 
 def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:
-    done = fairlap("envs", FAIRLAP_ENVS=tmp_path)
+    done = here("envs", FAIRLAP_ENVS=tmp_path)
     assert done.returncode == 0
     assert "no environments yet" in done.stdout
 
@@ -189,7 +189,7 @@ def test_where_no_environment_was_made_envs_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_removing_nothing_is_refused(tmp_path: Path, arguments: list[str], words: str) -> None:
-    done = fairlap("envs", *arguments, FAIRLAP_ENVS=tmp_path)
+    done = here("envs", *arguments, FAIRLAP_ENVS=tmp_path)
     assert done.returncode == 2
     assert words in done.stderr
 
@@ -242,7 +242,7 @@ def test_options_are_refused_before_data_are_read_and_leave_no_folder(
     "twice", [("--on", "torch", "--on", "jax"), ("--on=torch", "--on=jax"), ("--batch", "1", "--batch", "2")]
 )
 def test_an_option_that_is_given_twice_is_refused_where_click_would_take_the_last(twice: tuple[str, ...]) -> None:
-    done = fairlap("compare", "mlp", *twice, "--dry-run")
+    done = here("compare", "mlp", *twice, "--dry-run")
     assert (done.returncode, error_code(done)) == (2, "E_USAGE")
     assert f"{twice[0].partition('=')[0]} a,b" in done.stderr
 

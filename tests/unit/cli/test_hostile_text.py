@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import output
+from command_line import here, output
 from fairlap.engine.measurement import Notice
 from fairlap.printable import escaped, joined_lines, one_line
 from fairlap.render.bundle.archive import packed
 from fairlap.store.runs.run_file import SamplesOfProcess, encode_document, run_document
 from forged_bundles import parts_of
 from measured_runs import a_measured_run
-from terminals import on_a_terminal
+from terminals import on_a_terminal, several_on_a_terminal
 
 HOSTILE = (
     "x\x1b]0;PWN\x07\x1b[2J\x9b31m\u202egpj\u2066\u200b\u2028\x85\r\n::error ::spoof\n  ::set-env name=A::b\n"
@@ -49,13 +47,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def run_file(place: Path) -> Path:
-    """As a stranger sends it: hostile in names, messages, facts, versions, settings and warnings."""
-    _write_run(place / "other.json", "2026-01-03T03:04:05+00:00", loses=False)
-    return _write_run(place / "run.json", "2026-01-02T03:04:05+00:00", loses=True)
 
 
 def _write_run(path: Path, began_at: str, *, loses: bool) -> Path:
@@ -89,27 +80,52 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     return new if value == old else value
 
 
-SHOWING: dict[str, Callable[[Path], list[tuple[object, ...]]]] = {
-    "show": lambda file: [("runs", "import", file), ("show", "last", "--errors")],
-    "runs": lambda file: [("runs", "import", file), ("runs",)],
-    "history": lambda file: [("runs", "import", file), ("history", "mlp")],
-    "across": lambda file: [("across", file)],
-    "gate inside": lambda file: [("gate", "other.json", "--baseline", "jax:fast")],
-    "gate between": lambda file: [("gate", file, "other.json")],
-    "diff": lambda file: [("diff", file, "other.json")],
-    "rerun": lambda file: [("rerun", file)],
-    "verify": lambda file: [("bundle", file, "-o", "x.fairlap", "--no-page"), ("verify", "x.fairlap")],
+SHOWING: dict[str, tuple[object, ...]] = {
+    "json": ("show", "last", "--json"),
+    "show": ("show", "last", "--errors"),
+    "runs": ("runs",),
+    "history": ("history", "mlp"),
+    "across": ("across", "run.json"),
+    "gate inside": ("gate", "other.json", "--baseline", "jax:fast"),
+    "gate between": ("gate", "run.json", "other.json"),
+    "diff": ("diff", "run.json", "other.json"),
+    "rerun": ("rerun", "run.json"),
+    "verify": ("verify", "x.fairlap"),
 }
+ERRORS: tuple[tuple[object, ...], ...] = (
+    ("rerun", f"{HOSTILE}-none.json"),
+    ("across", f"{HOSTILE}-none.json"),
+    ("verify", HOSTILE),
+    ("compare", f"{HOSTILE}.onnx"),
+    ("gate", f"{HOSTILE}.json", "--baseline", "torch"),
+)
 
 
-@pytest.mark.parametrize("command", SHOWING)
-def test_a_run_file_of_a_stranger_commands_no_terminal(run_file: Path, command: str) -> None:
-    *before, last = SHOWING[command](run_file)
-    for words in before:
-        output(*words)
-    if command == "verify":
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what a terminal gets of each command, which one process runs one after the other.
+
+    The run file is as a stranger sends it: hostile in names, messages, facts, versions, settings and warnings.
+    """
+    folder = tmp_path_factory.mktemp("hostile")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLAP_STORE", str(folder / "runs.sqlite"))
+        patch.setenv("XDG_DATA_HOME", str(folder / "data"))
+        patch.chdir(folder)
+        _write_run(folder / "other.json", "2026-01-03T03:04:05+00:00", loses=False)
+        _write_run(folder / "run.json", "2026-01-02T03:04:05+00:00", loses=True)
+        output("runs", "import", "run.json")
+        output("bundle", "run.json", "-o", "x.fairlap", "--no-page")
         _change_a_sample(Path("x.fairlap"))
-    _require_harmless(_own_controls_removed(_on_a_terminal(*last)))
+        (folder / f"{HOSTILE}.json").write_text("{}")
+        texts = several_on_a_terminal([*SHOWING.values(), *ERRORS], columns=200)
+    keys = [*SHOWING, *(str(words) for words in ERRORS)]
+    return {key: text.replace("\r\n", "\n") for key, text in zip(keys, texts, strict=True)}
+
+
+@pytest.mark.parametrize("command", [each for each in SHOWING if each != "json"])
+def test_a_run_file_of_a_stranger_commands_no_terminal(written: dict[str, str], command: str) -> None:
+    _require_harmless(_own_controls_removed(written[command]))
 
 
 def _change_a_sample(bundle: Path) -> None:
@@ -117,11 +133,9 @@ def _change_a_sample(bundle: Path) -> None:
     bundle.write_bytes(packed({**parts, "samples/00000.f64": b"\0" * 8, f"more {HOSTILE}": b""}))
 
 
-def test_the_documents_of_json_are_the_same_and_hold_no_raw_character(run_file: Path) -> None:
-    output("runs", "import", run_file)
-    written = _on_a_terminal("show", "last", "--json")
-    _require_harmless(written)
-    assert json.loads(written)["ended_early"] == HOSTILE
+def test_the_documents_of_json_are_the_same_and_hold_no_raw_character(written: dict[str, str]) -> None:
+    _require_harmless(written["json"])
+    assert json.loads(written["json"])["ended_early"] == HOSTILE
 
 
 WORKER = """#!{python}
@@ -135,19 +149,17 @@ send(type="failed", phase="build", kind="exception", message={message!r}, traceb
 """
 
 
-@pytest.mark.parametrize("quiet", [True, False])
-def test_a_worker_that_fails_commands_no_terminal(place: Path, quiet: bool) -> None:
+@pytest.mark.parametrize("where", ["a terminal", "no terminal", "no terminal, --quiet"])
+def test_a_worker_that_fails_commands_no_terminal(place: Path, where: str) -> None:
     (place / "worker").write_text(WORKER.format(python=sys.executable, message=HOSTILE))
     (place / "worker").chmod(0o755)
     short = ("--blocks", "1", "--seconds", "0.02", "--threads", "1", "--conditions", "as-found", "--no-store")
-    done = subprocess.run(
-        [sys.executable, "-m", "fairlap", "compare", "mlp", "--on", "./worker", *short, *["--quiet"] * quiet],
-        capture_output=True,
-        check=False,
-    )
-    written = (done.stdout + done.stderr).decode()
-    _require_harmless(written)
-    _require_harmless(_own_controls_removed(_on_a_terminal("compare", "mlp", "--on", "./worker", *short)))
+    race = ("compare", "mlp", "--on", "./worker", *short, *["--quiet"] * where.endswith("--quiet"))
+    if where == "a terminal":
+        _require_harmless(_own_controls_removed(_on_a_terminal(*race)))
+    else:
+        done = here(*race)
+        _require_harmless(done.stdout + done.stderr)
 
 
 def _own_controls_removed(written: str) -> str:
@@ -155,18 +167,9 @@ def _own_controls_removed(written: str) -> str:
     return re.sub(r"\x1b\[(\?25[lh]|2K|1A|[0-9;]*m)|\r", "", written)
 
 
-def test_paths_in_errors_command_no_terminal(place: Path) -> None:
-    paths = (
-        ("rerun", f"{HOSTILE}.json"),
-        ("across", f"{HOSTILE}.json"),
-        ("verify", HOSTILE),
-        ("compare", f"{HOSTILE}.onnx"),
-    )
-    for words in paths:
-        _require_harmless(_on_a_terminal(*words))
-    name = HOSTILE.replace("/", "")
-    (place / f"{name}.json").write_text("{}")
-    _require_harmless(_on_a_terminal("gate", f"{name}.json", "--baseline", "torch"))
+@pytest.mark.parametrize("words", ERRORS, ids=lambda words: words[0])
+def test_paths_in_errors_command_no_terminal(words: tuple[object, ...], written: dict[str, str]) -> None:
+    _require_harmless(written[str(words)])
 
 
 def test_names_in_a_model_command_no_terminal(place: Path) -> None:

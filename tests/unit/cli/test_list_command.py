@@ -77,14 +77,13 @@ def test_data_sets_are_listed_with_their_items_classes_and_licences() -> None:
     assert found["diabetes"]["item"] == [10]
     assert found["breast_cancer"]["classes"] == ["malignant", "benign"]
     assert all(each["licence"] and each["origin"] and not each["absent"] for each in found.values())
-    assert len(listed("data").splitlines()) == 6
 
 
 def test_data_sets_that_are_not_installed_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    items = {each["name"]: each["items"] for each in listed_as_json("data")}
-    assert {items[name] for name in ("breast_cancer", "diabetes", "digits")} == {None}
-    assert "fairlap[metrics]" in listed("data")
+    _, *lines = listed("data").splitlines()
+    missing = {line.split()[0] for line in lines if "fairlap[metrics]" in line}
+    assert (len(lines), missing) == (5, {"breast_cancer", "diabetes", "digits"})
 
 
 def test_frameworks_are_listed_with_variants_modes_and_precisions() -> None:

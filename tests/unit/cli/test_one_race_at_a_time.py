@@ -7,13 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import fairlap
 import pytest
+from command_line import error_code, here
 from fairlap.judgement.ledger import read_ledger
 from fairlap.machine.race_lock.holder import SETTING
-from fairlap.machine.race_lock.lock import one_race
+from fairlap.machine.race_lock.lock import MachineBusy, one_race
 
 _WITHIN_S = 60
 _TIME = ("time", "time:time_ns", "time:monotonic_ns")
@@ -30,15 +33,18 @@ def racing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ready, announced = os.pipe()
     holder = os.fork()
     if holder == 0:
-        with one_race():
-            os.write(announced, b".")
-            signal.pause()
-    os.read(ready, 1)
+        try:
+            with one_race():
+                os.write(announced, b".")
+                signal.pause()
+        finally:
+            os._exit(1)  # and run no other tests
+    os.close(announced)
+    assert os.read(ready, 1) == b"."
     yield
     os.kill(holder, signal.SIGKILL)
     os.waitpid(holder, 0)
     os.close(ready)
-    os.close(announced)
 
 
 def started(*words: str) -> subprocess.Popen[str]:
@@ -49,10 +55,9 @@ def started(*words: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("words", [_TIME, _COMMANDS, _SELF_TEST], ids=lambda words: words[0])
 def test_a_command_that_does_not_wait_ends_with_status_2_and_one_code(words: tuple[str, ...]) -> None:
-    process = started(*words, "--no-wait", "--json")
-    printed, _ = process.communicate(timeout=_WITHIN_S)
-    assert process.returncode == 2
-    assert json.loads(printed)["error"]["code"] == "E_BUSY"
+    refused = here(*words, "--no-wait", "--json")
+    assert refused.returncode == 2
+    assert json.loads(refused.stdout)["error"]["code"] == "E_BUSY"
 
 
 def test_a_judge_that_does_not_wait_spends_no_share_of_its_ledger(tmp_path: Path) -> None:
@@ -60,19 +65,17 @@ def test_a_judge_that_does_not_wait_spends_no_share_of_its_ledger(tmp_path: Path
         (tmp_path / side).mkdir()
     ledger = tmp_path / "tries.json"
     sides = ("--base", str(tmp_path / "base"), "--change", str(tmp_path / "change"))
-    process = started("judge", *sides, "--command", "true", "--ledger", str(ledger), "--no-wait", "--json")
-    printed, _ = process.communicate(timeout=_WITHIN_S)
-    assert process.returncode == 2
-    assert json.loads(printed)["error"]["code"] == "E_BUSY"
+    refused = here("judge", *sides, "--command", "true", "--ledger", ledger, "--no-wait", "--json")
+    assert refused.returncode == 2
+    assert json.loads(refused.stdout)["error"]["code"] == "E_BUSY"
     assert not ledger.exists() or not read_ledger(ledger).tries
 
 
 def test_a_sweep_on_this_machine_does_not_start_beside_a_race(tmp_path: Path) -> None:
     (tmp_path / "mlp.toml").write_text(_SWEEP)
-    process = started("sweep", str(tmp_path / "mlp.toml"), "--no-wait")
-    _, errors = process.communicate(timeout=_WITHIN_S)
-    assert process.returncode == 2
-    assert "[E_BUSY]" in errors
+    refused = here("sweep", tmp_path / "mlp.toml", "--no-wait")
+    assert refused.returncode == 2
+    assert error_code(refused) == "E_BUSY"
 
 
 @pytest.mark.parametrize("words", [_TIME, _COMMANDS], ids=lambda words: words[0])
@@ -86,7 +89,5 @@ def test_ctrl_c_while_a_command_waits_ends_it_with_130(words: tuple[str, ...]) -
 
 
 def test_in_python_a_comparison_that_does_not_wait_raises() -> None:
-    program = "import fairlap, time; fairlap.compare({'a': time.time, 'b': time.time_ns}, wait=False)"
-    refused = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert refused.returncode == 1
-    assert "MachineBusy" in refused.stderr
+    with pytest.raises(MachineBusy):
+        fairlap.compare({"a": time.time, "b": time.time_ns}, wait=False)

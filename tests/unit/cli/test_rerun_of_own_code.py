@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import fairlap, refusal
+from command_line import fairlap, here, refusal
 
 RACE = ["compare", "callable", "--on", "python:call=old_kernels.sums,python:call=os.getcwd", "--conditions", "as-found"]
 RACE += ["--threads", "1", "--seconds", "0.02", "--blocks", "1", "--quiet"]
@@ -44,17 +44,17 @@ def code(raced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_module_is_found_where_it_was_and_code_that_changed_is_named_once(code: Path) -> None:
     (code / "unrelated.py").write_text("changed = True\n")
-    again = fairlap("rerun", "last", "--quiet")
+    again = here("rerun", "last", "--quiet")
     assert again.returncode == 0, again.stderr
     assert "failed" not in again.stdout
     assert "W_CODE_CHANGED" not in again.stderr
     (code / "old_parts.py").write_text("total = max\n")
-    changed = fairlap("rerun", "last", "--quiet")
+    changed = here("rerun", "last", "--quiet")
     assert changed.returncode == 0, changed.stderr
     [line] = [line for line in changed.stderr.splitlines() if "W_CODE_CHANGED" in line]
     assert "old_parts.py" in line
     assert "old_kernels.py" not in line
-    assert "W_CODE_CHANGED" not in fairlap("rerun", "last", "--quiet").stderr
+    assert "W_CODE_CHANGED" not in here("rerun", "last", "--quiet").stderr
 
 
 def test_a_module_that_is_gone_is_one_line_and_found_again_in_the_current_folder(code: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import error_code, fairlap
+from command_line import error_code, fairlap, here
 from fairlap.cli.races.recorder import StoredRun
 from fairlap.cli.races.run_race import RunOutput, run_race
 from fairlap.errors import InvalidRequest
@@ -40,7 +40,7 @@ def race_of_three_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("race")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRLAP_STORE", str(folder / "runs.sqlite"))
-        done = fairlap(*RACE, "--blocks", "3", "--seconds", "0.02", "-o", folder / "race.json", "--quiet")
+        done = here(*RACE, "--blocks", "3", "--seconds", "0.02", "-o", folder / "race.json", "--quiet")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -70,10 +70,10 @@ def forget(store: Path, processes: list[ProcessResult]) -> None:
 
 
 def test_a_file_is_stored_before_it_is_resumed(store: Path, raced: Path) -> None:
-    refused = fairlap("compare", "--resume", raced)
+    refused = here("compare", "--resume", raced)
     assert (refused.returncode, error_code(refused)) == (2, "E_RESUME")
     assert f"fairlap runs import {raced}" in refused.stderr
-    assert error_code(fairlap("compare", "--resume", "last", "--no-store")) == "E_RESUME"
+    assert error_code(here("compare", "--resume", "last", "--no-store")) == "E_RESUME"
 
 
 def test_of_a_block_that_was_broken_off_no_samples_stay_beside_the_process_that_takes_its_place(
@@ -102,7 +102,7 @@ def test_a_run_that_is_still_being_recorded_is_not_resumed(store: Path, raced: P
     with open_store(store) as opened:
         run_id, run = opened.id_of("last"), opened.load("last")
         recording = opened.resume("last", run.processes)
-        refused = fairlap("compare", "--resume", "last")
+        refused = here("compare", "--resume", "last")
         assert (refused.returncode, refused.stdout) == (2, "")
         assert run_id in refused.stderr
         with pytest.raises(InvalidRequest, match="recorded"):
@@ -155,4 +155,4 @@ def test_a_second_interruption_prints_the_same_command(store: Path, tmp_path: Pa
 
 
 def test_an_interrupted_run_that_is_not_stored_cannot_be_resumed(store: Path) -> None:
-    assert interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", "--no-store", after=3) == ""
+    assert interrupted(*RACE, "--blocks", "20", "--seconds", "0.05", "--no-store", after=1) == ""

@@ -11,7 +11,7 @@ import click
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
-from command_line import fairlap, invoke
+from command_line import fairlap, here, invoke
 from fairlap.cli import cli
 from fairlap.cli.commands.self_test import SelfTestDocument, TrialVerdict
 from fairlap.cli.schemas import DOCUMENTS, file_name, schema_name, write_schemas
@@ -153,7 +153,7 @@ def test_documents_of_commands_that_need_more_than_one_machine_or_many_races_fol
 
 
 def test_an_error_has_its_code_the_message_and_what_to_do() -> None:
-    done = fairlap("compare", "mlp", "--on", "torch", "--batch", "0", "--json")
+    done = here("compare", "mlp", "--on", "torch", "--batch", "0", "--json")
     assert done.returncode == 2
     error = checked(done.stdout)["error"]
     assert error["code"] == "E_REQUEST"

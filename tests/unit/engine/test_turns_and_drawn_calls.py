@@ -44,7 +44,7 @@ def test_a_drawn_call_is_timed_but_is_no_sample_and_its_result_is_seen() -> None
     assert seen == [(number, f"result {number}") for number in range(3)]
     assert min(lengths_ns) > 0.9e6
     assert result.samples == 4
-    assert result.elapsed_s < 0.001
+    assert 1e9 * result.elapsed_s < sum(lengths_ns)
 
 
 def test_a_drawn_call_keeps_its_place_in_the_order_of_turns_free() -> None:

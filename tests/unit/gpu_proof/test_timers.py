@@ -42,6 +42,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "_ATTENDED", (1, 2, 16, 8))
 
 
+@pytest.mark.slow
 @needs_frameworks
 @pytest.mark.usefixtures("small")
 def test_every_case_runs_in_pytorch_and_in_jax() -> None:

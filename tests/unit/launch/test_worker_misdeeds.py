@@ -108,7 +108,7 @@ def test_what_never_returns_to_the_interpreter_or_never_stops_printing_ends_too(
 
 
 def test_memory_up_to_a_limit_is_out_of_memory(files: Files) -> None:
-    how = whole_life(files, "eat_memory@build", memory_limit_bytes=2**30)
+    how = whole_life(files, "eat_memory@build", memory_limit_bytes=2**29)
     assert how is not None
     assert (how.code, how.phase) == ("E_MEMORY", "build")
 

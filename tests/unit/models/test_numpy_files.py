@@ -50,12 +50,12 @@ def test_an_array_that_grows_a_thousandfold_is_refused_in_a_moment(tmp_path: Pat
     size, before = a_bomb(bomb, 3.2), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert bomb.stat().st_size < size / 500
     for read in (lambda: given_inputs(str(bomb), ""), lambda: labels_in(bomb, ["top1"]), lambda: npz_items(bomb, "")):
-        began_s = time.monotonic()
+        began_s = time.process_time()
         with pytest.raises(FairlapError) as refused:
             read()
         assert refused.value.code in ("E_SOURCE_SIZE", "E_DATA")
         assert len(str(refused.value).splitlines()) == 1
-        assert time.monotonic() - began_s < 1
+        assert time.process_time() - began_s < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,11 @@ from workloads_of_models import models_that_infer, workload_of
 QUICK = [name for name in models_that_infer() if find(name).spec.parameters < 30_000_000]  # answers within seconds
 
 
+def each(models: Iterable[str]) -> list[Any]:
+    """Mark the largest one, which takes as long as all others together."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name == "resnet50" else []) for name in models]
+
+
 def answers(work: Workload) -> dict[str, np.ndarray]:
     weights = {name: array.astype(np.float64) for name, array in work.weights.items()}
     inputs = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in work.inputs.items()}
@@ -29,7 +36,7 @@ def answers(work: Workload) -> dict[str, np.ndarray]:
     return answer
 
 
-@pytest.mark.parametrize("model", QUICK)
+@pytest.mark.parametrize("model", each(QUICK))
 def test_the_reference_gives_every_output_in_its_shape_and_of_order_one(model: str) -> None:
     work = workload_of(model, batch=1)
     answer = answers(work)
@@ -40,7 +47,7 @@ def test_the_reference_gives_every_output_in_its_shape_and_of_order_one(model: s
         assert 0.01 < float(np.abs(answer[tensor.name]).max()) < 1000
 
 
-@pytest.mark.parametrize("model", QUICK)
+@pytest.mark.parametrize("model", each(QUICK))
 def test_items_of_a_batch_do_not_see_each_other(model: str) -> None:
     pair = workload_of(model)
     alone = replace(pair, batch=1, inputs={name: array[:1] for name, array in pair.inputs.items()})
@@ -48,7 +55,7 @@ def test_items_of_a_batch_do_not_see_each_other(model: str) -> None:
         np.testing.assert_allclose(value[:1], answers(alone)[name], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("model", QUICK)
+@pytest.mark.parametrize("model", each(QUICK))
 def test_the_reference_stays_in_the_precision_that_it_is_given(model: str) -> None:
     answered = answers_in_float32(workload_of(model, batch=1))
     assert {answer.dtype for answer in answered.values()} == {np.dtype(np.float32)}
@@ -68,7 +75,7 @@ def test_listing_models_imports_none() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("model", [name for name in QUICK if find(name).spec.parameters])
+@pytest.mark.parametrize("model", each(name for name in QUICK if find(name).spec.parameters))
 def test_the_onnx_graph_is_what_its_checker_accepts(model: str) -> None:
     onnx = pytest.importorskip("onnx", reason="`make test` installs it and runs this")
     work = workload_of(model, batch=1)

@@ -21,14 +21,14 @@ def test_files_that_cannot_be_written_end_the_race_and_blame_no_contestant(monke
     write = safetensors.write
 
     def write_while_there_is_room(path: Path, *arguments: Any, **options: Any) -> None:
-        if len(kept) >= 2:
+        if kept:
             raise safetensors.NotWritten(f"cannot write {path}: No space left on device")
         write(path, *arguments, **options)
 
     monkeypatch.setattr(safetensors, "write", write_while_there_is_room)
-    race = Race(plan_of("example,example:slow", blocks=3, data_seeds=(0, 1, 2)), keep=lambda each, _: kept.append(each))
+    race = Race(plan_of("example", blocks=3, data_seeds=(0, 1, 2)), keep=lambda each, _: kept.append(each))
     race.run()
     assert {each.outcome for each in race.processes} == {"finished"}
-    assert len(race.processes) == 4  # the first two blocks share their weights, and the third draws others
+    assert len(race.processes) == 2  # the first two blocks share their weights, and the third draws others
     assert "No space left" in race.data_lost
     assert race.ended_early == race.data_lost

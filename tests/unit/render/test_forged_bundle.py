@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import fairlap, invoke, output, refusal
+from command_line import fairlap, here, invoke, output, refusal
 from fairlap.render.bundle.archive import packed
 from fairlap.render.bundle.contents import RUN, as_json
 from fairlap.render.bundle.manifest import MANIFEST, MANIFEST_HASH, sha256
@@ -209,12 +209,12 @@ def test_a_signature_does_not_fit_a_changed_bundle(stored: str, key: Path) -> No
     output("bundle", stored, "-o", "x.fairlap", "--no-page", "--sign", key)
     parts = parts_of(Path("x.fairlap").read_bytes())
     Path("x.fairlap").write_bytes(rehashed({**parts, METHOD: b"other"}))
-    done = fairlap("verify", "x.fairlap", "--signer", f"{key}.pub")
+    done = here("verify", "x.fairlap", "--signer", f"{key}.pub")
     assert done.returncode == 1
     assert done.stdout.startswith("manifest.sshsig: ")
     assert "[E_BUNDLE_CHANGED]" in done.stderr
     Path("x.fairlap").write_bytes(rehashed({**parts, "manifest.sshsig": b"rubbish"}))
-    assert fairlap("verify", "x.fairlap", "--signer", f"{key}.pub").returncode == 1
+    assert here("verify", "x.fairlap", "--signer", f"{key}.pub").returncode == 1
 
 
 def test_a_key_that_cannot_sign_and_a_machine_without_openssh_are_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 from fairlap import quantity_text
 from fairlap.race.around_blocks.profile_result import ProfileResult
@@ -16,6 +17,7 @@ from runs_to_show import PLAIN, WRONG, run_of
 BATCHES = tuple(range(1, 21))
 
 
+@cache
 def results(batches: tuple[int, ...] = BATCHES) -> Results:
     return results_of(run_of(PLAIN, batches=batches, blocks=14), "r")
 
@@ -70,7 +72,7 @@ def test_few_works_and_a_full_answer_are_shown_one_by_one() -> None:
 
 
 def test_what_the_table_leaves_out_is_named_with_the_command_that_prints_it() -> None:
-    shown = results()
+    shown = results_of(run_of(PLAIN, batches=BATCHES, blocks=14), "r")
     assert "fairlap show" not in text_of(shown)
     shown.run.profiles.append(
         ProfileResult(0, PLAIN[0], shown.works()[0].id, "failed", "E_PROFILE", "it has no profiler")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -34,17 +35,23 @@ def drawn(run: Run) -> Run:
     return run
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Store four runs: one that jax:fast wins, one of two works, one without a winner, one of a single contestant."""
-    path = tmp_path / "runs.sqlite"
-    monkeypatch.setenv("FAIRLAP_STORE", str(path))
+@pytest.fixture(scope="module")
+def four_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Store one that jax:fast wins, one of two works, one without a winner, one of a single contestant."""
+    path = tmp_path_factory.mktemp("store") / "runs.sqlite"
     alone = a_run(listed="torch")
     crashed(alone.processes[0])
-    with open_store() as store:
+    with open_store(path) as store:
         for day, run in enumerate((a_run(), run_of(), drawn(a_run()), alone)):
             keep_whole(store, on_day(run, day))
     return path
+
+
+@pytest.fixture
+def path(four_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy the store with these runs for this test alone."""
+    monkeypatch.setenv("FAIRLAP_STORE", str(tmp_path / four_runs.name))
+    return Path(shutil.copy(four_runs, tmp_path))
 
 
 def by_sqlite(path: Path, query: str) -> list[tuple[str, ...]]:

@@ -168,10 +168,18 @@ def test_a_file_that_is_no_store_says_so_and_what_to_do(tmp_path: Path, content:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.fixture(scope="module")
+def twelve_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    path = tmp_path_factory.mktemp("store") / "runs.sqlite"
+    return path, a_store_of(path, 12)
+
+
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.7, 0.9])
-def test_what_is_whole_in_a_damaged_store_is_salvaged(tmp_path: Path, share: float) -> None:
-    path = tmp_path / "runs.sqlite"
-    ids = a_store_of(path, 12)
+def test_what_is_whole_in_a_damaged_store_is_salvaged(
+    tmp_path: Path, share: float, twelve_runs: tuple[Path, list[str]]
+) -> None:
+    whole, ids = twelve_runs
+    path = Path(shutil.copy(whole, tmp_path))
     damage(path, share)
     spoilt = path.read_bytes()
     repaired = repair_store(path)

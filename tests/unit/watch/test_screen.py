@@ -126,7 +126,7 @@ def test_no_number_is_cut_in_a_narrow_picture(readings: ReadingsNow, live: bool,
 
     whole = numbers_in(picture(200))
     assert {"1,980 MHz", "4 GiB", "16 GiB", "0.00 cores"} <= whole
-    for width in range(7, 200):  # below, even the word "columns" is folded
+    for width in (*range(7, 100), *range(100, 200, 7)):  # below, even the word "columns" is folded
         narrow = picture(width)
         left_out = re.search(r"(\d+) rows? needs? (\d+) columns", " ".join(narrow.split()))
         assert numbers_in(narrow) - (set(left_out.groups()) if left_out else set()) <= whole, f"{width}\n{narrow}"

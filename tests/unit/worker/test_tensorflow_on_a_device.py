@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,10 @@ from fairlap.scenarios.calls.latency_messages import Measure, Measured
 from fairlap.worker.phases import Phases
 from fairlap.worker.protocol import Answer
 from fairlap.worker.service import Service
+from machine_marks import needs_package
 from workers_of_fake import PLUGGED, Files
 
-pytestmark = [
-    pytest.mark.sanitized,
-    pytest.mark.skipif(find_spec("tensorflow") is None, reason="`make test` installs TensorFlow and runs this"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.sanitized, needs_package("tensorflow")]
 sys.path.append(str(PLUGGED))
 
 SEEN = 2
@@ -112,7 +109,6 @@ class OnSecondGpu:
         return {quantity.name: quantity.method for quantity in self.measured.quantities}
 
 
-@pytest.mark.slow
 @on_fakes
 def test_tensorflow_uses_the_device_of_that_number_only_and_in_float32() -> None:
     with PretendedGpus().in_place() as gpus:
@@ -123,7 +119,6 @@ def test_tensorflow_uses_the_device_of_that_number_only_and_in_float32() -> None
     assert in_force["tf32"] == "off"
 
 
-@pytest.mark.slow
 @on_fakes
 def test_a_device_that_tensorflow_does_not_see_is_refused() -> None:
     with PretendedGpus().in_place() as gpus, pytest.raises(Unsupported) as refused:

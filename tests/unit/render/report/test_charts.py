@@ -8,8 +8,9 @@ from fairlap.errors import InvalidRequest
 from fairlap.models.call_cost import CallCost
 from fairlap.render.charts.charts_of_run import charts_of
 from fairlap.render.charts.parts.chart_tables import chart_tables
+from fairlap.render.charts.parts.libraries import svg_of
 from fairlap.render.charts.parts.look import CONTESTANTS, DARK, INK, LIGHT, filled_in
-from fairlap.render.charts.parts.static import main_chart, write_charts
+from fairlap.render.charts.parts.static import main_chart, static_spec, write_charts
 from fairlap.render.report.page import page_of
 from fairlap.render.report.page_data import packed
 from fairlap.request.units import Share
@@ -41,10 +42,11 @@ def test_each_chart_is_written_as_svg_and_as_png(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["ranked together", "raced separately"])
-def test_time_against_error_is_drawn_where_several_precisions_were_raced(tmp_path: Path, together: bool) -> None:
+def test_time_against_error_is_drawn_where_several_precisions_were_raced(together: bool) -> None:
     plan = planned(precision=("fp32", "bf16", "int8"), across_precisions=together, max_drop=Share("1%"))
     found = shown(plan)
-    points = chart_tables(found)["precisions"]
+    tables = chart_tables(found)
+    points = tables["precisions"]
     assert len(points) == 6 * len(plan.works)
     works = {point["work_id"] for point in points}
     assert works == {work.id for work in plan.works}
@@ -56,8 +58,11 @@ def test_time_against_error_is_drawn_where_several_precisions_were_raced(tmp_pat
     }
     assert {point["precision"] for point in here if point["frontier"]} == {"fp32", "bf16"}
     assert {point["label"] for point in here} >= {"torch (fp32)", "jax (int8)"}
-    written = write_charts(found, tmp_path)
-    assert sum(path.name.endswith("precisions.svg") for path in written) == len(plan.works)
+    [chart] = [each for each in charts_of(found, tables) if each.key == "precisions"]
+    for work in found.works():
+        spec = static_spec(chart, found, found.of_work(work)[0], tables)
+        assert spec is not None
+        assert "<path" in svg_of(spec)
 
 
 def test_one_precision_has_no_chart_of_precisions() -> None:
