@@ -119,6 +119,8 @@ def value_of(text: str, batches: Sequence[Parts]) -> float:
 def score_of(text: str, batches: Sequence[Parts]) -> Score:
     metric, parts = metric_named(text), joined(batches)
     value, items = metric.value(*parts), len(parts[0])
+    if not np.isfinite(value):
+        raise refuse(f"{text} has no value for these answers and labels: what it computes is {value}")
     if metric.share and (parts[1] == 1).all():
         from scipy.stats import binomtest  # type: ignore[import-untyped,unused-ignore]
 

@@ -16,9 +16,10 @@ from fairlap.models.sources.bundle import inputs_file, reference_file
 from fairlap.models.sources.contract import SourceError
 from fairlap.models.sources.opening import Order
 from fairlap.models.sources.proof import InFloat64
-from fairlap.request.fields.source import Source
+from fairlap.request.fields.source import Source, dims_in
 from large_onnx import opened_in_a_fresh_process
 from machine_marks import needs_proc
+from transformers_folders import folder_of
 
 torch = pytest.importorskip("torch", reason="`make test` installs it and runs this")
 
@@ -324,3 +325,19 @@ def test_opening_an_exported_program_takes_as_much(tmp_path: Path) -> None:
         return peak_of(Source(file.name, str(file)), tmp_path, converts=False)
 
     assert (peak(WIDE) - peak(16)) / OF_WEIGHTS < 1.6
+
+
+@pytest.mark.slow
+@needs_proc
+@pytest.mark.parametrize("converts", [False, True])
+def test_opening_a_folder_of_transformers_takes_as_much(tmp_path: Path, converts: bool) -> None:
+    pytest.importorskip("transformers", reason="`make test` installs it and runs this")
+    layers, width = 4, 1024
+    of_weights = 12 * layers * width * width * 4  # four and eight products of this size in each; 200 MB
+
+    def peak(width: int) -> int:
+        folder = folder_of(tmp_path / str(width), "gpt2", weights=True, n_embd=width, n_layer=layers)
+        source = Source(f"hf:{folder.name}", f"hf:{folder}", dims=dims_in("batch=2,sequence=6"))
+        return peak_of(source, tmp_path, converts=converts)
+
+    assert (peak(width) - peak(16)) / of_weights < 1.6
