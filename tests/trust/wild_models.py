@@ -50,6 +50,14 @@ PACKAGES = (
     "onnxruntime==1.32.0:onnxruntime/datasets/",
 )
 SUFFIXES = (".onnx", ".tflite", ".pt", ".pth", ".pt2", ".jit", ".torchscript", ".keras")
+# Of files whose sizes must fit one another, or a window inside, which no refusal can know.
+_SIZES = {
+    "silero_vad.onnx": ("--shapes", "input:1x512,state:2x1x128"),
+    **dict.fromkeys(
+        ("silero_vad_op18_ifless.onnx", "silero_vad_16k_op15.onnx", "silero_vad_half.onnx"),
+        ("--dims", "batch=1,sequence=512"),
+    ),
+}
 _SAVED_MODEL = "saved_model.pb"
 _BESIDE = (".data", ".pb")
 ON = {
@@ -140,7 +148,7 @@ def tried(package: str, file: Path, folder: Path) -> Tried:
     found = Tried(package, file.relative_to(folder).as_posix())
     bindings: Sequence[str] = ()
     status, printed, errors = fairlap("list", "routes", str(file), "--json")
-    if status and (bindings := pasted(errors)):
+    if status and (bindings := _SIZES.get(file.name, pasted(errors))):
         status, printed, errors = fairlap("list", "routes", str(file), *bindings, "--json")
         found.reasons.append(f"`{' '.join(bindings)}`")
     if status:
