@@ -84,7 +84,8 @@ def test_each_wrong_export_is_named_with_its_output_and_distance(files: Path, tm
 def test_without_float64_the_files_that_agree_are_the_reference(files: Path, tmp_path: Path) -> None:
     for suffix in (".xml", ".bin"):
         (files / "same").with_suffix(suffix).write_bytes((files / "net").with_suffix(suffix).read_bytes())
-    rows = rows_of(files, "weight.xml,net.xml,same.xml", "openvino", tmp_path)
+    sizes = ("--shapes", f"image:2x3x{SIZE}x{SIZE}")
+    rows = rows_of(files, "weight.xml,net.xml,same.xml", "openvino", tmp_path, *sizes)
     outcomes = {name: row["outcome"] for name, row in rows.items()}
     assert outcomes == {
         "openvino:file=weight.xml": "disqualified",
